@@ -1,0 +1,5 @@
+//go:build cgo
+
+package deps
+
+import _ "github.com/gomlx/go-xla/compute/xla"
