@@ -1,0 +1,201 @@
+package gfn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// DAG lists all states of a small environment and the actions between them, for exact answers on the host. State 0 is the
+// initial one, and the others come in topological order: every edge leads to a higher index.
+type DAG struct {
+	Env   Env
+	Edges []Edge // ordered by From, then Action
+	// Objects are the indices of the terminal states, in increasing order.
+	Objects []int
+
+	states []*tensors.Tensor // [S,...]
+}
+
+// Edge is one legal action, and the backward action that undoes it.
+type Edge struct{ From, To, Action, Back int }
+
+// Len returns S, the number of states.
+func (d *DAG) Len() int { return d.states[0].Shape().Dim(0) }
+
+// States returns all states as tensors of S rows, to be fed to graphs.
+func (d *DAG) States() []*tensors.Tensor { return d.states }
+
+// chunk is the number of states that one call of the expanding program takes.
+const chunk = 128
+
+// Enumerate finds all states that can be reached from the initial state of one observation x (tensors of one row), and
+// fails if there are more than limit.
+func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG, error) {
+	args := make([]any, len(x))
+	for i := range x {
+		args[i] = x[i]
+	}
+	first, err := CallOnceN(b, func(in []*Node) []*Node { return env.Initial(in) }, args...)
+	if err != nil {
+		return nil, fmt.Errorf("enumerate states: %w", err)
+	}
+	e := explorer{env: env, index: map[string]int{}}
+	for _, t := range first {
+		e.shapes = append(e.shapes, t.Shape())
+	}
+	expand, err := NewExec(b, e.expand)
+	if err != nil {
+		return nil, fmt.Errorf("enumerate states: %w", err)
+	}
+	defer expand.Finalize()
+
+	e.add(rowsOf(first)[0])
+	for done := 0; done < len(e.rows); done += chunk {
+		if len(e.rows) > limit {
+			return nil, fmt.Errorf("enumerate states: more than %d", limit)
+		}
+		if err := e.visit(expand, done, min(done+chunk, len(e.rows))); err != nil {
+			return nil, fmt.Errorf("enumerate states: %w", err)
+		}
+	}
+	return e.sorted()
+}
+
+// explorer is a breadth-first search whose steps are graph calls. A state is known by the bytes of its tensors.
+type explorer struct {
+	env    Env
+	shapes []shapes.Shape // of the state's tensors, for one row
+	rows   []string
+	index  map[string]int
+	edges  []Edge
+}
+
+func (e *explorer) add(row string) int {
+	if i, ok := e.index[row]; ok {
+		return i
+	}
+	e.index[row] = len(e.rows)
+	e.rows = append(e.rows, row)
+	return len(e.rows) - 1
+}
+
+// expand builds, for a chunk of states, which actions are legal, what undoes them and where they lead.
+func (e *explorer) expand(in []*Node) []*Node {
+	s, a := State(in), e.env.Actions()
+	n := s[0].Shape().Dim(0)
+	wide := s.Repeat(a)
+	actions := Reshape(Iota(s[0].Graph(), shapes.Make(actionType, n, a), 1), n*a)
+	out := []*Node{ConvertDType(e.env.Legal(s), dtypes.Int32), e.env.Back(wide, actions)}
+	return append(out, e.env.Step(wide, actions)...)
+}
+
+func (e *explorer) visit(expand *Exec, from, to int) error {
+	out, err := expand.Call(e.tensors(from, to, chunk)...)
+	if err != nil {
+		return err
+	}
+	legal := tensors.MustCopyFlatData[int32](out[0])
+	back := tensors.MustCopyFlatData[int32](out[1])
+	next := rowsOf(out[2:])
+	a := e.env.Actions()
+	for i := from; i < to; i++ {
+		for act := range a {
+			if k := (i-from)*a + act; legal[k] != 0 {
+				e.edges = append(e.edges, Edge{From: i, To: e.add(next[k]), Action: act, Back: int(back[k])})
+			}
+		}
+	}
+	return nil
+}
+
+// tensors returns rows from..to, the last one repeated to make size rows.
+func (e *explorer) tensors(from, to, size int) []any {
+	out := make([]any, len(e.shapes))
+	offset := 0
+	for i, sh := range e.shapes {
+		dims := slices.Clone(sh.Dimensions)
+		dims[0] = size
+		width := int(sh.ByteSize())
+		t := tensors.FromShape(shapes.Make(sh.DType, dims...))
+		err := t.MutableBytes(func(data []byte) {
+			for r := range size {
+				row := e.rows[min(from+r, to-1)]
+				copy(data[r*width:], row[offset:offset+width])
+			}
+		})
+		if err != nil {
+			panic(err)
+		}
+		out[i] = t
+		offset += width
+	}
+	return out
+}
+
+// sorted renumbers the states topologically (Kahn's algorithm, in order of discovery).
+func (e *explorer) sorted() (*DAG, error) {
+	parents := make([]int, len(e.rows))
+	children := make([][]Edge, len(e.rows))
+	for _, ed := range e.edges {
+		parents[ed.To]++
+		children[ed.From] = append(children[ed.From], ed)
+	}
+	rank := make([]int, len(e.rows))
+	order := []int{0}
+	for done := 0; done < len(order); done++ {
+		for _, ed := range children[order[done]] {
+			if parents[ed.To]--; parents[ed.To] == 0 {
+				order = append(order, ed.To)
+			}
+		}
+	}
+	if len(order) != len(e.rows) {
+		return nil, fmt.Errorf("enumerate states: actions form a cycle")
+	}
+	old := e.rows
+	e.rows = make([]string, len(old))
+	d := &DAG{Env: e.env}
+	for i, from := range order {
+		rank[from] = i
+		e.rows[i] = old[from]
+	}
+	for i, from := range order {
+		for _, ed := range children[from] {
+			d.Edges = append(d.Edges, Edge{From: i, To: rank[ed.To], Action: ed.Action, Back: ed.Back})
+		}
+		if len(children[from]) == 0 {
+			d.Objects = append(d.Objects, i)
+		}
+	}
+	for _, t := range e.tensors(0, len(e.rows), len(e.rows)) {
+		d.states = append(d.states, t.(*tensors.Tensor))
+	}
+	return d, nil
+}
+
+// rowsOf returns the bytes of each row, over all tensors.
+func rowsOf(ts []*tensors.Tensor) []string {
+	rows := make([][]byte, ts[0].Shape().Dim(0))
+	for _, t := range ts {
+		err := t.ConstBytes(func(data []byte) {
+			width := len(data) / len(rows)
+			for r := range rows {
+				rows[r] = append(rows[r], data[r*width:(r+1)*width]...)
+			}
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	out := make([]string, len(rows))
+	for r := range rows {
+		out[r] = string(rows[r])
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+// Package gfn trains GFlowNets inside GoMLX graphs.
+//
+// A GFlowNet assembles an object z step by step and is trained so that z comes out in proportion to a reward R(z|x).
+// Everything here works on batches: observations x, states, actions and log-probabilities are graph nodes whose first
+// axis is the batch, with static shapes and masks for what is not there.
+//
+// The axes, by letter: B observations of a batch, T steps of a trajectory, A forward actions, K states evaluated per
+// observation, N = B*K. Names of logarithms start with log.
+//
+// The parts and how they meet:
+//
+//	Env        how z is assembled                  Rollout, Backtrack   sample trajectories with a Behaviour
+//	Policy     learned P_F, P_B and flow           Score                log-probabilities of stored trajectories
+//	Objective  a loss on a Path                    BackForth            a Metropolis-Hastings kernel from P_B and P_F
+//	DAG        all states of a small Env, for exact answers
+package gfn
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Batch holds the observations x: one or more tensors that share the batch axis B.
+type Batch []*Node
+
+// Size returns B.
+func (x Batch) Size() int { return x[0].Shape().Dim(0) }
+
+// Repeat repeats every observation k times in a row, so that row b*k+i is observation b.
+func (x Batch) Repeat(k int) Batch { return repeatRows(x, k) }
+
+// State holds a batch of partly built objects: one or more tensors that share the batch axis.
+type State []*Node
+
+// Repeat repeats every state k times in a row.
+func (s State) Repeat(k int) State { return repeatRows(s, k) }
+
+// Env says how a latent z is assembled, one action at a time.
+//
+// A state that no action can change is terminal, and terminal states are the objects z. Actions are numbered
+// 0..Actions()-1 and backward actions, which take a state back to one of its parents, 0..BackActions()-1.
+//
+// Laws, checked by envtest.Run:
+//   - the initial state has no legal backward action, and every other state has one;
+//   - Back names the backward action that reverses a legal action: Undo(Step(s, a), Back(s, a)) is s;
+//   - Redo names the action that reverses a legal backward action: Step(Undo(s, b), Redo(s, b)) is s;
+//   - two backward actions of a state lead to different parents, and two actions to different children;
+//   - every path from the initial state reaches a terminal state in at most Steps() actions.
+//
+// Methods build graph nodes for whole batches. They are called with illegal actions on rows whose result is then
+// discarded, so they must not fail on them. States are compared by their values: equal objects, equal tensors.
+type Env interface {
+	// Steps is T, the largest number of actions in a trajectory.
+	Steps() int
+	// Actions is A, the number of forward actions.
+	Actions() int
+	// BackActions is the number of backward actions.
+	BackActions() int
+	// Initial returns s_0 for every observation.
+	Initial(x Batch) State
+	// Legal marks the actions that can be taken: [B,A] bool.
+	Legal(s State) *Node
+	// Step takes the actions a, [B] int32.
+	Step(s State, a *Node) State
+	// LegalBack marks the backward actions that can be taken: [B,BackActions] bool.
+	LegalBack(s State) *Node
+	// Undo takes the backward actions b, [B] int32.
+	Undo(s State, b *Node) State
+	// Back returns the backward actions [B] that undo the actions a taken in s.
+	Back(s State, a *Node) *Node
+	// Redo returns the actions [B] that undo the backward actions b taken in s.
+	Redo(s State, b *Node) *Node
+}
+
+// Terminal marks the states in which no action is legal: [B] bool.
+func Terminal(env Env, s State) *Node { return LogicalNot(anyTrue(env.Legal(s))) }
+
+// repeatRows repeats every row of every tensor k times in a row.
+func repeatRows[S ~[]*Node](rows S, k int) S {
+	if k == 1 {
+		return rows
+	}
+	out := make(S, len(rows))
+	for i, r := range rows {
+		dims := r.Shape().Dimensions
+		wide := append([]int{dims[0], k}, dims[1:]...)
+		flat := append([]int{dims[0] * k}, dims[1:]...)
+		out[i] = Reshape(BroadcastToDims(InsertAxes(r, 1), wide...), flat...)
+	}
+	return out
+}
+
+// anyTrue reduces the last axis of a bool tensor by or.
+func anyTrue(mask *Node) *Node {
+	return GreaterThan(ReduceSum(ConvertDType(mask, dtypes.Int32), -1), ScalarZero(mask.Graph(), dtypes.Int32))
+}
+
+// choose returns, row by row, a where cond is true and b elsewhere; cond is [B].
+func choose(cond, a, b *Node) *Node {
+	for cond.Rank() < a.Rank() {
+		cond = InsertAxes(cond, -1)
+	}
+	return Where(BroadcastToDims(cond, a.Shape().Dimensions...), a, b)
+}
+
+// chooseState is choose for every tensor of a state.
+func chooseState(cond *Node, a, b State) State {
+	out := make(State, len(a))
+	for i := range a {
+		out[i] = choose(cond, a[i], b[i])
+	}
+	return out
+}
+
+// Pick reads one entry per row: table [..., A] at idx [...], as a masked sum, which differentiates everywhere and is
+// faster than a gather for the short rows of action tables.
+func Pick(table, idx *Node) *Node {
+	g := table.Graph()
+	shape := table.Shape().Clone()
+	shape.DType = dtypes.Int32
+	hit := Equal(Iota(g, shape, -1), BroadcastToDims(InsertAxes(idx, -1), shape.Dimensions...))
+	return ReduceSum(Where(hit, table, ZerosLike(table)), -1)
+}

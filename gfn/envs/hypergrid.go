@@ -1,0 +1,82 @@
+package envs
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gfnem/gfnem/gfn"
+)
+
+// Hypergrid walks from the corner 0 of a grid of Side^Dims cells, one coordinate up at a time, until it stops (Bengio,
+// Jain, Korablyov, Precup, Bengio, "Flow Network based Generative Models for Non-Iterative Diverse Candidate
+// Generation", 2021). Trajectories differ in length, and many lead to the same cell.
+//
+// A state is two tensors: the cell [B,Dims] int32, and whether the walk has stopped [B] int32. Action d < Dims raises
+// coordinate d, action Dims stops; backward actions have the same numbers.
+type Hypergrid struct{ Side, Dims int }
+
+var _ gfn.Env = Hypergrid{}
+
+// Steps implements gfn.Env.
+func (e Hypergrid) Steps() int { return e.Dims*(e.Side-1) + 1 }
+
+// Actions implements gfn.Env.
+func (e Hypergrid) Actions() int { return e.Dims + 1 }
+
+// BackActions implements gfn.Env.
+func (e Hypergrid) BackActions() int { return e.Dims + 1 }
+
+// Initial implements gfn.Env.
+func (e Hypergrid) Initial(x gfn.Batch) gfn.State {
+	g := x[0].Graph()
+	return gfn.State{Zeros(g, shapes.Make(index, x.Size(), e.Dims)), Zeros(g, shapes.Make(index, x.Size()))}
+}
+
+// Legal implements gfn.Env.
+func (e Hypergrid) Legal(s gfn.State) *Node {
+	room := LessThan(s[0], AddScalar(ZerosLike(s[0]), e.Side-1))
+	walking := InsertAxes(IsZero(s[1]), 1)
+	return LogicalAnd(Concatenate([]*Node{room, OnesLike(walking)}, 1), BroadcastToDims(walking, s[1].Shape().Dim(0), e.Dims+1))
+}
+
+// Step implements gfn.Env.
+func (e Hypergrid) Step(s gfn.State, a *Node) gfn.State { return e.move(s, a, 1) }
+
+// LegalBack implements gfn.Env.
+func (e Hypergrid) LegalBack(s gfn.State) *Node {
+	stopped := InsertAxes(LogicalNot(IsZero(s[1])), 1)
+	down := GreaterThan(s[0], ZerosLike(s[0]))
+	walking := BroadcastToShape(LogicalNot(stopped), down.Shape())
+	return Concatenate([]*Node{LogicalAnd(down, walking), stopped}, 1)
+}
+
+// Undo implements gfn.Env.
+func (e Hypergrid) Undo(s gfn.State, b *Node) gfn.State { return e.move(s, b, -1) }
+
+func (e Hypergrid) move(s gfn.State, a *Node, by int) gfn.State {
+	cell := ConvertDType(at(s[0], a), index)
+	stop := ConvertDType(Equal(a, AddScalar(ZerosLike(a), e.Dims)), index)
+	return gfn.State{Add(s[0], MulScalar(cell, by)), Add(s[1], MulScalar(stop, by))}
+}
+
+// Back implements gfn.Env.
+func (e Hypergrid) Back(s gfn.State, a *Node) *Node { return a }
+
+// Redo implements gfn.Env.
+func (e Hypergrid) Redo(s gfn.State, b *Node) *Node { return b }
+
+// LogReward is the usual test reward of a cell, high near the corners and low in between:
+//
+//	R = R0 + 1/2 prod_d [ 0.25 < |u_d| <= 0.5 ] + 2 prod_d [ 0.3 < |u_d| < 0.4 ],  u_d = cell_d / (Side-1) - 1/2
+//
+// with R0 = 0.1.
+func (e Hypergrid) LogReward(_ gfn.Batch, s gfn.State) *Node {
+	u := Abs(AddScalar(DivScalar(ConvertDType(s[0], dtypes.Float64), e.Side-1), -0.5))
+	inside := func(lo, hi float64) *Node { // 1 if lo < u_d <= hi for all d
+		in := LogicalAnd(GreaterThan(u, Scalar(u.Graph(), u.DType(), lo)), LessOrEqual(u, Scalar(u.Graph(), u.DType(), hi)))
+		return ReduceMin(ConvertDType(in, u.DType()), 1)
+	}
+	r := AddScalar(Add(MulScalar(inside(0.25, 0.5), 0.5), MulScalar(inside(0.3, 0.4), 2)), 0.1)
+	return Log(r)
+}

@@ -1,0 +1,90 @@
+// Package envs holds environments that many problems share.
+package envs
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gfnem/gfnem/gfn"
+)
+
+const index = dtypes.Int32
+
+// Sequence assembles a sequence of tokens from left to right, so that every object has exactly one trajectory. Its length
+// is fixed, and position t takes one of Sizes[t] values.
+//
+// A state is one tensor, [B,T] int32, with Unset where no token has been chosen yet.
+type Sequence struct{ Sizes []int }
+
+// Unset marks a position without a token.
+const Unset = -1
+
+var _ gfn.Env = Sequence{}
+
+// Uniform returns a sequence of length positions with size values each.
+func Uniform(length, size int) Sequence { return Sequence{slices.Repeat([]int{size}, length)} }
+
+// Steps implements gfn.Env.
+func (e Sequence) Steps() int { return len(e.Sizes) }
+
+// Actions implements gfn.Env.
+func (e Sequence) Actions() int { return slices.Max(e.Sizes) }
+
+// BackActions implements gfn.Env: the only way back is to drop the last token.
+func (e Sequence) BackActions() int { return 1 }
+
+// Initial implements gfn.Env.
+func (e Sequence) Initial(x gfn.Batch) gfn.State {
+	return gfn.State{AddScalar(Zeros(x[0].Graph(), shapes.Make(index, x.Size(), len(e.Sizes))), Unset)}
+}
+
+// length returns the number of tokens chosen, [B].
+func (e Sequence) length(s gfn.State) *Node {
+	return ReduceSum(ConvertDType(GreaterOrEqual(s[0], ZerosLike(s[0])), index), 1)
+}
+
+// at marks position pos of every row, [B,T] bool.
+func at(tokens, pos *Node) *Node {
+	return Equal(Iota(tokens.Graph(), tokens.Shape(), 1), BroadcastToShape(InsertAxes(pos, 1), tokens.Shape()))
+}
+
+// Legal implements gfn.Env.
+func (e Sequence) Legal(s gfn.State) *Node {
+	g, b := s[0].Graph(), s[0].Shape().Dim(0)
+	room := make([]int32, len(e.Sizes)) // how many values the next token can take
+	for t, n := range e.Sizes {
+		room[t] = int32(n)
+	}
+	sizes := BroadcastToShape(InsertAxes(Const(g, room), 0), s[0].Shape())
+	next := Where(at(s[0], e.length(s)), sizes, ZerosLike(sizes))
+	shape := shapes.Make(index, b, e.Actions())
+	return LessThan(Iota(g, shape, 1), BroadcastToShape(ReduceAndKeep(next, ReduceSum, 1), shape))
+}
+
+// Step implements gfn.Env.
+func (e Sequence) Step(s gfn.State, a *Node) gfn.State {
+	return gfn.State{Where(at(s[0], e.length(s)), BroadcastToShape(InsertAxes(a, 1), s[0].Shape()), s[0])}
+}
+
+// LegalBack implements gfn.Env.
+func (e Sequence) LegalBack(s gfn.State) *Node {
+	n := e.length(s)
+	return InsertAxes(GreaterThan(n, ZerosLike(n)), 1)
+}
+
+// Undo implements gfn.Env.
+func (e Sequence) Undo(s gfn.State, b *Node) gfn.State {
+	return gfn.State{Where(at(s[0], MinusOne(e.length(s))), AddScalar(ZerosLike(s[0]), Unset), s[0])}
+}
+
+// Back implements gfn.Env.
+func (e Sequence) Back(s gfn.State, a *Node) *Node { return ZerosLike(a) }
+
+// Redo implements gfn.Env.
+func (e Sequence) Redo(s gfn.State, b *Node) *Node {
+	last := at(s[0], MinusOne(e.length(s)))
+	return ReduceSum(Where(last, s[0], ZerosLike(s[0])), 1)
+}

@@ -1,0 +1,219 @@
+package gfn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// Table holds a policy's answers for one observation on every edge and state of a DAG, in float64.
+type Table struct {
+	LogPF []float64 // by edge
+	LogPB []float64 // by edge
+	Flow  []float64 // by state; nil if the policy has none
+}
+
+// Tabulate evaluates a policy for every row of the observations x, on all states at once.
+func (d *DAG) Tabulate(b compute.Backend, store *model.Store, scope string, p Policy, x []*tensors.Tensor) ([]Table, error) {
+	xs, ss := len(x), len(d.states)
+	var hasFlow bool
+	exec, err := model.NewExec(b, store, func(root *model.Scope, in []*Node) []*Node {
+		net := Net{d.Env, p, root.Store().Scope(scope)}
+		obs := Batch(in[:xs])
+		states := State(in[xs : xs+ss])
+		all := make(State, ss) // states tiled B times, so that row b*S+i is state i
+		for i, s := range states {
+			dims := s.Shape().Dimensions
+			all[i] = mergeSteps(BroadcastToDims(InsertAxes(s, 0), append([]int{obs.Size()}, dims...)...))
+		}
+		h := p.Heads(net.Scope, obs, all, d.Len())
+		legalBack := d.Env.LegalBack(all)
+		if h.Backward == nil {
+			h.Backward = flatLogits(legalBack, h.Forward.DType())
+		}
+		out := []*Node{logProbs(h.Forward, d.Env.Legal(all)), logProbs(h.Backward, legalBack)}
+		if hasFlow = h.Flow != nil; hasFlow {
+			out = append(out, h.Flow)
+		}
+		for i := range out {
+			out[i] = ConvertDType(out[i], float64Type)
+		}
+		return out
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tabulate policy: %w", err)
+	}
+	defer exec.Finalize()
+	var args []any
+	for _, t := range append(append([]*tensors.Tensor{}, x...), d.states...) {
+		args = append(args, t)
+	}
+	out, err := exec.Call(args...)
+	if err != nil {
+		return nil, fmt.Errorf("tabulate policy: %w", err)
+	}
+	flat := make([][]float64, len(out))
+	for i := range out {
+		flat[i] = tensors.MustCopyFlatData[float64](out[i])
+	}
+	tables := make([]Table, x[0].Shape().Dim(0))
+	na, nb := d.Env.Actions(), d.Env.BackActions()
+	for r := range tables {
+		base := r * d.Len()
+		t := &tables[r]
+		for _, e := range d.Edges {
+			t.LogPF = append(t.LogPF, flat[0][(base+e.From)*na+e.Action])
+			t.LogPB = append(t.LogPB, flat[1][(base+e.To)*nb+e.Back])
+		}
+		if hasFlow {
+			t.Flow = flat[2][base : base+d.Len()]
+		}
+	}
+	return tables, nil
+}
+
+// Terminating returns the probability that a trajectory drawn by P_F ends in each object, in the order of Objects.
+func (d *DAG) Terminating(t Table) []float64 { return d.objects(d.visits(t)) }
+
+// visits returns the probability that a trajectory drawn by P_F passes through each state.
+func (d *DAG) visits(t Table) []float64 {
+	p := make([]float64, d.Len())
+	p[0] = 1
+	for i, e := range d.Edges {
+		p[e.To] += p[e.From] * math.Exp(t.LogPF[i])
+	}
+	return p
+}
+
+func (d *DAG) objects(byState []float64) []float64 {
+	out := make([]float64, len(d.Objects))
+	for i, s := range d.Objects {
+		out[i] = byState[s]
+	}
+	return out
+}
+
+// Solve returns the flows and the forward policy that a reward and a backward policy determine: log F by state, with
+// log F(0) = log Z, and log P_F by edge. LogR is by object, logPB by edge.
+func (d *DAG) Solve(logR, logPB []float64) (logF, logPF []float64) {
+	logF = make([]float64, d.Len())
+	for i := range logF {
+		logF[i] = math.Inf(-1)
+	}
+	for i, s := range d.Objects {
+		logF[s] = logR[i]
+	}
+	for i := len(d.Edges) - 1; i >= 0; i-- {
+		e := d.Edges[i]
+		logF[e.From] = logAddExp(logF[e.From], logF[e.To]+logPB[i])
+	}
+	logPF = make([]float64, len(d.Edges))
+	for i, e := range d.Edges {
+		logPF[i] = logF[e.To] + logPB[i] - logF[e.From]
+	}
+	return logF, logPF
+}
+
+// UniformBack returns the uniform backward policy, by edge.
+func (d *DAG) UniformBack() []float64 {
+	parents := make([]float64, d.Len())
+	for _, e := range d.Edges {
+		parents[e.To]++
+	}
+	logPB := make([]float64, len(d.Edges))
+	for i, e := range d.Edges {
+		logPB[i] = -math.Log(parents[e.To])
+	}
+	return logPB
+}
+
+// ELBO returns the expectation over trajectories drawn by P_F of log R + sum log P_B - sum log P_F, a lower bound of
+// log Z that is tight for a perfect sampler.
+func (d *DAG) ELBO(t Table, logR []float64) float64 {
+	p := d.visits(t)
+	sum := 0.0
+	for i, e := range d.Edges {
+		if w := p[e.From] * math.Exp(t.LogPF[i]); w > 0 {
+			sum += w * (t.LogPB[i] - t.LogPF[i])
+		}
+	}
+	for i, s := range d.Objects {
+		if p[s] > 0 {
+			sum += p[s] * logR[i]
+		}
+	}
+	return sum
+}
+
+// EUBO returns the same expectation over trajectories drawn backward by P_B from objects drawn in proportion to R, an
+// upper bound of log Z.
+func (d *DAG) EUBO(t Table, logR []float64) float64 {
+	logZ := LogSumExp(logR)
+	p := make([]float64, d.Len())
+	sum := 0.0
+	for i, s := range d.Objects {
+		p[s] = math.Exp(logR[i] - logZ)
+		sum += p[s] * logR[i]
+	}
+	for i := len(d.Edges) - 1; i >= 0; i-- {
+		e := d.Edges[i]
+		if w := p[e.To] * math.Exp(t.LogPB[i]); w > 0 {
+			sum += w * (t.LogPB[i] - t.LogPF[i])
+			p[e.From] += w
+		}
+	}
+	return sum
+}
+
+// Normalise returns the distribution in proportion to exp(logR).
+func Normalise(logR []float64) []float64 {
+	logZ := LogSumExp(logR)
+	p := make([]float64, len(logR))
+	for i, l := range logR {
+		p[i] = math.Exp(l - logZ)
+	}
+	return p
+}
+
+// TotalVariation returns half the sum of |p - q|.
+func TotalVariation(p, q []float64) float64 {
+	sum := 0.0
+	for i := range p {
+		sum += math.Abs(p[i] - q[i])
+	}
+	return sum / 2
+}
+
+// KL returns the divergence from q to p, the sum of p log(p/q).
+func KL(p, q []float64) float64 {
+	sum := 0.0
+	for i := range p {
+		if p[i] > 0 {
+			sum += p[i] * math.Log(p[i]/q[i])
+		}
+	}
+	return sum
+}
+
+// LogSumExp returns log sum exp(x) without overflow.
+func LogSumExp(x []float64) float64 {
+	sum := math.Inf(-1)
+	for _, v := range x {
+		sum = logAddExp(sum, v)
+	}
+	return sum
+}
+
+func logAddExp(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	if math.IsInf(b, -1) {
+		return a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}

@@ -1,0 +1,25 @@
+package gfn
+
+import . "github.com/gomlx/gomlx/core/graph"
+
+// HVI is hierarchical variational inference: the reverse KL divergence from the forward trajectory distribution to the
+// backward one, with a score-function gradient for P_F and a likelihood gradient for a learned P_B (Malkin, Lahlou,
+// Deleu, Ji, Hu, Everett, Zhang, Bengio, "GFlowNets and Variational Inference", 2023). With the learning signal
+// A = log R + sum log P_B - sum log P_F, a constant, and its mean over the group as baseline:
+//
+//   - sum_t log P_B - (A - mean A) sum_t log P_F
+//
+// Its value is a surrogate: only its gradient means something. Trajectories must be on-policy.
+type HVI struct {
+	// Samples is the number of successive rows that share an observation and a baseline; 0 means the whole batch.
+	Samples int
+}
+
+var _ Objective = HVI{}
+
+// Loss implements Objective.
+func (o HVI) Loss(p Path) *Node {
+	signal := StopGradient(Sub(StopGradient(p.LogR), p.logRatio()))
+	advantage := Sub(signal, groupMean(signal, o.Samples))
+	return Neg(Add(ReduceSum(p.LogPB, 1), Mul(advantage, ReduceSum(p.LogPF, 1))))
+}

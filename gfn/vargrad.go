@@ -1,0 +1,33 @@
+package gfn
+
+import . "github.com/gomlx/gomlx/core/graph"
+
+// VarGrad is the variance of the log-partition estimate (Richter, Boustati, Nüsken, Ruiz, Akyildiz, "VarGrad: A
+// Low-Variance Gradient Estimator for Variational Inference", 2020; for GFlowNets Zhang, Rainone, Peschl, Bondesan,
+// "Robust Scheduling with GFlowNets", 2023). It is trajectory balance with log Z(x) replaced by its estimate from
+// several trajectories of the same x:
+//
+//	( zeta_b - mean zeta )^2,  zeta = log R(z|x) + sum_t log P_B - sum_t log P_F
+type VarGrad struct {
+	// Samples is the number of trajectories per observation: that many successive rows of the batch belong to one x (see
+	// Batch.Repeat). 0 means the whole batch, for problems without observations.
+	Samples int
+}
+
+var _ Objective = VarGrad{}
+
+// Loss implements Objective.
+func (o VarGrad) Loss(p Path) *Node {
+	zeta := Sub(StopGradient(p.LogR), p.logRatio())
+	return Square(Sub(zeta, groupMean(zeta, o.Samples)))
+}
+
+// groupMean replaces every entry of x, [B], by the mean over its group of k successive rows; k = 0 is one group.
+func groupMean(x *Node, k int) *Node {
+	b := x.Shape().Dim(0)
+	if k == 0 {
+		k = b
+	}
+	mean := ReduceMean(Reshape(x, b/k, k), 1)
+	return Reshape(column(mean, k), b)
+}
