@@ -1,6 +1,7 @@
 package gfn
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -31,11 +32,33 @@ func (d *DAG) Len() int { return d.states[0].Shape().Dim(0) }
 // States returns all states as tensors of S rows, to be fed to graphs.
 func (d *DAG) States() []*tensors.Tensor { return d.states }
 
+// ErrTooMany says that an environment has more states than Enumerate may list.
+var ErrTooMany = errors.New("more states")
+
+// ObjectStates returns the terminal states alone, as tensors of len(Objects) rows.
+func (d *DAG) ObjectStates() []*tensors.Tensor {
+	rows := rowsOf(d.states)
+	e := explorer{}
+	for _, t := range d.states {
+		dims := slices.Clone(t.Shape().Dimensions)
+		dims[0] = 1
+		e.shapes = append(e.shapes, shapes.Make(t.DType(), dims...))
+	}
+	for _, i := range d.Objects {
+		e.rows = append(e.rows, rows[i])
+	}
+	out := make([]*tensors.Tensor, len(d.states))
+	for i, t := range e.tensors(0, len(e.rows), len(e.rows)) {
+		out[i] = t.(*tensors.Tensor)
+	}
+	return out
+}
+
 // chunk is the number of states that one call of the expanding program takes.
 const chunk = 128
 
 // Enumerate finds all states that can be reached from the initial state of one observation x (tensors of one row), and
-// fails if there are more than limit.
+// fails with ErrTooMany if there are more than limit.
 func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG, error) {
 	args := make([]any, len(x))
 	for i := range x {
@@ -56,13 +79,15 @@ func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG
 	defer expand.Finalize()
 
 	e.add(rowsOf(first)[0])
-	for done := 0; done < len(e.rows); done += chunk {
-		if len(e.rows) > limit {
-			return nil, fmt.Errorf("enumerate states: more than %d", limit)
-		}
-		if err := e.visit(expand, done, min(done+chunk, len(e.rows))); err != nil {
+	for done := 0; done < len(e.rows); {
+		to := min(done+chunk, len(e.rows))
+		if err := e.visit(expand, done, to); err != nil {
 			return nil, fmt.Errorf("enumerate states: %w", err)
 		}
+		if len(e.rows) > limit {
+			return nil, fmt.Errorf("enumerate states: %w than %d", ErrTooMany, limit)
+		}
+		done = to
 	}
 	return e.sorted()
 }
@@ -146,6 +171,10 @@ func (e *explorer) sorted() (*DAG, error) {
 		parents[ed.To]++
 		children[ed.From] = append(children[ed.From], ed)
 	}
+	cycle := errors.New("enumerate states: actions form a cycle")
+	if parents[0] > 0 {
+		return nil, cycle
+	}
 	rank := make([]int, len(e.rows))
 	order := []int{0}
 	for done := 0; done < len(order); done++ {
@@ -156,7 +185,7 @@ func (e *explorer) sorted() (*DAG, error) {
 		}
 	}
 	if len(order) != len(e.rows) {
-		return nil, fmt.Errorf("enumerate states: actions form a cycle")
+		return nil, cycle
 	}
 	old := e.rows
 	e.rows = make([]string, len(old))

@@ -35,6 +35,15 @@ type State []*Node
 // Repeat repeats every state k times in a row.
 func (s State) Repeat(k int) State { return repeatRows(s, k) }
 
+// Tile repeats the whole list of states k times: row i*n+j is state j of n.
+func (s State) Tile(k int) State {
+	out := make(State, len(s))
+	for i, t := range s {
+		out[i] = mergeSteps(BroadcastToDims(InsertAxes(t, 0), append([]int{k}, t.Shape().Dimensions...)...))
+	}
+	return out
+}
+
 // Env says how a latent z is assembled, one action at a time.
 //
 // A state that no action can change is terminal, and terminal states are the objects z. Actions are numbered

@@ -25,11 +25,7 @@ func (d *DAG) Tabulate(b compute.Backend, store *model.Store, scope string, p Po
 		net := Net{d.Env, p, root.Store().Scope(scope)}
 		obs := Batch(in[:xs])
 		states := State(in[xs : xs+ss])
-		all := make(State, ss) // states tiled B times, so that row b*S+i is state i
-		for i, s := range states {
-			dims := s.Shape().Dimensions
-			all[i] = mergeSteps(BroadcastToDims(InsertAxes(s, 0), append([]int{obs.Size()}, dims...)...))
-		}
+		all := states.Tile(obs.Size()) // row b*S+i is state i for observation b
 		h := p.Heads(net.Scope, obs, all, d.Len())
 		legalBack := d.Env.LegalBack(all)
 		if h.Backward == nil {
@@ -156,8 +152,9 @@ func (d *DAG) EUBO(t Table, logR []float64) float64 {
 	p := make([]float64, d.Len())
 	sum := 0.0
 	for i, s := range d.Objects {
-		p[s] = math.Exp(logR[i] - logZ)
-		sum += p[s] * logR[i]
+		if p[s] = math.Exp(logR[i] - logZ); p[s] > 0 {
+			sum += p[s] * logR[i]
+		}
 	}
 	for i := len(d.Edges) - 1; i >= 0; i-- {
 		e := d.Edges[i]

@@ -68,15 +68,18 @@ func (e Hypergrid) Redo(s gfn.State, b *Node) *Node { return b }
 
 // LogReward is the usual test reward of a cell, high near the corners and low in between:
 //
-//	R = R0 + 1/2 prod_d [ 0.25 < |u_d| <= 0.5 ] + 2 prod_d [ 0.3 < |u_d| < 0.4 ],  u_d = cell_d / (Side-1) - 1/2
+//	R = R0 + 1/2 prod_d [ 0.25 < |u_d| ] + 2 prod_d [ 0.3 < |u_d| < 0.4 ],  u_d = cell_d / (Side-1) - 1/2
 //
 // with R0 = 0.1.
 func (e Hypergrid) LogReward(_ gfn.Batch, s gfn.State) *Node {
-	u := Abs(AddScalar(DivScalar(ConvertDType(s[0], dtypes.Float64), e.Side-1), -0.5))
-	inside := func(lo, hi float64) *Node { // 1 if lo < u_d <= hi for all d
-		in := LogicalAnd(GreaterThan(u, Scalar(u.Graph(), u.DType(), lo)), LessOrEqual(u, Scalar(u.Graph(), u.DType(), hi)))
-		return ReduceMin(ConvertDType(in, u.DType()), 1)
+	// In whole numbers, so that cells on a threshold do not depend on rounding: |u_d| is v / 20(Side-1).
+	last := e.Side - 1
+	v := MulScalar(Abs(AddScalar(MulScalar(s[0], 2), -last)), 10)
+	inside := func(lo, hi int) *Node { // 1 if lo < 20 |u_d| < hi for all d
+		in := LogicalAnd(
+			GreaterThan(v, Scalar(v.Graph(), v.DType(), lo*last)), LessThan(v, Scalar(v.Graph(), v.DType(), hi*last)))
+		return ConvertDType(ReduceMin(ConvertDType(in, index), 1), dtypes.Float64)
 	}
-	r := AddScalar(Add(MulScalar(inside(0.25, 0.5), 0.5), MulScalar(inside(0.3, 0.4), 2)), 0.1)
+	r := AddScalar(Add(MulScalar(inside(5, 11), 0.5), MulScalar(inside(6, 8), 2)), 0.1)
 	return Log(r)
 }

@@ -1,0 +1,60 @@
+package em
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/rng"
+)
+
+// Data supplies the observations of each update as a pure function of its number, so that resuming needs no cursor. The
+// tensors of one batch share their first axis.
+type Data func(step uint64) []*tensors.Tensor
+
+// Full returns all observations every time.
+func Full(x ...*tensors.Tensor) Data { return func(uint64) []*tensors.Tensor { return x } }
+
+// Shuffled returns minibatches of the given size: each epoch is a fresh permutation of the rows, whose incomplete last
+// batch is left out.
+func Shuffled(seed uint64, size int, x ...*tensors.Tensor) (Data, error) {
+	rows := x[0].Shape().Dim(0)
+	if size < 1 || size > rows {
+		return nil, fmt.Errorf("a batch of %d rows cannot be taken from %d", size, rows)
+	}
+	perEpoch := uint64(rows / size)
+	epoch, order := ^uint64(0), []int(nil)
+	return func(step uint64) []*tensors.Tensor {
+		if e := step / perEpoch; e != epoch {
+			epoch, order = e, rng.New(seed, "shuffle", e).Perm(rows)
+		}
+		at := int(step%perEpoch) * size
+		out := make([]*tensors.Tensor, len(x))
+		for i, t := range x {
+			out[i] = takeRows(t, order[at:at+size])
+		}
+		return out
+	}, nil
+}
+
+// takeRows copies some rows of a tensor.
+func takeRows(t *tensors.Tensor, rows []int) *tensors.Tensor {
+	dims := append([]int{len(rows)}, t.Shape().Dimensions[1:]...)
+	out := tensors.FromShape(shapes.Make(t.DType(), dims...))
+	width := int(t.ByteSize()) / t.Shape().Dim(0)
+	err := t.ConstBytes(func(from []byte) {
+		err := out.MutableBytes(func(to []byte) {
+			for i, r := range rows {
+				copy(to[i*width:(i+1)*width], from[r*width:])
+			}
+		})
+		if err != nil {
+			panic(err)
+		}
+	})
+	if err != nil {
+		panic(err)
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+package em
+
+// Gate decides when the M-step may run.
+//
+// The paper knows two rules. Fixed blocks (Hu et al., 2023, algorithm 1 as used for the mixture and for images): so many
+// E-updates, then so many M-updates. And the adaptive gate (algorithm 2): the M-step runs while a moving average of the
+// E-step's loss is below a threshold that falls linearly with the number of M-updates.
+type Gate struct {
+	// ESteps and MSteps are the lengths of fixed blocks; 0 means 1.
+	ESteps, MSteps int
+	// First is the number of E-updates before the first M-update; 0 means ESteps.
+	First int
+	// Adaptive uses the threshold instead of blocks.
+	Adaptive bool
+	// Threshold falls with the number of M-updates; the zero value means 6 to 3 over 10,000, the paper's context-free
+	// grammar.
+	Threshold Linear
+	// Decay is the weight of the past in the moving average, which starts at 0 without correction; 0 means 0.9.
+	Decay float64
+}
+
+// GateState is what a gate remembers.
+type GateState struct {
+	Average float64 // moving average of the loss
+	Open    bool    // whether the next iteration has an M-step
+	E, M    int     // position within the block
+}
+
+// observe takes the loss of an E-update, which happened when m M-updates had been made, and returns whether an M-update
+// is due in this iteration. With the adaptive gate that is what the previous iteration decided.
+func (g Gate) observe(s *GateState, loss float64, m uint64) (due bool) {
+	decay := g.Decay
+	if decay == 0 {
+		decay = 0.9
+	}
+	s.Average = decay*s.Average + (1-decay)*loss
+	if g.Adaptive {
+		threshold := g.Threshold
+		if threshold == (Linear{}) {
+			threshold = Linear{From: 6, To: 3, Over: 10_000}
+		}
+		due = s.Open
+		s.Open = s.Average < threshold.At(m)
+		return due
+	}
+	s.E++
+	if m == 0 && g.First > 0 {
+		return s.E >= g.First
+	}
+	return s.E >= max(g.ESteps, 1)
+}
+
+// updated takes note of an M-update and returns whether another one follows at once.
+func (g Gate) updated(s *GateState) (again bool) {
+	if g.Adaptive {
+		return false
+	}
+	s.M++
+	if s.M < max(g.MSteps, 1) {
+		return true
+	}
+	s.E, s.M = 0, 0
+	return false
+}

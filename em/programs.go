@@ -1,0 +1,147 @@
+package em
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/lvm"
+	"github.com/gfnem/gfnem/optim"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// kind names a compiled program and its stream of random numbers. Each takes a key, learning rates, knobs (beta, epsilon)
+// and a batch, samples, scores, differentiates and updates, and returns a few numbers: loss, gradient norm, whether
+// the update was made, and one more.
+type kind string
+
+const (
+	wake         kind = "wake"
+	wakeAndSleep kind = "wake and sleep"
+	sleep        kind = "sleep"
+	maximize     kind = "M-step"
+)
+
+// program returns a program, building it at its first use.
+func (l *Learner) program(k kind) (*model.Exec, error) {
+	if p, ok := l.programs[k]; ok {
+		return p, nil
+	}
+	p, err := model.NewExec(l.b, l.store, func(_ *model.Scope, in []*Node) *Node {
+		r, rates, x := rng.In(in[0]), in[1], gfn.Batch(in[3:])
+		how := l.behaviour(in[2])
+		switch k {
+		case wake:
+			loss := l.wakeLoss(r, x, how)
+			return numbers(loss, l.spec.Wake.Optimizer.Minimize(l.store, loss, rates), nil)
+		case wakeAndSleep:
+			dreamt := l.sleepLoss(r)
+			loss := l.wakeLoss(r, x, how)
+			total := Add(loss, MulScalar(dreamt, l.spec.Sleep.Weight))
+			return numbers(loss, l.spec.Wake.Optimizer.Minimize(l.store, total, rates), dreamt)
+		case sleep:
+			loss := l.sleepLoss(r)
+			weighted := MulScalar(loss, l.spec.Sleep.Weight)
+			return numbers(loss, l.spec.Wake.Optimizer.Minimize(l.store, weighted, rates), nil)
+		default:
+			return l.maximize(r, x, how, rates)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("build program %q: %w", k, err)
+	}
+	l.programs[k] = p.WithName(string(k))
+	return p, nil
+}
+
+func (l *Learner) net() gfn.Net {
+	return gfn.Net{Env: l.spec.Env, Policy: l.spec.Policy, Scope: l.store.Scope(Phi)}
+}
+
+func (l *Learner) theta() *model.Scope { return l.store.Scope(Theta) }
+
+// behaviour leaves out what the schedules never turn on.
+func (l *Learner) behaviour(knobs *Node) gfn.Behaviour {
+	var how gfn.Behaviour
+	if l.spec.Wake.Beta != Constant(1) {
+		how.Beta = Squeeze(SliceAxis(knobs, 0, AxisElem(0)), 0)
+	}
+	if l.spec.Wake.Epsilon != (Linear{}) {
+		how.Epsilon = Squeeze(SliceAxis(knobs, 0, AxisElem(1)), 0)
+	}
+	return how
+}
+
+// wakeLoss is the E-step's objective on samples of the behaviour.
+func (l *Learner) wakeLoss(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) *Node {
+	net, spec := l.net(), l.spec.Wake
+	x = x.Repeat(spec.Samples)
+	tr := net.Rollout(r, x, nil, how)
+	score := net.ScoreSampled
+	if spec.Rescore {
+		score = net.Score
+	}
+	var partial *Node
+	if spec.Partial != nil {
+		partial = net.Partials(tr, func(x gfn.Batch, s gfn.State, k int) *Node { return spec.Partial(l.theta(), x, s, k) })
+	}
+	logR := spec.Reward(l.theta(), x, tr.Last())
+	return ReduceAllMean(spec.Objective.Loss(net.Path(tr, score(tr, gfn.Behaviour{}), logR, partial)))
+}
+
+// sleepLoss is the likelihood of dreamt latents.
+func (l *Learner) sleepLoss(r *rng.Stream) *Node {
+	net := l.net()
+	x, z := l.spec.Model.Sample(l.theta(), r, l.spec.Sleep.Batch)
+	for i := range x {
+		x[i] = StopGradient(x[i])
+	}
+	tr := net.Backtrack(r, x, z, nil, gfn.Behaviour{})
+	return ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: net.Score(tr, gfn.Behaviour{}).LogPF}))
+}
+
+// latents draws the M-step's latents, refined by moves; the second result is the fraction of moves accepted, or nil.
+func (l *Learner) latents(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) (gfn.State, *Node) {
+	net, spec := l.net(), l.spec.MStep
+	z := net.Rollout(r, x, nil, gfn.Behaviour{Greedy: spec.Greedy}).Last()
+	if spec.Moves == 0 {
+		return z, nil
+	}
+	reward := func(x gfn.Batch, z gfn.State) *Node { return l.spec.Wake.Reward(l.theta(), x, z) }
+	kernel := spec.Kernel
+	kernel.How = how
+	logR := StopGradient(reward(x, z))
+	accepted := ScalarZero(logR.Graph(), logR.DType())
+	for range spec.Moves {
+		m := kernel.Apply(net, r, x, z, logR, reward)
+		z, logR = m.State, m.LogR
+		accepted = Add(accepted, ReduceAllMean(ConvertDType(m.Accepted, logR.DType())))
+	}
+	return z, DivScalar(accepted, spec.Moves)
+}
+
+// maximize is the M-step.
+func (l *Learner) maximize(r *rng.Stream, x gfn.Batch, how gfn.Behaviour, rates *Node) *Node {
+	spec := l.spec.MStep
+	x = x.Repeat(spec.Samples)
+	z, accepted := l.latents(r, x, how)
+	loss := Neg(ReduceAllMean(l.spec.Model.LogJoint(l.theta(), x, z)))
+	if !spec.ClosedForm {
+		return numbers(loss, spec.Optimizer.Minimize(l.store, loss, rates), accepted)
+	}
+	vars, values := l.spec.Model.(lvm.Maximizer).Maximize(l.theta(), x, z)
+	ok := optim.Assign(vars, values)
+	return numbers(loss, optim.Result{GradNorm: ZerosLike(loss), OK: ok}, accepted)
+}
+
+// numbers packs what a program returns into one float64 vector.
+func numbers(loss *Node, u optim.Result, extra *Node) *Node {
+	f := func(n *Node) *Node { return Reshape(ConvertDType(n, dtypes.Float64), 1) }
+	if extra == nil {
+		extra = ZerosLike(loss)
+	}
+	return Concatenate([]*Node{f(loss), f(u.GradNorm), f(u.OK), f(extra)}, 0)
+}

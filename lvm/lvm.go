@@ -1,0 +1,50 @@
+// Package lvm says what a latent variable model p(x,z) answers.
+package lvm
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// Model is a latent variable model p(z) p(x|z) whose latents are the terminal states of an environment.
+//
+// Laws, checked by lvmtest.Run:
+//   - Sample draws from the distribution that LogJoint describes: the expectation of the gradient of LogJoint over
+//     samples is zero;
+//   - rows are independent of each other;
+//   - sampled latents are terminal states.
+//
+// Variables live below scope and are looked up with scope.At, since one graph may ask several times.
+type Model interface {
+	// LogJoint returns log p(x,z), [B], which can be differentiated with respect to the model's variables.
+	LogJoint(scope *model.Scope, x gfn.Batch, z gfn.State) *Node
+	// Sample draws n pairs (x,z) by ancestral sampling.
+	Sample(scope *model.Scope, r *rng.Stream, n int) (gfn.Batch, gfn.State)
+}
+
+// Maximizer is implemented by models whose M-step has a closed form.
+type Maximizer interface {
+	Model
+	// Maximize returns the model's variables and the values [same order] that maximise the sum of log p(x,z) over the
+	// batch.
+	Maximize(scope *model.Scope, x gfn.Batch, z gfn.State) ([]*model.Variable, []*Node)
+}
+
+// Tabler is implemented by models that can score every observation with every latent of a list faster than pair by pair.
+type Tabler interface {
+	Model
+	// LogJointTable returns log p(x_b, z_k), [B,K].
+	LogJointTable(scope *model.Scope, x gfn.Batch, z gfn.State) *Node
+}
+
+// Table returns log p(x_b, z_k), [B,K], for all observations x and all latents of the list z.
+func Table(m Model, scope *model.Scope, x gfn.Batch, z gfn.State) *Node {
+	if t, ok := m.(Tabler); ok {
+		return t.LogJointTable(scope, x, z)
+	}
+	b, k := x.Size(), z[0].Shape().Dim(0)
+	return Reshape(m.LogJoint(scope, x.Repeat(k), z.Tile(b)), b, k)
+}

@@ -1,0 +1,75 @@
+// Package nn holds network blocks that more than one task uses.
+package nn
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/rng"
+)
+
+// SeedParam is the store parameter that holds the seed of all initial values, a uint64; absent means 0.
+const SeedParam = "seed"
+
+// Param returns a variable whose initial values are drawn on the host, uniform in (-bound, bound), from a stream
+// named after the variable: they depend on the seed and the variable's path alone, not on the backend, nor on which
+// other variables exist.
+func Param(scope *model.Scope, g *Graph, dtype dtypes.DType, name string, bound float64, dims ...int) *Node {
+	if v := scope.GetVariable(name); v != nil {
+		return v.NodeValue(g)
+	}
+	seed := model.GetParamOr(scope, SeedParam, uint64(0))
+	r := rng.New(seed, "init "+model.JoinPath(scope.Scope(), name))
+	size := 1
+	for _, d := range dims {
+		size *= d
+	}
+	values := make([]float64, size)
+	for i := range values {
+		values[i] = bound * (2*r.Float64() - 1)
+	}
+	t := tensors.FromFlatDataAndDimensions(values, dims...)
+	if dtype != dtypes.Float64 {
+		narrow := make([]float32, size)
+		for i, v := range values {
+			narrow[i] = float32(v)
+		}
+		t = tensors.FromFlatDataAndDimensions(narrow, dims...)
+	}
+	return scope.VariableWithValue(name, t).NodeValue(g)
+}
+
+// Linear is x W + b on the last axis, with weights and biases uniform in ±1/sqrt(fan-in).
+func Linear(scope *model.Scope, x *Node, width int) *Node {
+	in := x.Shape().Dim(-1)
+	bound := 1 / math.Sqrt(float64(in))
+	w := Param(scope, x.Graph(), x.DType(), "weights", bound, in, width)
+	b := Param(scope, x.Graph(), x.DType(), "bias", bound, width)
+	y := Dot(x, w).Product()
+	return Add(y, ExpandLeftToRank(b, y.Rank()))
+}
+
+// LeakyReLU is max(x, slope*x).
+func LeakyReLU(x *Node, slope float64) *Node { return Max(x, MulScalar(x, slope)) }
+
+// MLP is a stack of linear layers of the given widths, with an activation between them.
+type MLP struct {
+	Widths []int
+	// Slope of the leaky rectifier between layers for negative inputs; 0 is the plain rectifier.
+	Slope float64
+}
+
+// Apply maps the last axis of x through the layers "0", "1", ... below scope.
+func (m MLP) Apply(scope *model.Scope, x *Node) *Node {
+	for i, w := range m.Widths {
+		if i > 0 {
+			x = LeakyReLU(x, m.Slope)
+		}
+		x = Linear(scope.At("%d", i), x, w)
+	}
+	return x
+}

@@ -1,0 +1,169 @@
+// Package optim updates variables by gradients, inside a graph.
+//
+// It differs from GoMLX's optimisers in what training by alternation needs: several groups of variables with their own
+// rule and rate in one update, one global norm over all of them, rates that are inputs of the program, so that a
+// schedule never recompiles it, and updates that happen whole or, when a gradient is not finite, not at all.
+package optim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// Root is the scope below which optimisers keep their own variables.
+const Root = "/optim"
+
+// Group names the variables of one scope and how they are trained.
+type Group struct {
+	// Scope is a path; the group owns the trainable variables below it that no group with a longer path owns.
+	Scope string
+	// Rule turns gradients into steps; nil means Adam{}.
+	Rule Rule
+	// Rate is the learning rate over time.
+	Rate Rate
+}
+
+// Optimizer updates one or more groups together.
+type Optimizer struct {
+	Groups []Group
+	// ClipNorm scales all gradients down together when their joint Euclidean norm exceeds it; 0 means never.
+	ClipNorm float64
+}
+
+// Rule turns a gradient into the amount to subtract from a variable, for a learning rate of 1. It may keep variables of
+// its own below scope, which it changes through set.
+type Rule interface {
+	step(scope *model.Scope, grad, count *Node, set func(*model.Variable, *Node)) *Node
+}
+
+// Result tells what an update did.
+type Result struct {
+	GradNorm *Node // the joint norm before clipping, a scalar of the loss's type
+	OK       *Node // bool scalar: false if loss, gradient or a new value was not finite and nothing was changed
+}
+
+// Rates returns the learning rates of all groups at a step, to be fed to Minimize.
+func (o Optimizer) Rates(step uint64) []float32 {
+	rates := make([]float32, len(o.Groups))
+	for i, g := range o.Groups {
+		rates[i] = float32(g.Rate.At(step))
+	}
+	return rates
+}
+
+// Minimize builds the update that follows the gradient of loss, a scalar, with respect to the variables of all groups
+// that the graph uses. Rates is [len(Groups)] float32, from Rates.
+func (o Optimizer) Minimize(store *model.Store, loss, rates *Node) Result {
+	g := loss.Graph()
+	var owned []owner
+	for v := range store.RootScope().IterVariables() {
+		if i := o.group(v.Path()); i >= 0 && v.Trainable && v.InUseByGraph(g) {
+			owned = append(owned, owner{v, i})
+		}
+	}
+	if len(owned) == 0 {
+		panic(fmt.Errorf("optim: the loss uses no trainable variable below %v", o.scopes()))
+	}
+	slices.SortFunc(owned, func(a, b owner) int { return strings.Compare(a.Path(), b.Path()) })
+	values := make([]*Node, len(owned))
+	for i, v := range owned {
+		values[i] = v.NodeValue(g)
+	}
+	grads := Gradient(loss, values...)
+	norm := globalNorm(grads, loss.DType())
+	if o.ClipNorm > 0 {
+		scale := Div(Scalar(g, norm.DType(), o.ClipNorm), MaxScalar(norm, o.ClipNorm)) // 1 below the limit
+		for i := range grads {
+			grads[i] = Mul(grads[i], ConvertDType(scale, grads[i].DType()))
+		}
+	}
+
+	var up update
+	counts := make(map[int]*Node)
+	for i, v := range owned {
+		grp := o.Groups[v.group]
+		rule := grp.Rule
+		if rule == nil {
+			rule = Adam{}
+		}
+		count, ok := counts[v.group]
+		if !ok {
+			n := store.Scope(Root+grp.Scope).VariableWithValue("step", float32(0)).SetTrainable(false)
+			count = OnePlus(n.NodeValue(g))
+			counts[v.group] = count
+			up.set(n, count)
+		}
+		dtype := grads[i].DType()
+		delta := rule.step(store.Scope(Root+v.Path()), grads[i], ConvertDType(count, dtype), up.set)
+		rate := ConvertDType(Squeeze(SliceAxis(rates, 0, AxisElem(v.group)), 0), dtype)
+		up.set(v.Variable, Sub(values[i], Mul(rate, delta)))
+	}
+	return Result{GradNorm: norm, OK: up.commit(LogicalAnd(IsFinite(loss), IsFinite(norm)))}
+}
+
+// owner is a variable with the index of the group that trains it.
+type owner struct {
+	*model.Variable
+	group int
+}
+
+// group returns the index of the group that owns a variable, or -1.
+func (o Optimizer) group(path string) int {
+	best, length := -1, -1
+	for i, g := range o.Groups {
+		if strings.HasPrefix(path, strings.TrimSuffix(g.Scope, "/")+"/") && len(g.Scope) > length {
+			best, length = i, len(g.Scope)
+		}
+	}
+	return best
+}
+
+func (o Optimizer) scopes() []string {
+	var s []string
+	for _, g := range o.Groups {
+		s = append(s, g.Scope)
+	}
+	return s
+}
+
+func globalNorm(grads []*Node, dtype dtypes.DType) *Node {
+	sum := ScalarZero(grads[0].Graph(), dtype)
+	for _, gr := range grads {
+		sum = Add(sum, ConvertDType(ReduceAllSum(Square(gr)), dtype))
+	}
+	return Sqrt(sum)
+}
+
+// update collects new values and applies them together or not at all.
+type update struct {
+	vars []*model.Variable
+	next []*Node
+}
+
+func (u *update) set(v *model.Variable, value *Node) {
+	u.vars = append(u.vars, v)
+	u.next = append(u.next, value)
+}
+
+// commit sets the variables if ok holds and every new value is finite, and returns whether that is so.
+func (u *update) commit(ok *Node) *Node {
+	for _, n := range u.next {
+		ok = LogicalAnd(ok, IsFinite(ReduceAllMax(Abs(n))))
+	}
+	for i, v := range u.vars {
+		v.SetNodeValue(Where(ok, u.next[i], v.NodeValue(ok)))
+	}
+	return ok
+}
+
+// Assign sets variables to values computed in a graph under the same rule as Minimize: all of them if all are finite,
+// else none. It is the update of closed-form M-steps.
+func Assign(vars []*model.Variable, values []*Node) (ok *Node) {
+	u := update{vars, values}
+	return u.commit(Const(values[0].Graph(), true))
+}

@@ -1,0 +1,52 @@
+package optim
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+)
+
+// Adam is the rule of Kingma and Ba ("Adam: A Method for Stochastic Optimization", 2015, algorithm 1). The zero value has
+// their constants.
+type Adam struct {
+	Beta1 float64 // 0 means 0.9
+	Beta2 float64 // 0 means 0.999
+	Eps   float64 // 0 means 1e-8
+}
+
+// SGD follows the gradient itself.
+type SGD struct{}
+
+var (
+	_ Rule = Adam{}
+	_ Rule = SGD{}
+)
+
+func (a Adam) step(scope *model.Scope, grad, count *Node, set func(*model.Variable, *Node)) *Node {
+	b1, b2, eps := or(a.Beta1, 0.9), or(a.Beta2, 0.999), or(a.Eps, 1e-8)
+	m1 := moment(scope, "m1", grad)
+	m2 := moment(scope, "m2", grad)
+	mean := Add(MulScalar(m1.NodeValue(grad), b1), MulScalar(grad, 1-b1))
+	square := Add(MulScalar(m2.NodeValue(grad), b2), MulScalar(Square(grad), 1-b2))
+	set(m1, mean)
+	set(m2, square)
+	unbias := func(beta float64) *Node { return OneMinus(Exp(MulScalar(count, math.Log(beta)))) } // 1 - beta^t
+	return Div(Div(mean, unbias(b1)), AddScalar(Sqrt(Div(square, unbias(b2))), eps))
+}
+
+func moment(scope *model.Scope, name string, grad *Node) *model.Variable {
+	shape := shapes.Make(grad.DType(), grad.Shape().Dimensions...)
+	return scope.WithInitializer(initializer.Zero).VariableWithShape(name, shape).SetTrainable(false)
+}
+
+func (SGD) step(_ *model.Scope, grad, _ *Node, _ func(*model.Variable, *Node)) *Node { return grad }
+
+func or(v, preset float64) float64 {
+	if v == 0 {
+		return preset
+	}
+	return v
+}
