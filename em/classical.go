@@ -2,6 +2,7 @@ package em
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -93,48 +94,50 @@ func (c Classical) bound(theta *model.Scope, x gfn.Batch) *Node {
 		top := StopGradient(ReduceAndKeep(logP, ReduceMax, 1))
 		return Add(Squeeze(top, 1), Log(ReduceSum(Exp(Sub(logP, top)), 1)))
 	}
-	q, entropy := c.factorised(StopGradient(logP), z)
+	q, entropy := c.factorised(StopGradient(logP))
 	return Add(ReduceSum(Mul(q, logP), 1), entropy)
 }
 
 // factorised fits q(z) = prod_t q_t(z_t) to each row of logP by coordinate ascent from the uniform distribution, and
 // returns q(z), [B,Z], and its entropy, [B].
-func (c Classical) factorised(logP, z *Node) (q, entropy *Node) {
-	g, dtype := logP.Graph(), logP.DType()
-	b, count := logP.Shape().Dim(0), logP.Shape().Dim(1)
-	members := make([]*Node, len(c.Env.Sizes)) // [Z,size]: which latents have value v at position t
-	factors := make([]*Node, len(c.Env.Sizes)) // [B,size]
-	at := make([]*Node, len(c.Env.Sizes))      // [B,Z]: q_t at each latent's value
-	for t, size := range c.Env.Sizes {
-		shape := shapes.Make(z.DType(), count, size)
-		token := BroadcastToShape(SliceAxis(z, 1, AxisElem(t)), shape)
-		members[t] = ConvertDType(Equal(Iota(g, shape, 1), token), dtype)
+//
+// Position t of latent number k is digit t of k, the first one changing fastest (see all). So a sweep is two passes over
+// shrinking tables: the first averages positions out from the last on, with the factors of the sweep
+// before, and the second brings them back from the first on, with new factors.
+func (c Classical) factorised(logP *Node) (q, entropy *Node) {
+	g, dtype, b := logP.Graph(), logP.DType(), logP.Shape().Dim(0)
+	sizes := c.Env.Sizes
+	factors := make([]*Node, len(sizes)) // [B,size]
+	for t, size := range sizes {
 		factors[t] = AddScalar(Zeros(g, shapes.Make(dtype, b, size)), 1/float64(size))
-		at[t] = AddScalar(ZerosLike(logP), 1/float64(size))
 	}
 	sweeps := c.Sweeps
 	if sweeps == 0 {
 		sweeps = 10
 	}
 	for range sweeps {
-		for t := range members {
-			rest := OnesLike(logP)
-			for u := range at {
-				if u != t {
-					rest = Mul(rest, at[u])
-				}
-			}
-			factors[t] = Softmax(Dot(Mul(rest, logP), members[t]).Product())
-			at[t] = DotGeneral(factors[t], []int{1}, nil, members[t], []int{1}, nil)
+		rest := make([]*Node, len(sizes)) // [B,size,low]: logP by positions 0..t, averaged over the later ones
+		mean := logP
+		for t, size := range slices.Backward(sizes) {
+			rest[t] = Reshape(mean, b, size, -1)
+			mean = ReduceSum(Mul(rest[t], widen(factors[t], 2, rest[t])), 1)
+		}
+		q = Ones(g, shapes.Make(dtype, b, 1)) // [B,low]: the product of the new factors of earlier positions
+		for t := range sizes {
+			factors[t] = Softmax(ReduceSum(Mul(rest[t], widen(q, 1, rest[t])), 2))
+			q = Reshape(Mul(widen(factors[t], 2, rest[t]), widen(q, 1, rest[t])), b, -1)
 		}
 	}
-	q, entropy = OnesLike(logP), Zeros(g, shapes.Make(dtype, b))
-	for t := range at {
-		q = Mul(q, at[t])
-		safe := MaxScalar(factors[t], 1e-30)
-		entropy = Sub(entropy, ReduceSum(Mul(factors[t], Log(safe)), 1))
+	entropy = Zeros(g, shapes.Make(dtype, b))
+	for _, f := range factors {
+		entropy = Sub(entropy, ReduceSum(Mul(f, Log(MaxScalar(f, 1e-30))), 1))
 	}
 	return q, entropy
+}
+
+// widen inserts an axis into x and repeats it along that axis to the shape of like.
+func widen(x *Node, axis int, like *Node) *Node {
+	return BroadcastToShape(InsertAxes(x, axis), like.Shape())
 }
 
 // all lists every sequence, [Z,T].

@@ -10,6 +10,8 @@ type Gate struct {
 	ESteps, MSteps int
 	// First is the number of E-updates before the first M-update; 0 means ESteps.
 	First int
+	// Below, if not 0, leaves out the M-updates of a block whose last loss is not below it.
+	Below float64
 	// Adaptive uses the threshold instead of blocks.
 	Adaptive bool
 	// Threshold falls with the number of M-updates; the zero value means 6 to 3 over 10,000, the paper's context-free
@@ -44,10 +46,18 @@ func (g Gate) observe(s *GateState, loss float64, m uint64) (due bool) {
 		return due
 	}
 	s.E++
+	block := max(g.ESteps, 1)
 	if m == 0 && g.First > 0 {
-		return s.E >= g.First
+		block = g.First
 	}
-	return s.E >= max(g.ESteps, 1)
+	if s.E < block {
+		return false
+	}
+	if g.Below != 0 && !(loss < g.Below) {
+		s.E = 0
+		return false
+	}
+	return true
 }
 
 // updated takes note of an M-update and returns whether another one follows at once.

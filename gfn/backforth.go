@@ -56,9 +56,8 @@ func (k BackForth) Apply(n Net, r *rng.Stream, x Batch, z State, logR *Node, rew
 	logRNew := StopGradient(reward(x, next))
 
 	there, back := n.Score(down, k.How), n.Score(up, k.How)
-	logA := Sub(logRNew, logR)
-	logA = Add(logA, Sub(ReduceSum(there.LogPF, 1), ReduceSum(there.LogPB, 1)))
-	logA = Sub(logA, Sub(ReduceSum(back.LogPF, 1), ReduceSum(back.LogPB, 1)))
+	ratio := func(s Scores) *Node { return ConvertDType(ReduceSum(Sub(s.LogPF, s.LogPB), 1), logR.DType()) }
+	logA := Add(Sub(logRNew, logR), Sub(ratio(there), ratio(back)))
 
 	length := up.Length()
 	wide := BroadcastToShape(steps, length.Shape())

@@ -14,7 +14,7 @@ type Behaviour struct {
 	// Epsilon is the probability with which an action, each one on its own, is drawn uniformly from the legal ones.
 	// Scalar; nil means 0.
 	Epsilon *Node
-	// Greedy takes the most probable action instead of sampling.
+	// Greedy takes the most probable action, the first of equals, instead of sampling. Epsilon does not apply.
 	Greedy bool
 }
 
@@ -25,6 +25,10 @@ func (b Behaviour) LogProbs(logits, legal *Node) *Node {
 		logits = Mul(logits, ConvertDType(b.Beta, logits.DType()))
 	}
 	logP := logProbs(logits, legal)
+	if b.Greedy {
+		best := Equal(Iota(logP.Graph(), withDType(logP.Shape(), actionType), -1), spread(ArgMax(logP, -1, actionType), logP))
+		return Where(best, ZerosLike(logP), AddScalar(ZerosLike(logP), illegal))
+	}
 	if b.Epsilon == nil {
 		return logP
 	}

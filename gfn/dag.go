@@ -32,8 +32,11 @@ func (d *DAG) Len() int { return d.states[0].Shape().Dim(0) }
 // States returns all states as tensors of S rows, to be fed to graphs.
 func (d *DAG) States() []*tensors.Tensor { return d.states }
 
-// ErrTooMany says that an environment has more states than Enumerate may list.
-var ErrTooMany = errors.New("more states")
+// What Enumerate fails with if an environment has more states than it may list, or if a path comes back to a state.
+var (
+	ErrTooMany = errors.New("more states")
+	ErrCycle   = errors.New("actions form a cycle")
+)
 
 // ObjectStates returns the terminal states alone, as tensors of len(Objects) rows.
 func (d *DAG) ObjectStates() []*tensors.Tensor {
@@ -58,7 +61,7 @@ func (d *DAG) ObjectStates() []*tensors.Tensor {
 const chunk = 128
 
 // Enumerate finds all states that can be reached from the initial state of one observation x (tensors of one row), and
-// fails with ErrTooMany if there are more than limit.
+// fails with ErrTooMany if there are more than limit, with ErrCycle if the environment breaks its laws.
 func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG, error) {
 	args := make([]any, len(x))
 	for i := range x {
@@ -171,9 +174,8 @@ func (e *explorer) sorted() (*DAG, error) {
 		parents[ed.To]++
 		children[ed.From] = append(children[ed.From], ed)
 	}
-	cycle := errors.New("enumerate states: actions form a cycle")
 	if parents[0] > 0 {
-		return nil, cycle
+		return nil, fmt.Errorf("enumerate states: %w", ErrCycle)
 	}
 	rank := make([]int, len(e.rows))
 	order := []int{0}
@@ -185,7 +187,7 @@ func (e *explorer) sorted() (*DAG, error) {
 		}
 	}
 	if len(order) != len(e.rows) {
-		return nil, cycle
+		return nil, fmt.Errorf("enumerate states: %w", ErrCycle)
 	}
 	old := e.rows
 	e.rows = make([]string, len(old))

@@ -18,5 +18,5 @@ func (DB) Loss(p Path) *Node {
 	to := SliceAxis(logF, 1, AxisRange(1, t+1))
 	delta := Sub(Add(from, Sub(p.LogPF, p.LogPB)), to) // [B,T]
 	valid := asNumber(p.Valid, delta)
-	return Div(ReduceSum(Mul(Square(delta), valid), 1), ReduceSum(valid, 1))
+	return weighted(Mul(Square(delta), valid), valid, 1)
 }

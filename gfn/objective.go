@@ -33,9 +33,14 @@ type Objective interface {
 	Loss(p Path) *Node
 }
 
-// Path completes scores to what an objective needs. LogR is [B]; partial, [B,T+1], may be nil.
+// Path completes scores to what an objective needs. LogR is [B]; partial, [B,T+1], may be nil. Both are converted to the
+// dtype of the scores.
 func (n Net) Path(tr Trajectory, s Scores, logR, partial *Node) Path {
 	b := tr.X.Size()
+	logR = ConvertDType(logR, s.LogPF.DType())
+	if partial != nil {
+		partial = ConvertDType(partial, s.LogPF.DType())
+	}
 	states := stackStates(tr.States)
 	p := Path{
 		LogPF: s.LogPF, LogPB: s.LogPB, Flow: s.Flow,

@@ -62,7 +62,14 @@ func spanLoss(p Path, table [][]float64) *Node {
 	first := BroadcastToDims(InsertAxes(valid, 2), b, t, t)
 	last := BroadcastToDims(InsertAxes(valid, 1), b, t, t)
 	weight := Mul(Mul(first, last), constLike(g, table, v, b)) // [B,T,T]
-	return Div(ReduceSum(Mul(weight, Square(Sub(from, to))), 1, 2), ReduceSum(weight, 1, 2))
+	return weighted(Mul(weight, Square(Sub(from, to))), weight, 1, 2)
+}
+
+// weighted returns sum x / sum weight over the axes, and 0 where there is no weight: a trajectory without steps, whose
+// initial state is terminal.
+func weighted(x, weight *Node, axes ...int) *Node {
+	total := ReduceSum(weight, axes...)
+	return Div(ReduceSum(x, axes...), Where(GreaterThan(total, ZerosLike(total)), total, OnesLike(total)))
 }
 
 // constLike makes a table a constant of the dtype of like, repeated for b rows: [B,rows,cols].

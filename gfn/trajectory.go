@@ -117,6 +117,9 @@ func (n Net) Score(tr Trajectory, how Behaviour) Scores {
 // again, and gradients flow through the T separate evaluations. It pays where T is small and the batch large.
 func (n Net) ScoreSampled(tr Trajectory, how Behaviour) Scores {
 	heads := tr.heads
+	if heads == nil {
+		panic("gfn: ScoreSampled needs trajectories from Rollout; use Score")
+	}
 	if n.learnsBackward(tr) {
 		heads = append(heads[:len(heads):len(heads)], n.Policy.Heads(n.Scope, tr.X, tr.Last(), 1))
 	}

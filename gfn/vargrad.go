@@ -1,6 +1,10 @@
 package gfn
 
-import . "github.com/gomlx/gomlx/core/graph"
+import (
+	"fmt"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
 
 // VarGrad is the variance of the log-partition estimate (Richter, Boustati, Nüsken, Ruiz, Akyildiz, "VarGrad: A
 // Low-Variance Gradient Estimator for Variational Inference", 2020; for GFlowNets Zhang, Rainone, Peschl, Bondesan,
@@ -19,15 +23,28 @@ var _ Objective = VarGrad{}
 // Loss implements Objective.
 func (o VarGrad) Loss(p Path) *Node {
 	zeta := Sub(StopGradient(p.LogR), p.logRatio())
-	return Square(Sub(zeta, groupMean(zeta, o.Samples)))
+	k := groupSize(zeta, o.Samples)
+	if k == 1 {
+		panic("gfn: VarGrad needs two or more trajectories per observation")
+	}
+	return Square(Sub(zeta, groupMean(zeta, k)))
 }
 
-// groupMean replaces every entry of x, [B], by the mean over its group of k successive rows; k = 0 is one group.
+// groupSize is the number of successive rows of x, [B], that share an observation: samples, or B if samples is 0.
+func groupSize(x *Node, samples int) int {
+	b := x.Shape().Dim(0)
+	if samples == 0 {
+		return b
+	}
+	if b%samples != 0 {
+		panic(fmt.Sprintf("gfn: a batch of %d rows does not divide into groups of %d", b, samples))
+	}
+	return samples
+}
+
+// groupMean replaces every entry of x, [B], by the mean over its group of k successive rows.
 func groupMean(x *Node, k int) *Node {
 	b := x.Shape().Dim(0)
-	if k == 0 {
-		k = b
-	}
 	mean := ReduceMean(Reshape(x, b/k, k), 1)
 	return Reshape(column(mean, k), b)
 }

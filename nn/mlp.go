@@ -2,6 +2,7 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -15,15 +16,16 @@ import (
 // SeedParam is the store parameter that holds the seed of all initial values, a uint64; absent means 0.
 const SeedParam = "seed"
 
-// Param returns a variable whose initial values are drawn on the host, uniform in (-bound, bound), from a stream
+// Param returns a variable whose initial values are drawn on the host, uniform between -bound and bound, from a stream
 // named after the variable: they depend on the seed and the variable's path alone, not on the backend, nor on which
-// other variables exist.
+// other variables exist. The dtype is Float32, which rounds them, or Float64.
 func Param(scope *model.Scope, g *Graph, dtype dtypes.DType, name string, bound float64, dims ...int) *Node {
 	if v := scope.GetVariable(name); v != nil {
 		return v.NodeValue(g)
 	}
 	seed := model.GetParamOr(scope, SeedParam, uint64(0))
-	r := rng.New(seed, "init "+model.JoinPath(scope.Scope(), name))
+	path := model.JoinPath(scope.Scope(), name)
+	r := rng.New(seed, "init "+path)
 	size := 1
 	for _, d := range dims {
 		size *= d
@@ -33,12 +35,16 @@ func Param(scope *model.Scope, g *Graph, dtype dtypes.DType, name string, bound 
 		values[i] = bound * (2*r.Float64() - 1)
 	}
 	t := tensors.FromFlatDataAndDimensions(values, dims...)
-	if dtype != dtypes.Float64 {
+	switch dtype {
+	case dtypes.Float64:
+	case dtypes.Float32:
 		narrow := make([]float32, size)
 		for i, v := range values {
 			narrow[i] = float32(v)
 		}
 		t = tensors.FromFlatDataAndDimensions(narrow, dims...)
+	default:
+		panic(fmt.Errorf("nn: parameter %s cannot have dtype %s", path, dtype))
 	}
 	return scope.VariableWithValue(name, t).NodeValue(g)
 }
@@ -49,7 +55,7 @@ func Linear(scope *model.Scope, x *Node, width int) *Node {
 	bound := 1 / math.Sqrt(float64(in))
 	w := Param(scope, x.Graph(), x.DType(), "weights", bound, in, width)
 	b := Param(scope, x.Graph(), x.DType(), "bias", bound, width)
-	y := Dot(x, w).Product()
+	y := DotGeneral(x, []int{-1}, nil, w, []int{0}, nil)
 	return Add(y, ExpandLeftToRank(b, y.Rank()))
 }
 

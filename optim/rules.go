@@ -33,7 +33,8 @@ func (a Adam) step(scope *model.Scope, grad, count *Node, set func(*model.Variab
 	square := Add(MulScalar(m2.NodeValue(grad), b2), MulScalar(Square(grad), 1-b2))
 	set(m1, mean)
 	set(m2, square)
-	unbias := func(beta float64) *Node { return OneMinus(Exp(MulScalar(count, math.Log(beta)))) } // 1 - beta^t
+	// 1 - beta^t, without the cancellation that would cost float32 four digits at small t
+	unbias := func(beta float64) *Node { return Neg(Expm1(MulScalar(count, math.Log(beta)))) }
 	return Div(Div(mean, unbias(b1)), AddScalar(Sqrt(Div(square, unbias(b2))), eps))
 }
 

@@ -1,0 +1,80 @@
+//go:build cgo
+
+package backend
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/go-xla/compute/xla"
+	"k8s.io/klog/v2"
+
+	"github.com/gfnem/gfnem/backend/internal/quiet"
+)
+
+const xlaBuilt = true
+
+func init() {
+	quiet.Done()
+	// go-xla downloads plugins unless told not to. It is given absolute paths, which never reach that code; this
+	// closes it for everyone else in the process as well.
+	xla.EnableAutoInstall(false)
+}
+
+func openXLA(arg string) (compute.Backend, error) {
+	where, options, _ := strings.Cut(arg, ",")
+	m := machine()
+	p, err := m.resolve(where)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOptions(options); err != nil {
+		return nil, err
+	}
+
+	setDefault("GOMLX_NO_AUTO_INSTALL", "1")
+	config := p.path
+	var missing []string
+	if p.kind == "cuda" {
+		// go-xla's check looks for NVIDIA's libraries where pip does not put them, and warns at length.
+		setDefault("GOPJRT_CUDA_CHECKS", "0")
+		packages := m.nvidiaPackages(p.path)
+		if flags := withDataDir(os.Getenv("XLA_FLAGS"), cudaDataDir(packages)); flags != "" {
+			os.Setenv("XLA_FLAGS", flags)
+		}
+		missing = preload(cudaLibraries(packages))
+		// go-xla takes a plugin for the CPU's when its path has "cpu" anywhere, and would then map its buffers.
+		if !strings.Contains(options, "shared_buffers") {
+			config += ",shared_buffers=false"
+		}
+	}
+	if options != "" {
+		config += "," + options
+	}
+
+	// What goes wrong below is returned, so go-xla's log of it would only say it twice.
+	logs := klog.CaptureState()
+	defer logs.Restore()
+	klog.SetLogger(klog.New(nil))
+
+	var b *xla.Backend
+	if panicked := Try(func() { b, err = xla.NewWithOptions(config, nil) }); panicked != nil {
+		err = panicked
+	}
+	if err != nil {
+		op := fmt.Sprintf("backend %q: plugin %s", strings.TrimSuffix("xla:"+p.kind, ":"), p.path)
+		if len(missing) > 0 {
+			op += " (not loaded: " + strings.Join(missing, "; ") + ")"
+		}
+		return nil, &Error{Op: op, Cause: err}
+	}
+	return b, nil
+}
+
+func setDefault(name, value string) {
+	if _, set := os.LookupEnv(name); !set {
+		os.Setenv(name, value)
+	}
+}

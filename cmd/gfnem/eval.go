@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/gfnem/gfnem/run"
+)
+
+type evalCmd struct {
+	Dir string `arg:"" name:"run" help:"Folder of the run."`
+	engine
+	JSON bool `help:"Print the result as one JSON object on standard output."`
+}
+
+// Help implements kong's detailed help.
+func (evalCmd) Help() string {
+	return `Examples:
+  gfnem eval runs/paper
+  gfnem eval runs/paper --json
+
+Measures the newest checkpoint, also of a run that is not finished or still running. The folder is not changed.`
+}
+
+// Run evaluates a run.
+func (c evalCmd) Run(io console) error {
+	r, s, err := c.newest(c.Dir, io)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	result, err := s.Evaluate()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printResult(io, r, s, result)
+	}
+	return result.Print(io.out)
+}
+
+// newest reads a run and prepares a session at its newest checkpoint.
+func (e engine) newest(dir string, io console) (*run.Run, run.Session, error) {
+	r, err := run.Read(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := e.session(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	state, warnings, err := r.Load()
+	for _, w := range warnings {
+		fmt.Fprintln(io.err, "warning:", w)
+	}
+	if err == nil {
+		err = s.Restore(state)
+	} else if errors.Is(err, run.ErrNoCheckpoint) {
+		err = run.Inputf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", dir, dir)
+	}
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return r, s, nil
+}
+
+type reportCmd struct {
+	Dir string `arg:"" name:"run" help:"Folder of the run."`
+	engine
+}
+
+// Help implements kong's detailed help.
+func (reportCmd) Help() string {
+	return `Example:
+  gfnem report runs/paper
+
+Evaluates the newest checkpoint and writes report.html, figures and parameters.safetensors to the folder.`
+}
+
+// Run writes the report of a run.
+func (c reportCmd) Run(io console) error {
+	r, s, err := c.newest(c.Dir, io)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if _, err := conclude(r, s); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(io.out, filepath.Join(r.Dir(), "report.html"))
+	return err
+}

@@ -1,0 +1,142 @@
+// Command gfnem learns latent variable models with discrete, compositional latents by GFlowNet-EM.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/gfnem/gfnem/internal/suggest"
+	"github.com/gfnem/gfnem/mixture"
+	"github.com/gfnem/gfnem/run"
+)
+
+// tasks are the models the program can train.
+var tasks = []run.Task{mixture.Task{}}
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitBadInput    = 2
+	exitInterrupted = 3
+)
+
+// cli is the command line.
+type cli struct {
+	Train     trainCmd     `cmd:"" help:"Train a model from the start."`
+	Resume    resumeCmd    `cmd:"" help:"Continue a run that was interrupted or killed."`
+	Eval      evalCmd      `cmd:"" help:"Measure the model of a run."`
+	Report    reportCmd    `cmd:"" help:"Write the report of a run again."`
+	Reproduce reproduceCmd `cmd:"" help:"Reproduce a table of the paper."`
+	Bench     benchCmd     `cmd:"" help:"Measure speed."`
+	Version   versionCmd   `cmd:"" help:"Print version and backends."`
+}
+
+// console is where a command speaks: its result to out, everything else to err.
+type console struct {
+	out, err io.Writer
+	args     []string
+}
+
+// Help shows examples below the commands.
+func (cli) Help() string {
+	return `Examples:
+  gfnem train mixture                        a minute on two cores, with a report to look at
+  gfnem train mixture --preset paper --seed 7 --out runs/paper
+  gfnem resume runs/paper                    after Ctrl-C, a crash or a power cut
+  gfnem eval runs/paper --json
+  gfnem reproduce mixture                    the paper's table beside ours
+  gfnem bench hypergrid`
+}
+
+func main() {
+	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// execute runs the program and returns its exit code.
+func execute(args []string, out, errOut io.Writer) int {
+	var c cli
+	exited := -1
+	parser, err := kong.New(&c,
+		kong.Name("gfnem"),
+		kong.Description("Learn latent variable models p(z) p(x|z) with discrete, compositional latents by GFlowNet-EM."),
+		kong.Writers(out, errOut),
+		kong.Exit(func(code int) { exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		panic(err) // the command line is declared wrongly
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	command, err := parser.Parse(args)
+	if exited >= 0 { // --help has been printed
+		return exited
+	}
+	if err != nil {
+		return complain(errOut, asBadInput(err))
+	}
+	ctx, stop := run.WithSignals(context.Background())
+	defer stop()
+	command.BindTo(ctx, (*context.Context)(nil))
+	return complain(errOut, command.Run(console{out, errOut, append([]string{"gfnem"}, args...)}))
+}
+
+func asBadInput(err error) error { return run.Inputf("%w (see gfnem --help)", err) }
+
+// complain prints an error in one line and returns the exit code it calls for.
+func complain(w io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	fmt.Fprintln(w, "gfnem:", text)
+	var input *run.InputError
+	var path *fs.PathError
+	var link *os.LinkError
+	var number syscall.Errno
+	switch {
+	case errors.Is(err, run.ErrInterrupted):
+		return exitInterrupted
+	case errors.As(err, &input), errors.As(err, &path), errors.As(err, &link), errors.As(err, &number):
+		return exitBadInput
+	}
+	return exitFailed
+}
+
+// findTask returns the task of a name.
+func findTask(name string) (run.Task, error) {
+	var names []string
+	for _, t := range tasks {
+		if t.Name() == name {
+			return t, nil
+		}
+		names = append(names, t.Name())
+	}
+	return nil, unknown("task", name, names)
+}
+
+// unknown complains about a name and suggests what may have been meant.
+func unknown(what, name string, known []string) error {
+	if near, ok := suggest.Nearest(name, known); ok {
+		return run.Inputf("unknown %s %q; did you mean %q?", what, name, near)
+	}
+	return run.Inputf("unknown %s %q; known: %s", what, name, strings.Join(known, ", "))
+}
+
+// printJSON writes one object in one line.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/gfnem/gfnem/run"
+)
+
+type resumeCmd struct {
+	Dir string `arg:"" name:"run" help:"Folder of the run."`
+	engine
+	SaveEvery time.Duration `help:"Time between checkpoints." default:"10s"`
+	JSON      bool          `help:"Print the result as one JSON object on standard output."`
+}
+
+// Help implements kong's detailed help.
+func (resumeCmd) Help() string {
+	return `Examples:
+  gfnem resume runs/paper
+  gfnem resume runs/paper --json
+
+A run that was killed and resumed ends with the same numbers as one that was not. Resuming a finished run
+evaluates it and writes its report again.`
+}
+
+// Run continues a run.
+func (c resumeCmd) Run(ctx context.Context, io console) error {
+	r, err := run.Open(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	s, err := c.session(r)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return finish(ctx, io, r, s, c.SaveEvery, c.JSON)
+}
+
+// session prepares the session that a run was made by, at its start.
+func (e engine) session(r *run.Run) (run.Session, error) {
+	task, err := findTask(r.Info().Task)
+	if err != nil {
+		return nil, err
+	}
+	config := task.Config(task.Presets()[0]) // run.toml has every key
+	if err := run.Resolve(config, run.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
+		return nil, err
+	}
+	s, _, err := e.start(task, config)
+	return s, err
+}

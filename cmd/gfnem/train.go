@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/run"
+)
+
+// settings choose a configuration.
+type settings struct {
+	Preset string   `help:"Starting point of the configuration: quick, paper, recommended or best." default:"quick"`
+	Config string   `help:"TOML file with keys to change." placeholder:"FILE" type:"path"`
+	Set    []string `help:"Change one key; may be repeated." placeholder:"KEY=VALUE" sep:"none"`
+	Seed   *uint64  `help:"Seed of all random numbers, the same as --set seed=N."`
+}
+
+// engine chooses what computes.
+type engine struct {
+	Backend string `help:"What computes: auto, go, xla, xla:cuda, xla:/path/plugin.so." default:"auto"`
+}
+
+type trainCmd struct {
+	Task string `arg:"" help:"What to train: mixture."`
+	settings
+	engine
+	Out       string        `help:"Folder of the run (default: runs/TASK-TIME)." type:"path"`
+	SaveEvery time.Duration `help:"Time between checkpoints." default:"10s"`
+	JSON      bool          `help:"Print the result as one JSON object on standard output."`
+}
+
+// Help implements kong's detailed help.
+func (trainCmd) Help() string {
+	return `Examples:
+  gfnem train mixture
+  gfnem train mixture --preset best --seed 3 --out runs/best
+  gfnem train mixture --set epsilon=0.2 --set e_steps=500
+  gfnem train mixture --config my.toml --json
+
+The folder of a run holds run.toml (the configuration), run.json (where it came from), metrics.jsonl and
+TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and report.html.`
+}
+
+// Run trains.
+func (c trainCmd) Run(ctx context.Context, io console) error {
+	task, err := findTask(c.Task)
+	if err != nil {
+		return err
+	}
+	config, err := c.resolve(task)
+	if err != nil {
+		return err
+	}
+	session, name, err := c.start(task, config)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	text, err := run.Encode(config)
+	if err != nil {
+		return err
+	}
+	if c.Out == "" {
+		c.Out = filepath.Join("runs", task.Name()+"-"+time.Now().Format("20060102-150405"))
+	}
+	r, err := run.Create(c.Out, run.Options{
+		Task: task.Name(), Config: text, Command: io.args, Seed: session.Seed(), Backend: name, Data: session.Data(),
+	})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return finish(ctx, io, r, session, c.SaveEvery, c.JSON)
+}
+
+// resolve reads the configuration.
+func (s settings) resolve(task run.Task) (any, error) {
+	config := task.Config(s.Preset)
+	if config == nil {
+		return nil, unknown("preset", s.Preset, task.Presets())
+	}
+	var layers []run.Layer
+	if s.Config != "" {
+		layers = append(layers, run.File(s.Config))
+	}
+	layers = append(layers, run.Set(s.Set))
+	if s.Seed != nil {
+		layers = append(layers, run.Set{"seed=" + strconv.FormatUint(*s.Seed, 10)})
+	}
+	return config, run.Resolve(config, layers...)
+}
+
+// start opens the backend and prepares a session; the second result describes the backend.
+func (e engine) start(task run.Task, config any) (run.Session, string, error) {
+	b, err := backend.Open(e.Backend)
+	if err != nil {
+		return nil, "", run.Inputf("%w", err)
+	}
+	s, err := task.Start(b, config)
+	return s, backend.Describe(b).String(), err
+}
+
+// finish drives a run to its end, then evaluates, exports and reports it.
+func finish(ctx context.Context, io console, r *run.Run, s run.Session, every time.Duration, asJSON bool) error {
+	begin := time.Now()
+	if err := r.Drive(ctx, s, every, io.err); err != nil {
+		return err
+	}
+	took := time.Since(begin)
+	result, err := conclude(r, s)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printResult(io, r, s, result)
+	}
+	if err := result.Print(io.out); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "Trained in %s. Look at %s\n", took.Round(time.Second/10), filepath.Join(r.Dir(), "report.html"))
+	return err
+}
+
+// conclude evaluates a run and writes what belongs in its folder: parameters, result and report.
+func conclude(r *run.Run, s run.Session) (run.Result, error) {
+	result, err := s.Evaluate()
+	if err != nil {
+		return nil, err
+	}
+	parameters, err := s.Parameters()
+	if err != nil {
+		return nil, err
+	}
+	if err := run.Export(filepath.Join(r.Dir(), "parameters.safetensors"), parameters, nil); err != nil {
+		return nil, err
+	}
+	return result, s.Report(r, result)
+}
+
+// printResult prints a result as JSON, with the folder of its run and the hash of the state it was measured on.
+func printResult(io console, r *run.Run, s run.Session, result run.Result) error {
+	data, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	fields := map[string]any{}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	state, _, err := r.Load()
+	if err != nil {
+		return err
+	}
+	fields["out"] = r.Dir()
+	fields["state_sha256"] = run.StateHash(state)
+	return printJSON(io.out, fields)
+}

@@ -1,0 +1,310 @@
+package gfn_test
+
+import (
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	_ "github.com/gomlx/compute/gobackend"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// alpha is the false-alarm rate of one statistical check; no test makes more than ten.
+const alpha = 1e-5
+
+var backend = sync.OnceValue(func() compute.Backend {
+	b, err := compute.NewWithConfig("go")
+	if err != nil {
+		panic(err)
+	}
+	return b
+})
+
+// smallEnvs are the environments on which objectives are compared with exact answers: paths of different lengths, in two
+// and in four dimensions, one path per object, and many paths of one length.
+var smallEnvs = []struct {
+	name string
+	env  gfn.Env
+}{
+	{"grid 4x4", envs.Hypergrid{Side: 4, Dims: 2}},
+	{"grid 3^4", envs.Hypergrid{Side: 3, Dims: 4}},
+	{"sequence", envs.Sequence{Sizes: []int{2, 3, 2}}},
+	{"subset", envs.Subset{Items: 5, Size: 3}},
+}
+
+// problem is a small environment in which everything is known: a random reward and a random backward policy, and the
+// forward policy and the flows that they determine. A Tabular policy (scope "policy") is set to them; two more hold
+// the log-reward and a random partial log-reward as their flows (scopes "reward" and "partial").
+type problem struct {
+	env  gfn.Env
+	dag  *gfn.DAG
+	logR []float64 // by object
+	// By edge, by edge, by state, by state.
+	logPF, logPB, logF, partial []float64
+
+	store *model.Store
+	table gfn.Tabular
+}
+
+func newProblem(t testing.TB, env gfn.Env, seed uint64) *problem {
+	t.Helper()
+	p := &problem{env: env, dag: enumerate(t, env), store: model.NewStore()}
+	r := rng.New(seed, "problem")
+	back := make([]float64, len(p.dag.Edges))
+	for i := range back {
+		back[i] = r.NormFloat64()
+	}
+	p.logPB = normaliseBy(back, func(i int) int { return p.dag.Edges[i].To })
+	reward := make([]float64, p.dag.Len())
+	for _, s := range p.dag.Objects {
+		reward[s] = 1.5 * r.NormFloat64()
+		p.logR = append(p.logR, reward[s])
+	}
+	p.logF, p.logPF = p.dag.Solve(p.logR, p.logPB)
+	for range p.dag.Len() {
+		p.partial = append(p.partial, r.NormFloat64())
+	}
+	p.table = gfn.Tabular{DAG: p.dag, DType: dtypes.Float64, LearnBackward: true}
+	p.set("reward/flow", reward)
+	p.set("partial/flow", p.partial)
+	p.solve()
+	return p
+}
+
+// solve sets the policy to the exact answer.
+func (p *problem) solve() {
+	n, na, nb := p.dag.Len(), p.env.Actions(), p.env.BackActions()
+	forward, backward := make([]float64, n*na), make([]float64, n*nb)
+	for i, e := range p.dag.Edges {
+		forward[e.From*na+e.Action] = p.logPF[i]
+		backward[e.To*nb+e.Back] = p.logPB[i]
+	}
+	p.set("policy/forward", forward, n, na)
+	p.set("policy/backward", backward, n, nb)
+	p.set("policy/flow", p.logF)
+	p.set("policy/logz", p.logF[:1])
+}
+
+// randomise sets the policy to random values.
+func (p *problem) randomise(seed uint64) {
+	p.solve()
+	for _, name := range policyVars {
+		p.shift(name, seed, 1)
+	}
+}
+
+var policyVars = []string{"policy/forward", "policy/backward", "policy/flow", "policy/logz"}
+
+// set gives a variable its values; without dims it is a vector, or a scalar for "logz".
+func (p *problem) set(name string, values []float64, dims ...int) {
+	v := p.store.GetVariable("/" + name)
+	switch {
+	case v != nil:
+		dims = v.Shape().Dimensions
+	case name == "policy/logz":
+		dims = []int{}
+	case dims == nil:
+		dims = []int{len(values)}
+	}
+	value := tensors.FromFlatDataAndDimensions(append([]float64{}, values...), dims...)
+	if v == nil {
+		if _, err := p.store.CreateVariable(name, value); err != nil {
+			panic(err)
+		}
+	} else if err := v.SetValue(value); err != nil {
+		panic(err)
+	}
+}
+
+func (p *problem) get(name string) []float64 {
+	return tensors.MustCopyFlatData[float64](p.store.GetVariable("/" + name).MustValue())
+}
+
+// shift adds normal noise of a given size to a variable.
+func (p *problem) shift(name string, seed uint64, size float64) {
+	r := rng.New(seed, name)
+	values := p.get(name)
+	for i := range values {
+		values[i] += size * r.NormFloat64()
+	}
+	p.set(name, values)
+}
+
+func (p *problem) net() gfn.Net {
+	return gfn.Net{Env: p.env, Policy: p.table, Scope: p.store.Scope("policy")}
+}
+
+// bare is the policy without its own log Z, which is then the flow of the initial state.
+type bare struct{ gfn.Policy }
+
+func (p *problem) bareNet() gfn.Net {
+	n := p.net()
+	n.Policy = bare{n.Policy}
+	return n
+}
+
+func (p *problem) lookup(scope string, x gfn.Batch, s gfn.State, k int) *Node {
+	return gfn.Tabular{DAG: p.dag, DType: dtypes.Float64}.Heads(p.store.Scope(scope), x, s, k).Flow
+}
+
+// reward is the log-reward of a batch of objects.
+func (p *problem) reward(x gfn.Batch, s gfn.State) *Node { return p.lookup("reward", x, s, 1) }
+
+func (p *problem) path(n gfn.Net, tr gfn.Trajectory, s gfn.Scores, lookAhead bool) gfn.Path {
+	var partial *Node
+	if lookAhead {
+		partial = n.Partials(tr, func(x gfn.Batch, s gfn.State, k int) *Node { return p.lookup("partial", x, s, k) })
+	}
+	return n.Path(tr, s, p.reward(tr.X, tr.Last()), partial)
+}
+
+// variable is a variable's node, to differentiate by.
+func (p *problem) variable(g *Graph, name string) *Node { return p.store.GetVariable("/" + name).NodeValue(g) }
+
+// exact is the table of the exact answer.
+func (p *problem) exact() gfn.Table { return gfn.Table{LogPF: p.logPF, LogPB: p.logPB, Flow: p.logF} }
+
+// current is the table of the policy as it stands, computed on the host.
+func (p *problem) current() gfn.Table {
+	na, nb := p.env.Actions(), p.env.BackActions()
+	forward, backward := p.get("policy/forward"), p.get("policy/backward")
+	var f, b []float64
+	for _, e := range p.dag.Edges {
+		f = append(f, forward[e.From*na+e.Action])
+		b = append(b, backward[e.To*nb+e.Back])
+	}
+	return gfn.Table{
+		LogPF: normaliseBy(f, func(i int) int { return p.dag.Edges[i].From }),
+		LogPB: normaliseBy(b, func(i int) int { return p.dag.Edges[i].To }),
+		Flow:  p.get("policy/flow"),
+	}
+}
+
+// normaliseBy makes the exponentials of each group sum to 1.
+func normaliseBy(logits []float64, group func(i int) int) []float64 {
+	sum := map[int]float64{}
+	for i, l := range logits {
+		sum[group(i)] += math.Exp(l)
+	}
+	out := make([]float64, len(logits))
+	for i, l := range logits {
+		out[i] = l - math.Log(sum[group(i)])
+	}
+	return out
+}
+
+// programs compile a function of x, a key and more inputs, and return its outputs as numbers.
+func (p *problem) program(t testing.TB, f func(x gfn.Batch, r *rng.Stream, in []*Node) []*Node) func(b int, key *tensors.Tensor, in ...any) [][]float64 {
+	t.Helper()
+	exec, err := model.NewExec(backend(), p.store, func(_ *model.Scope, in []*Node) []*Node {
+		out := f(gfn.Batch(in[:1]), rng.In(in[1]), in[2:])
+		for i := range out {
+			out[i] = ConvertDType(out[i], dtypes.Float64)
+		}
+		return out
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(exec.Finalize)
+	return func(b int, key *tensors.Tensor, in ...any) [][]float64 {
+		t.Helper()
+		res, err := exec.Call(append([]any{blank(b), key}, in...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make([][]float64, len(res))
+		for i := range res {
+			out[i] = tensors.MustCopyFlatData[float64](res[i])
+		}
+		return out
+	}
+}
+
+// blank is a batch of observations that say nothing.
+func blank(b int) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(make([]float32, b), b, 1) }
+
+func enumerate(t testing.TB, env gfn.Env) *gfn.DAG {
+	t.Helper()
+	d, err := gfn.Enumerate(backend(), env, []*tensors.Tensor{blank(1)}, 5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// uniform is the behaviour that ignores the policy: it explores, and its actions do not move when the policy does.
+func uniform(g *Graph) gfn.Behaviour { return gfn.Behaviour{Beta: Scalar(g, dtypes.Float64, 0)} }
+
+// chi2 returns the probability of counts at least as far from what the distribution p expects as these. Cells that
+// expect fewer than 5 are merged.
+func chi2(counts []int, p []float64) float64 {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	var x, rest, restP, cells float64
+	add := func(got, want float64) {
+		x += (got - want) * (got - want) / want
+		cells++
+	}
+	for i, c := range counts {
+		switch want := p[i] * float64(n); {
+		case want == 0 && c > 0:
+			return 0
+		case want < 5:
+			rest += float64(c)
+			restP += want
+		default:
+			add(float64(c), want)
+		}
+	}
+	if restP > 0 {
+		add(rest, restP)
+	}
+	return distuv.ChiSquared{K: cells - 1}.Survival(x)
+}
+
+func maxOf(x []float64) float64 {
+	m := math.Inf(-1)
+	for _, v := range x {
+		if math.IsNaN(v) {
+			return v
+		}
+		m = max(m, v)
+	}
+	return m
+}
+
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// farthest returns the largest difference of two vectors, relative to the largest entry of b (but at least 1).
+func farthest(a, b []float64) float64 {
+	if len(a) != len(b) {
+		return math.Inf(1)
+	}
+	scale, diff := 1.0, 0.0
+	for i := range a {
+		if math.IsNaN(a[i]) || math.IsNaN(b[i]) {
+			return math.Inf(1)
+		}
+		scale = max(scale, math.Abs(b[i]))
+		diff = max(diff, math.Abs(a[i]-b[i]))
+	}
+	return diff / scale
+}

@@ -1,0 +1,132 @@
+package mixture
+
+import (
+	"fmt"
+
+	"github.com/gfnem/gfnem/report"
+	"github.com/gfnem/gfnem/run"
+)
+
+// frame holds the axes of all scatter plots: the data's range.
+func frame(title string, half float64) report.Axes {
+	return report.Axes{Title: title, X: report.Axis{Min: -half, Max: half}, Y: report.Axis{Min: -half, Max: half}}
+}
+
+// half is the half-width of the paper's axes.
+const half = 3.2
+
+func places[P ~[]Point](points P) [][2]float64 {
+	out := make([][2]float64, len(points))
+	for i, p := range points {
+		out[i] = p
+	}
+	return out
+}
+
+// dataFigure shows the points and the true means.
+func dataFigure(p Problem, d Data) report.Figure {
+	return report.NewFigure(report.Scatter{
+		Axes: frame("", half), Points: places(d.X),
+		Marks: []report.Marks{{Name: "true means", Shape: report.Star, At: places(p.TrueMeans())}},
+	})
+}
+
+// meansFigure is the paper's Figure 3: the means that each method found.
+func meansFigure(p Problem, d Data, names []string, means []Means) report.Figure {
+	f := report.Figure{Columns: names, Panels: [][]report.Panel{nil}, Shared: true}
+	for _, mu := range means {
+		f.Panels[0] = append(f.Panels[0], report.Scatter{
+			Axes: frame("", half), Points: places(d.X),
+			Marks: []report.Marks{
+				{Name: "true means", Shape: report.Star, At: places(p.TrueMeans())},
+				{Name: "estimates", Shape: report.Dot, At: places(mu)},
+			},
+		})
+	}
+	return f
+}
+
+// pathsFigure shows the way the means of each method went.
+func pathsFigure(p Problem, d Data, names []string, traces [][]Means) report.Figure {
+	f := report.Figure{Columns: names, Panels: [][]report.Panel{nil}, Shared: true}
+	for _, trace := range traces {
+		s := report.Scatter{
+			Axes: frame("", half), Points: places(d.X),
+			Marks: []report.Marks{{Name: "true means", Shape: report.Star, At: places(p.TrueMeans())}},
+		}
+		for i := range trace[0] {
+			path := report.Path{}
+			for _, mu := range trace {
+				path.At = append(path.At, mu[i])
+			}
+			s.Paths = append(s.Paths, path)
+		}
+		f.Panels[0] = append(f.Panels[0], s)
+	}
+	return f
+}
+
+// gridFigure shows the means after some of the iterations, in four rows of small panels.
+func gridFigure(d Data, trace []Means) report.Figure {
+	const rows, columns = 4, 6
+	f := report.Figure{Panels: make([][]report.Panel, rows), Shared: true}
+	count := min(len(trace), rows*columns)
+	for k := range count {
+		at := 0
+		if count > 1 {
+			at = k * (len(trace) - 1) / (count - 1)
+		}
+		axes := frame(fmt.Sprintf("%d", at), 2*half)
+		axes.NoTicks = true
+		f.Panels[k/columns] = append(f.Panels[k/columns], report.Scatter{
+			Axes: axes, Points: places(d.X), Marks: []report.Marks{{Shape: report.Dot, At: places(trace[at])}},
+		})
+	}
+	f.Panels = f.Panels[:(count+columns-1)/columns]
+	return f
+}
+
+// posteriorFigure is the paper's Figure 2: points coloured by the most probable supercluster and petal under several
+// posteriors at the same means.
+func posteriorFigure(d Data, mu Means, names []string, assigned [][]Pair) report.Figure {
+	f := report.Figure{Columns: names, Rows: []string{"supercluster", "petal"}, Panels: make([][]report.Panel, 2), Shared: true}
+	for _, z := range assigned {
+		for row, of := range []func(Pair) int{func(p Pair) int { return p.I }, func(p Pair) int { return p.J }} {
+			s := report.Scatter{Axes: frame("", half), Points: places(d.X), Marks: []report.Marks{{Shape: report.Dot, At: places(mu)}}}
+			s.NoTicks = true
+			for _, pair := range z {
+				s.Class = append(s.Class, of(pair))
+			}
+			f.Panels[row] = append(f.Panels[row], s)
+		}
+	}
+	return f
+}
+
+// curve reads one metric of a run.
+func curve(points []run.Point, key string) report.Series {
+	s := report.Series{Name: key}
+	for _, p := range points {
+		if v, ok := p.Values[key]; ok {
+			s.X = append(s.X, float64(p.Step))
+			s.Y = append(s.Y, v)
+		}
+	}
+	return s
+}
+
+// trace reads the means after every M-step, from the initial ones on.
+func (t *trainer) trace(points []run.Point) []Means {
+	out := []Means{t.start}
+	for _, p := range points {
+		if _, ok := p.Values[meanKey(0, 0)]; !ok {
+			continue
+		}
+		mu := make(Means, len(t.start))
+		for i := range mu {
+			mu[i] = Point{p.Values[meanKey(i, 0)], p.Values[meanKey(i, 1)]}
+		}
+		out = append(out, mu)
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+package mixture
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+var _ Method = MeanField{}
+
+// MeanField is variational EM with the factorised posterior q(i) q(j): one coordinate sweep per iteration, from the
+// q(j) of the iteration before and first from random ones.
+type MeanField struct {
+	Problem    Problem
+	Iterations int  // 0 means 60
+	Trace      bool // whether to keep the means of every iteration
+}
+
+// Fit runs mean-field EM. It draws the initial q(j) from r.
+func (m MeanField) Fit(x []Point, start Means, r *rand.Rand) Fit {
+	f := m.Problem.newFactors(len(x), len(start), r)
+	s := newStats(len(start))
+	return iterate(start, m.Iterations, m.Trace, func(mu Means, report bool) (logLik float64) {
+		if report {
+			logLik = m.Problem.LogLikelihood(x, mu)
+		}
+		f.sweep(x, mu)
+		f.maximise(x, mu, s)
+		return logLik
+	})
+}
+
+// factors is a factorised posterior q(i) q(j) for each of N points.
+type factors struct {
+	problem Problem
+	offsets []Point   // [P]
+	super   []float64 // [N,S], q(i)
+	petal   []float64 // [N,P], q(j)
+	nSuper  int       // S
+	nPetal  int       // P
+}
+
+// newFactors returns factors with q(j) the softmax of uniform noise, as in the published code, and uniform q(i),
+// which the first sweep overwrites.
+func (p Problem) newFactors(points, super int, r *rand.Rand) *factors {
+	p = p.filled()
+	f := &factors{
+		problem: p,
+		offsets: p.Offsets(),
+		super:   make([]float64, points*super),
+		petal:   make([]float64, points*p.Petals),
+		nSuper:  super,
+		nPetal:  p.Petals,
+	}
+	for k := range f.super {
+		f.super[k] = 1 / float64(super)
+	}
+	for n := range points {
+		q := f.petalOf(n)
+		for j := range q {
+			q[j] = r.Float64()
+		}
+		softmax(q)
+	}
+	return f
+}
+
+func (f *factors) superOf(n int) []float64 { return f.super[n*f.nSuper : (n+1)*f.nSuper] }
+func (f *factors) petalOf(n int) []float64 { return f.petal[n*f.nPetal : (n+1)*f.nPetal] }
+
+// updateSuper sets q(i) of point n to its optimum given q(j), softmax_i of -|x - E[o_j] - mu_i|² / (2 sigma²): the
+// variance of o_j under q(j), left out, is the same for every i.
+func (f *factors) updateSuper(n int, x Point, mu Means) {
+	q := f.superOf(n)
+	logReward(q, x.Sub(expected(f.petalOf(n), f.offsets)), mu, f.problem.precision()/2, math.Inf(-1))
+	softmax(q)
+}
+
+// updatePetal sets q(j) of point n to its optimum given q(i), softmax_j of -|x - E[mu_i] - o_j|² / (2 sigma²).
+func (f *factors) updatePetal(n int, x Point, mu Means) {
+	q := f.petalOf(n)
+	logReward(q, x.Sub(expected(f.superOf(n), mu)), f.offsets, f.problem.precision()/2, math.Inf(-1))
+	softmax(q)
+}
+
+// sweep updates q(i), then q(j), of every point.
+func (f *factors) sweep(x []Point, mu Means) {
+	for n, xn := range x {
+		f.updateSuper(n, xn, mu)
+		f.updatePetal(n, xn, mu)
+	}
+}
+
+// maximise is the M-step under the factorised posterior.
+func (f *factors) maximise(x []Point, mu Means, s *stats) {
+	s.reset()
+	for n, xn := range x {
+		residual := xn.Sub(expected(f.petalOf(n), f.offsets))
+		for i, qi := range f.superOf(n) {
+			s.add(i, qi, residual)
+		}
+	}
+	s.maximise(mu)
+}
+
+// elbo returns the lower bound sum_n E_q[log p(x_n,i,j)] + H(q_n(i)) + H(q_n(j)) on N times the log-likelihood, which
+// no update of a factor or of the means decreases.
+func (f *factors) elbo(x []Point, mu Means) float64 {
+	scale, logNorm := f.problem.precision()/2, f.problem.logNorm(len(mu))
+	var sum float64
+	for n, xn := range x {
+		qs, qp := f.superOf(n), f.petalOf(n)
+		for i, qi := range qs {
+			for j, qj := range qp {
+				d := xn.Sub(mu[i]).Sub(f.offsets[j])
+				sum += qi * qj * (logNorm - scale*(d[0]*d[0]+d[1]*d[1]))
+			}
+		}
+		sum += entropy(qs) + entropy(qp)
+	}
+	return sum
+}
+
+// expected returns sum_k q[k] v[k].
+func expected(q []float64, v []Point) (e Point) {
+	for k, qk := range q {
+		e[0] += qk * v[k][0]
+		e[1] += qk * v[k][1]
+	}
+	return e
+}
+
+func entropy(q []float64) (h float64) {
+	for _, qk := range q {
+		if qk > 0 {
+			h -= qk * math.Log(qk)
+		}
+	}
+	return h
+}

@@ -1,0 +1,132 @@
+package mixture
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/gfnem/gfnem/rng"
+)
+
+// Method fits means to points, from initial means which it leaves as they are.
+//
+// The fit is a function of the method and its arguments alone, all randomness coming from r, and Fit may be called
+// concurrently.
+type Method interface {
+	Fit(x []Point, start Means, r *rand.Rand) Fit
+}
+
+// Fit is what a method returns.
+type Fit struct {
+	// Means are the means after the last M-step.
+	Means Means
+
+	// LogLikelihood is the value the published code reports: for [ExactEM] and [MeanField] at the start of the last
+	// iteration, one M-step before Means; for a sampler at Means.
+	LogLikelihood float64
+
+	// Trace, if asked for, holds the means after t M-steps at t, from the initial ones on.
+	Trace []Means
+}
+
+// iterate applies an EM iteration to a copy of the initial means. An iteration updates the means in place and returns
+// the log-likelihood it reports, which matters in the last one only: there report is true.
+func iterate(start Means, iterations int, trace bool, iteration func(mu Means, report bool) float64) Fit {
+	if iterations == 0 {
+		iterations = DefaultIterations
+	}
+	fit := Fit{Means: slices.Clone(start)}
+	keep := func() {
+		if trace {
+			fit.Trace = append(fit.Trace, slices.Clone(fit.Means))
+		}
+	}
+	keep()
+	for t := range iterations {
+		fit.LogLikelihood = iteration(fit.Means, t == iterations-1)
+		keep()
+	}
+	return fit
+}
+
+// Experiment is a number of independent runs, each with its own data set and initial means, which all methods share.
+// The zero value has the sizes of the paper.
+type Experiment struct {
+	Problem Problem
+	Points  int    // per data set; 0 means 4000
+	Runs    int    // 0 means 20
+	Seed    uint64 // of all runs; run k has streams of its own, so that more runs extend fewer
+}
+
+// Run is the outcome of a method on one data set.
+type Run struct {
+	Fit
+	True    float64 // log-likelihood of the true means on the same data
+	Success bool    // whether LogLikelihood reaches True, see Reached
+}
+
+// Draw returns the data set and the initial means of run k.
+func (e Experiment) Draw(k int) (Data, Means) {
+	points := e.Points
+	if points == 0 {
+		points = DefaultPoints
+	}
+	d := e.Problem.Sample(points, rng.New(e.Seed, "mixture/data", uint64(k)))
+	return d, Start(d.X, e.Problem.filled().Super, rng.New(e.Seed, "mixture/start", uint64(k)))
+}
+
+// Fit runs a method on every data set, on GOMAXPROCS goroutines. The outcome of run k is at k and does not depend on
+// how the runs were scheduled.
+func (e Experiment) Fit(m Method) []Run {
+	runs := e.Runs
+	if runs == 0 {
+		runs = DefaultRuns
+	}
+	out := make([]Run, runs)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), runs) {
+		wg.Go(func() {
+			for k := int(next.Add(1)) - 1; k < runs; k = int(next.Add(1)) - 1 {
+				out[k] = e.fit(m, k)
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// fit runs a method on data set k.
+func (e Experiment) fit(m Method, k int) Run {
+	d, start := e.Draw(k)
+	fit := m.Fit(d.X, start, rng.New(e.Seed, "mixture/fit", uint64(k)))
+	logLikTrue := e.Problem.LogLikelihood(d.X, e.Problem.TrueMeans())
+	return Run{Fit: fit, True: logLikTrue, Success: Reached(fit.LogLikelihood, logLikTrue)}
+}
+
+// Summary holds statistics of the log-likelihood over runs, true scale; add [Problem.PublishedOffset] to the mean to
+// compare with the paper. The distributions are bimodal, a run either reaching the optimum or a bad local one, so
+// that of twenty runs the number of successes says more than the mean.
+type Summary struct {
+	Runs, Successes int
+	Mean            float64
+	Std             float64 // with denominator n-1; the paper does not say which it has
+}
+
+// Summarise returns the statistics of some runs.
+func Summarise(runs []Run) Summary {
+	s := Summary{Runs: len(runs)}
+	logLiks := make([]float64, len(runs))
+	for k, r := range runs {
+		logLiks[k] = r.LogLikelihood
+		if r.Success {
+			s.Successes++
+		}
+	}
+	s.Mean, s.Std = stat.MeanStdDev(logLiks, nil)
+	return s
+}

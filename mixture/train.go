@@ -1,0 +1,196 @@
+package mixture
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/optim"
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
+)
+
+// Task trains the mixture by GFlowNet-EM, beside exact and mean-field EM.
+type Task struct{}
+
+// Name implements run.Task.
+func (Task) Name() string { return "mixture" }
+
+// Presets implements run.Task.
+func (Task) Presets() []string { return []string{"quick", "paper", "recommended", "best"} }
+
+// Config implements run.Task.
+func (Task) Config(preset string) any {
+	if p, ok := presets[preset]; ok {
+		c := p()
+		return &c
+	}
+	return nil
+}
+
+// Start implements run.Task.
+func (Task) Start(b compute.Backend, config any) (run.Session, error) {
+	return newTrainer(b, *config.(*Config))
+}
+
+// trainer is GFlowNet-EM on one data set.
+type trainer struct {
+	config  Config
+	problem Problem
+	data    Data
+	start   Means
+	backend compute.Backend
+	model   gfnModel
+	learner *em.Learner
+}
+
+var _ run.Session = (*trainer)(nil)
+
+func newTrainer(b compute.Backend, c Config) (*trainer, error) {
+	t := &trainer{config: c, backend: b, problem: Problem{Super: c.Super, Petals: c.Petals, Sigma: c.Sigma}}
+	t.data, t.start = t.experiment().Draw(c.Run)
+	t.model = gfnModel{t.problem, t.start}
+	all := pointTensor(t.data.X)
+	seed := rng.New(c.Seed, "mixture/learner", uint64(c.Run)).Uint64()
+
+	batches := em.Full(all)
+	if c.Batch > 0 && c.Batch < c.Points {
+		var err error
+		if batches, err = em.Shuffled(seed, c.Batch, all); err != nil {
+			return nil, err
+		}
+	}
+	rate := func(scope string, rule optim.Rule, base float64) optim.Optimizer {
+		return optim.Optimizer{Groups: []optim.Group{{Scope: scope, Rule: rule, Rate: optim.Rate{Base: base}}}}
+	}
+	var err error
+	t.learner, err = em.New(b, model.NewStore(), em.Spec{
+		Model:  t.model,
+		Env:    t.model.env(),
+		Policy: policy{c.Super, c.Petals, c.Hidden},
+		Data:   batches,
+		Seed:   seed,
+		Wake: em.Wake{
+			Reward:    t.model.reward(c.RewardClip),
+			Epsilon:   em.Constant(c.Epsilon),
+			Optimizer: rate(em.Phi, optim.Adam{}, c.LR),
+		},
+		Gate: em.Gate{ESteps: c.ESteps, First: c.FirstESteps, MSteps: c.MSteps, Below: c.LossThreshold},
+		MStep: em.MStep{
+			Data:       em.Full(all),
+			Samples:    c.PosteriorSamples,
+			ClosedForm: c.ClosedForm,
+			Optimizer:  rate(em.Theta, optim.SGD{}, c.MLR),
+		},
+	})
+	return t, err
+}
+
+func (t *trainer) experiment() Experiment {
+	return Experiment{Problem: t.problem, Points: t.config.Points, Seed: t.config.Seed}
+}
+
+// total is the number of E-updates.
+func (t *trainer) total() uint64 {
+	first := t.config.FirstESteps
+	if first == 0 {
+		first = t.config.ESteps
+	}
+	return uint64(first + (t.config.Iterations-1)*t.config.ESteps)
+}
+
+// Done implements run.Job.
+func (t *trainer) Done() bool { return t.learner.State().Iteration >= t.total() }
+
+// Step implements run.Job: one E-update, and the M-updates that follow it.
+func (t *trainer) Step() (run.Tick, error) {
+	r, err := t.learner.Step()
+	if err != nil {
+		return run.Tick{}, err
+	}
+	at := r.State.Iteration
+	tick := run.Tick{
+		Step: at, Total: t.total(),
+		Text: fmt.Sprintf("M-steps %d, loss %.3g", r.State.M, r.Wake.Loss),
+	}
+	if every := max(t.config.ESteps/10, 1); at%uint64(every) == 0 || r.M != nil {
+		tick.Log = map[string]float64{"e/loss": r.Wake.Loss, "e/grad_norm": r.Wake.GradNorm, "skipped": float64(r.State.Skipped)}
+	}
+	if r.M != nil {
+		mu := t.means()
+		tick.Log["m/loss"] = r.M.Loss
+		tick.Log["m/updates"] = float64(r.State.M)
+		tick.Log["loglik"] = t.problem.LogLikelihood(t.data.X, mu)
+		for i, p := range mu {
+			tick.Log[meanKey(i, 0)], tick.Log[meanKey(i, 1)] = p[0], p[1]
+		}
+	}
+	return tick, nil
+}
+
+// meanKey names a coordinate of a mean in the metrics.
+func meanKey(i, axis int) string { return fmt.Sprintf("means/%d/%c", i, "xy"[axis]) }
+
+// means returns the learned means.
+func (t *trainer) means() Means {
+	v := t.learner.Store().GetVariable(em.Theta + "/means")
+	if v == nil {
+		return slices.Clone(t.start)
+	}
+	flat := tensors.MustCopyFlatData[float32](v.MustValue())
+	mu := make(Means, len(flat)/2)
+	for i := range mu {
+		mu[i] = Point{float64(flat[2*i]), float64(flat[2*i+1])}
+	}
+	return mu
+}
+
+// State implements run.Job.
+func (t *trainer) State() (run.State, error) {
+	arrays, err := run.StoreArrays(t.learner.Store())
+	if err != nil {
+		return run.State{}, err
+	}
+	extra, err := json.Marshal(t.learner.State())
+	return run.State{Arrays: arrays, Extra: extra}, err
+}
+
+// Restore implements run.Job.
+func (t *trainer) Restore(s run.State) error {
+	var counters em.State
+	if err := json.Unmarshal(s.Extra, &counters); err != nil {
+		return fmt.Errorf("counters: %w", err)
+	}
+	if err := run.SetStore(t.learner.Store(), s.Arrays); err != nil {
+		return err
+	}
+	t.learner.SetState(counters)
+	return nil
+}
+
+// Seed implements run.Session.
+func (t *trainer) Seed() uint64 { return t.config.Seed }
+
+// Data implements run.Session.
+func (t *trainer) Data() map[string]string {
+	h := sha256.New()
+	for _, p := range t.data.X {
+		fmt.Fprintf(h, "%x %x\n", p[0], p[1])
+	}
+	return map[string]string{"points": hex.EncodeToString(h.Sum(nil))}
+}
+
+// Parameters implements run.Session.
+func (t *trainer) Parameters() (map[string]run.Array, error) {
+	return run.Parameters(t.learner.Store())
+}
+
+// Close implements run.Session.
+func (t *trainer) Close() { t.learner.Close() }

@@ -1,0 +1,49 @@
+package optim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestRate(t *testing.T) {
+	r := Rate{Base: 2, Warmup: 4, Drops: []Drop{{Step: 6, Factor: 0.5}, {Step: 8, Factor: 0.1}}}
+	want := []float64{0, 0.5, 1, 1.5, 2, 2, 1, 1, 0.1, 0.1}
+	for step, w := range want {
+		if got := r.At(uint64(step)); math.Abs(got-w) > 1e-15 {
+			t.Errorf("rate of update %d is %g, want %g", step, got, w)
+		}
+	}
+	if got := (Rate{Base: 3}).At(0); got != 3 {
+		t.Errorf("without warm-up the rate of update 0 is %g, want 3", got)
+	}
+	if got := (Rate{Base: 3}).At(math.MaxUint64); got != 3 {
+		t.Errorf("the rate of the last update is %g, want 3", got)
+	}
+	if got := (Rate{Base: 1, Warmup: 4, Drops: []Drop{{Step: 1, Factor: 0.5}}}).At(2); got != 0.25 {
+		t.Errorf("a drop during warm-up gives %g, want 0.25", got)
+	}
+}
+
+func TestRates(t *testing.T) {
+	o := Optimizer{Groups: []Group{{Rate: Rate{Base: 0.1}}, {Rate: Rate{Base: 8, Warmup: 2}}, {}}}
+	for step, want := range [][]float32{{0.1, 0, 0}, {0.1, 4, 0}, {0.1, 8, 0}} {
+		if got := o.Rates(uint64(step)); !slices.Equal(got, want) {
+			t.Errorf("rates of update %d are %v, want %v", step, got, want)
+		}
+	}
+}
+
+func ExampleRate() {
+	r := Rate{Base: 1e-3, Warmup: 4, Drops: []Drop{{Step: 1000, Factor: 0.1}}}
+	for _, step := range []uint64{0, 1, 4, 999, 1000} {
+		fmt.Println(step, r.At(step))
+	}
+	// Output:
+	// 0 0
+	// 1 0.00025
+	// 4 0.001
+	// 999 0.001
+	// 1000 0.0001
+}

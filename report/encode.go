@@ -1,0 +1,108 @@
+package report
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+const (
+	pngDPI   = 192  // two pixels for each of CSS
+	svgMarks = 2000 // a figure of more marks is embedded as an image, which is then smaller
+)
+
+// PNG returns the figure as an image of 192 dots per inch.
+func (f Figure) PNG() ([]byte, error) {
+	l, err := f.lay()
+	if err != nil {
+		return nil, err
+	}
+	return l.png()
+}
+
+// SVG returns the figure as a drawing of the same size.
+func (f Figure) SVG() ([]byte, error) {
+	l, err := f.lay()
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), l.svg("")...), nil
+}
+
+// Save writes the figure to name.png and name.svg in dir, which is made if it is not there.
+func (f Figure) Save(dir, name string) error {
+	png, err := f.PNG()
+	if err != nil {
+		return err
+	}
+	svg, err := f.SVG()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("save figure %s: %w", name, err)
+	}
+	if err := writeFile(filepath.Join(dir, name+".png"), png); err != nil {
+		return fmt.Errorf("save figure %s: %w", name, err)
+	}
+	if err := writeFile(filepath.Join(dir, name+".svg"), svg); err != nil {
+		return fmt.Errorf("save figure %s: %w", name, err)
+	}
+	return nil
+}
+
+// HTML returns the figure as an element that holds all of it: a drawing, or an image where a drawing would have very
+// many marks. The alternative text is for readers who cannot see it.
+func (f Figure) HTML(alt string) (template.HTML, error) {
+	l, err := f.lay()
+	if err != nil {
+		return "", err
+	}
+	marks := 0
+	for c := range each(l.all) {
+		marks += c.marks
+	}
+	escaped := template.HTMLEscapeString(alt)
+	if marks <= svgMarks {
+		return template.HTML(l.svg(` role="img" aria-label="` + escaped + `"`)), nil
+	}
+	png, err := l.png()
+	if err != nil {
+		return "", err
+	}
+	return template.HTML(fmt.Sprintf(`<img alt="%s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
+		escaped, l.width.Dots(96), l.height.Dots(96), base64.StdEncoding.EncodeToString(png))), nil
+}
+
+func (l *layout) png() ([]byte, error) {
+	canvas := vgimg.NewWith(vgimg.UseWH(l.width, l.height), vgimg.UseDPI(pngDPI))
+	l.draw(draw.New(canvas))
+	var b bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(&b); err != nil {
+		return nil, fmt.Errorf("encode figure %q: %w", l.f.Title, err)
+	}
+	return b.Bytes(), nil
+}
+
+// svg returns one svg element with the given extra attributes. It says once what vgsvg repeats on every text, and
+// names fonts to fall back on.
+func (l *layout) svg(attributes string) []byte {
+	canvas := vgsvg.New(l.width, l.height)
+	l.draw(draw.New(canvas))
+	var b bytes.Buffer
+	canvas.WriteTo(&b) // a bytes.Buffer never fails
+	_, body, _ := bytes.Cut(b.Bytes(), []byte("<svg"))
+	_, body, _ = bytes.Cut(body, []byte(">"))
+	body = bytes.ReplaceAll(body, []byte(`style="font-family:Liberation Sans;font-variant:normal;`), []byte(`style="`))
+	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%gpt" viewBox="0 0 %[1]g %[2]g" `+
+		`font-family="Liberation Sans, Arial, Helvetica, sans-serif" stroke-linejoin="round"%s>`,
+		l.width.Points(), l.height.Points(), attributes)
+	return append([]byte(head), body...)
+}

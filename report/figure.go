@@ -1,0 +1,123 @@
+package report
+
+import (
+	"fmt"
+	"iter"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Figure is a grid of panels under one title and one legend. [NewFigure] makes the common case of a single panel.
+type Figure struct {
+	Title   string
+	Rows    []string  // titles of the rows, none if nil
+	Columns []string  // titles of the columns, none if nil
+	Panels  [][]Panel // by row; a nil panel leaves a hole, and rows may differ in length
+	Shared  bool      // all panels have the same limits, and only the outer ones carry labels
+
+	// Width and Height are the size of one panel's data area in points. Zero means the size natural to the kind of
+	// panel, made smaller where many stand side by side.
+	Width, Height float64
+}
+
+// NewFigure returns a figure of one panel.
+func NewFigure(p Panel) Figure { return Figure{Panels: [][]Panel{{p}}} }
+
+// Panel is one chart: [Lines], [Scatter], [Heat] or [Strip].
+type Panel interface {
+	// chart checks the data of the panel and returns what is to be drawn.
+	chart() (*chart, error)
+}
+
+// chart is a panel ready to be laid out.
+type chart struct {
+	title         string
+	x, y          scale
+	noTicks       bool
+	empty         bool      // there is nothing to draw, which the figure then says
+	width, height vg.Length // natural size of the data area
+	right         vg.Length // room that draw needs on the right of it
+	marks         int       // how many separate shapes draw makes, about
+	legend        []entry
+	draw          func(plane)
+}
+
+// plane is the data area of a chart, with its coordinates.
+type plane struct {
+	draw.Canvas
+	x, y scale
+}
+
+// at returns the place of a point.
+func (p plane) at(x, y float64) vg.Point { return vg.Point{X: p.X(p.x.at(x)), Y: p.Y(p.y.at(y))} }
+
+// shows reports whether a point has a place.
+func (p plane) shows(x, y float64) bool { return p.x.shows(x) && p.y.shows(y) }
+
+// charts prepares all panels, as a full matrix with nil for holes.
+func (f Figure) charts() ([][]*chart, error) {
+	if !(0 <= f.Width && f.Width <= maxPanel && 0 <= f.Height && f.Height <= maxPanel) {
+		return nil, fmt.Errorf("figure %q: bad panel size %g by %g", f.Title, f.Width, f.Height)
+	}
+	cols := 0
+	for _, row := range f.Panels {
+		cols = max(cols, len(row))
+	}
+	if cols == 0 {
+		return nil, fmt.Errorf("figure %q has no panels", f.Title)
+	}
+	all := make([][]*chart, len(f.Panels))
+	for i, row := range f.Panels {
+		all[i] = make([]*chart, cols)
+		for j, p := range row {
+			if p == nil {
+				continue
+			}
+			c, err := p.chart()
+			if err != nil {
+				return nil, fmt.Errorf("figure %q, row %d, column %d: %w", f.Title, i, j, err)
+			}
+			all[i][j] = c
+		}
+	}
+	if f.Shared && !share(all) {
+		return nil, fmt.Errorf("figure %q: panels that share limits differ in their axes", f.Title)
+	}
+	return all, nil
+}
+
+// share gives all charts the union of their limits. It reports whether that means something: whether they are
+// linear or logarithmic alike.
+func share(all [][]*chart) bool {
+	var union *chart
+	for c := range each(all) {
+		if union == nil {
+			first := *c
+			union = &first
+		}
+		if c.x.log != union.x.log || c.y.log != union.y.log {
+			return false
+		}
+		union.x.union(c.x)
+		union.y.union(c.y)
+	}
+	for c := range each(all) {
+		c.x.lo, c.x.hi = union.x.lo, union.x.hi
+		c.y.lo, c.y.hi = union.y.lo, union.y.hi
+	}
+	return true
+}
+
+// each yields the charts of a matrix by row, without its holes.
+func each(all [][]*chart) iter.Seq[*chart] {
+	return func(yield func(*chart) bool) {
+		for _, row := range all {
+			for _, c := range row {
+				if c != nil && !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package report
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+var galleryDir = flag.String("gallery", "", "write the figures and the page of the tests to this folder, to look at")
+
+// TestGallery writes the gallery where a person can look at it.
+func TestGallery(t *testing.T) {
+	if *galleryDir == "" {
+		t.Skip("no -gallery")
+	}
+	for name, f := range gallery(4000) {
+		if err := f.Save(*galleryDir, name); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := samplePage(4000).WriteFile(filepath.Join(*galleryDir, "page.html")); err != nil {
+		t.Error(err)
+	}
+}
+
+// gallery returns at least one figure of every kind, with n points where there are many.
+func gallery(n int) map[string]Figure {
+	points, super, petal := flower(n)
+	return map[string]Figure{
+		"lines":   NewFigure(curves()),
+		"log":     NewFigure(losses()),
+		"data":    NewFigure(Scatter{Axes: square("Data"), Points: points, Marks: []Marks{truth}}),
+		"classes": NewFigure(tenClasses()),
+		"grid":    posteriors(points, super, petal),
+		"means":   estimates(points),
+		"paths":   NewFigure(trajectories(points)),
+		"walks":   smallWalks(points),
+		"heat":    NewFigure(confusion()),
+		"image":   NewFigure(wave()),
+		"names":   NewFigure(longNames()),
+		"strip":   NewFigure(byMethod()),
+		"mixed":   {Title: "Two kinds side by side", Panels: [][]Panel{{curves(), confusion()}, {byMethod(), nil}}},
+		"empty":   NewFigure(Lines{Axes: Axes{Title: "Nothing to show", X: Axis{Label: "step"}}}),
+	}
+}
+
+var (
+	petals = [][2]float64{{-1.5, 0}, {1.5, 0}, {0, -1.5}, {0, 1.5}}
+	truth  = Marks{Name: "true means", Shape: Star, At: petals}
+)
+
+func square(title string) Axes {
+	return Axes{Title: title, X: Axis{Min: -3.2, Max: 3.2}, Y: Axis{Min: -3.2, Max: 3.2}}
+}
+
+// flower draws points around the four sums of two centres.
+func flower(n int) (points [][2]float64, super, petal []int) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		i, j := r.IntN(4), r.IntN(4)
+		points = append(points, [2]float64{
+			petals[i][0] + petals[j][0]/4 + 0.1*r.NormFloat64(),
+			petals[i][1] + petals[j][1]/4 + 0.1*r.NormFloat64(),
+		})
+		super, petal = append(super, i), append(petal, j)
+	}
+	return points, super, petal
+}
+
+func curves() Lines {
+	r := rand.New(rand.NewPCG(3, 4))
+	var x []float64
+	runs := make([][][]float64, 3)
+	for m := range runs {
+		runs[m] = make([][]float64, 8)
+	}
+	for t := range 60 {
+		x = append(x, float64(t*500))
+		for m := range runs {
+			for k := range runs[m] {
+				y := -5.6 - float64(m)*0.7 - 3.5*math.Exp(-float64(t)/(8+6*float64(m))) + 0.25*r.NormFloat64()
+				runs[m][k] = append(runs[m][k], y)
+			}
+		}
+	}
+	return Lines{
+		Axes: Axes{Title: "Log-likelihood over training", X: Axis{Label: "update"}, Y: Axis{Label: "nats per point"}},
+		Series: []Series{
+			MeanSeries("exact EM", x, runs[0]),
+			RangeSeries("mean-field EM", x, runs[1]),
+			{Name: "GFlowNet-EM", X: x, Y: runs[2][0]},
+		},
+		Levels: []Level{{"true means", -5.62}},
+	}
+}
+
+func losses() Lines {
+	r := rand.New(rand.NewPCG(5, 6))
+	l := Lines{Axes: Axes{
+		Title: "Trajectory balance loss", X: Axis{Label: "gradient step"}, Y: Axis{Label: "loss", Log: true},
+	}}
+	for m := range 9 {
+		s := Series{Name: fmt.Sprintf("setting %d", m+1)}
+		for t := range 20000 {
+			s.Y = append(s.Y, 80*math.Exp(-float64(t)/float64(1200+900*m)+0.05*r.NormFloat64())+0.05*float64(m+1))
+		}
+		l.Series = append(l.Series, s)
+	}
+	l.Series[1].Y[4000] = math.NaN()
+	return l
+}
+
+func tenClasses() Scatter {
+	r := rand.New(rand.NewPCG(7, 8))
+	s := Scatter{Axes: Axes{Title: "Codes", X: Axis{Label: "first component"}, Y: Axis{Label: "second component"}}}
+	for k := range 10 {
+		s.Classes = append(s.Classes, fmt.Sprint(k))
+		sin, cos := math.Sincos(float64(k) * math.Pi / 5)
+		for range 60 {
+			s.Points = append(s.Points, [2]float64{40*cos + 7*r.NormFloat64(), 40*sin + 7*r.NormFloat64()})
+			s.Class = append(s.Class, k)
+		}
+	}
+	return s
+}
+
+func posteriors(points [][2]float64, super, petal []int) Figure {
+	f := Figure{
+		Title:   "Most probable assignment after one E-step",
+		Columns: []string{"exact", "factorised", "GFlowNet"},
+		Rows:    []string{"supercluster", "petal"},
+		Shared:  true,
+	}
+	for _, class := range [][]int{super, petal} {
+		s := Scatter{Axes: square(""), Points: points, Class: class, Classes: []string{"0", "1", "2", "3"}}
+		s.NoTicks = true
+		s.Marks = []Marks{{Name: "means", Shape: Dot, At: petals}}
+		f.Panels = append(f.Panels, []Panel{s, s, s})
+	}
+	return f
+}
+
+func estimates(points [][2]float64) Figure {
+	f := Figure{Shared: true}
+	for k, name := range []string{"exact EM", "mean-field EM", "GFlowNet-EM"} {
+		var at [][2]float64
+		for _, p := range petals {
+			at = append(at, [2]float64{p[0] + 0.4*float64(k%2), p[1] + 0.05})
+		}
+		s := Scatter{Axes: square(name), Points: points, Marks: []Marks{truth, {Name: "estimated means", At: at}}}
+		f.Panels = append(f.Panels[:0], append(slices.Concat(f.Panels...), s))
+	}
+	return f
+}
+
+func walks(steps int, seed uint64) []Path {
+	r := rand.New(rand.NewPCG(9, seed))
+	var ps []Path
+	for k, p := range petals {
+		path := Path{Name: fmt.Sprintf("mean %d", k+1)}
+		at := [2]float64{2 * r.NormFloat64(), 2 * r.NormFloat64()}
+		for range steps {
+			path.At = append(path.At, at)
+			for d := range at {
+				at[d] += 0.15*(p[d]-at[d]) + 0.05*r.NormFloat64()
+			}
+		}
+		ps = append(ps, path)
+	}
+	return ps
+}
+
+func trajectories(points [][2]float64) Scatter {
+	return Scatter{
+		Axes: square("Means after each iteration"), Points: points, Paths: walks(40, 1), Marks: []Marks{truth},
+	}
+}
+
+func smallWalks(points [][2]float64) Figure {
+	var ps []Panel
+	for k := range 18 {
+		s := Scatter{Points: points[:len(points)/4], Paths: walks(18, 2), Axes: square(fmt.Sprintf("iteration %d", k+1))}
+		s.NoTicks = true
+		for i := range s.Paths {
+			s.Paths[i].At = s.Paths[i].At[:k+1]
+		}
+		ps = append(ps, s)
+	}
+	return Figure{Shared: true, Panels: slices.Collect(slices.Chunk(ps, 5))}
+}
+
+func confusion() Heat {
+	h := Heat{
+		Axes:    Axes{Title: "Agreement of assignments", X: Axis{Label: "GFlowNet"}, Y: Axis{Label: "exact"}},
+		Rows:    []string{"top", "left", "bottom", "right"},
+		Columns: []string{"top", "left", "bottom", "right"},
+		Bar:     "fraction of points",
+	}
+	for i := range 4 {
+		row := make([]float64, 4)
+		for j := range row {
+			row[j] = math.Exp(-2.2 * math.Abs(float64(i-j)))
+		}
+		h.Values = append(h.Values, row)
+	}
+	h.Values[3][0] = math.NaN()
+	return h
+}
+
+func longNames() Heat {
+	h := Heat{Axes: Axes{Title: "Long names, many rows"}, Values: [][]float64{}, Rows: []string{}}
+	for i := range 80 {
+		h.Rows = append(h.Rows, fmt.Sprintf("sentence %d", i))
+		h.Values = append(h.Values, []float64{float64(i % 7), float64(i % 5), float64(i % 3)})
+	}
+	h.Columns = []string{"right-branching", "random", "learned"}
+	return h
+}
+
+func wave() Heat {
+	h := Heat{Axes: Axes{Title: "A surface", X: Axis{Label: "column"}, Y: Axis{Label: "row"}}}
+	for i := range 48 {
+		row := make([]float64, 64)
+		for j := range row {
+			row[j] = 1200 * math.Sin(float64(i)/9) * math.Cos(float64(j)/11)
+		}
+		h.Values = append(h.Values, row)
+	}
+	return h
+}
+
+func byMethod() Strip {
+	r := rand.New(rand.NewPCG(10, 11))
+	s := Strip{
+		Axes:   Axes{Title: "Likelihood of each run", X: Axis{Label: "log-likelihood, nats per point"}},
+		Levels: []Level{{"true means", -5.62}},
+	}
+	for m, name := range []string{"exact EM", "mean-field EM", "GFlowNet-EM, released settings", "GFlowNet-EM"} {
+		g := Group{Name: name}
+		for range []int{200, 200, 40, 20}[m] {
+			v := -5.62 + 0.015*r.NormFloat64()
+			if r.Float64() < []float64{0.05, 0.9, 0.4, 0.1}[m] {
+				v = -6.5 - 3*r.Float64()
+			}
+			g.Values = append(g.Values, v)
+		}
+		s.Groups = append(s.Groups, g)
+	}
+	return s
+}

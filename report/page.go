@@ -1,0 +1,124 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+var templates = template.Must(template.New("report").Parse(pageHTML))
+
+// Page is one HTML document that holds all it shows: it loads nothing, runs no script and follows the reader's choice
+// of light or dark.
+//
+// Sections are read when the page is written, so that they may be filled in any order.
+type Page struct {
+	Title    string
+	Lead     string // a sentence below the title
+	sections []*Section
+}
+
+// Section is a part of a page, with a heading. Its methods append to it, and return it so that calls can be chained.
+type Section struct {
+	heading string
+	blocks  []block
+}
+
+// block is a part of a section, which becomes HTML when the page is written.
+type block func() (template.HTML, error)
+
+// Fact is a name and its value: a setting, a version, a checksum.
+type Fact struct{ Name, Value string }
+
+// Section appends a section to the page and returns it.
+func (p *Page) Section(heading string) *Section {
+	s := &Section{heading: heading}
+	p.sections = append(p.sections, s)
+	return s
+}
+
+// Paragraph appends running text.
+func (s *Section) Paragraph(text string) *Section { return s.add("paragraph", text) }
+
+// Pre appends text whose line breaks and spaces matter, such as code or a log.
+func (s *Section) Pre(text string) *Section { return s.add("pre", text) }
+
+// Facts appends a list of names and values.
+func (s *Section) Facts(facts ...Fact) *Section { return s.add("facts", facts) }
+
+// Table appends a table.
+func (s *Section) Table(t *Table) *Section {
+	s.blocks = append(s.blocks, func() (template.HTML, error) { return t.HTML(), nil })
+	return s
+}
+
+// Figure appends a figure with a caption, which is also its alternative text.
+func (s *Section) Figure(f Figure, caption string) *Section {
+	s.blocks = append(s.blocks, func() (template.HTML, error) {
+		drawing, err := f.HTML(caption)
+		if err != nil {
+			return "", err
+		}
+		return render("figure", struct {
+			Drawing template.HTML
+			Caption string
+		}{drawing, caption})
+	})
+	return s
+}
+
+func (s *Section) add(name string, data any) *Section {
+	s.blocks = append(s.blocks, func() (template.HTML, error) { return render(name, data) })
+	return s
+}
+
+func render(name string, data any) (template.HTML, error) {
+	var b strings.Builder
+	err := templates.ExecuteTemplate(&b, name, data)
+	return template.HTML(b.String()), err
+}
+
+// Write writes the page to w.
+func (p *Page) Write(w io.Writer) error {
+	type section struct {
+		Heading string
+		Blocks  []template.HTML
+	}
+	view := struct {
+		Title, Lead string
+		Style       template.CSS
+		Sections    []section
+	}{Title: p.Title, Lead: p.Lead, Style: template.CSS(pageCSS)}
+	for _, s := range p.sections {
+		part := section{Heading: s.heading}
+		for _, b := range s.blocks {
+			html, err := b()
+			if err != nil {
+				return fmt.Errorf("page %q, section %q: %w", p.Title, s.heading, err)
+			}
+			part.Blocks = append(part.Blocks, html)
+		}
+		view.Sections = append(view.Sections, part)
+	}
+	return templates.ExecuteTemplate(w, "page", view)
+}
+
+// WriteFile writes the page to a file, which appears complete or not at all.
+func (p *Page) WriteFile(path string) error {
+	var b strings.Builder
+	if err := p.Write(&b); err != nil {
+		return err
+	}
+	if err := writeFile(path, []byte(b.String())); err != nil {
+		return fmt.Errorf("write page %q: %w", p.Title, err)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// Scatter is a panel of points in the plane, with marks and paths over them.
+type Scatter struct {
+	Axes
+	Points  [][2]float64
+	Class   []int    // the class of every point, which gives its colour; nil means one pale colour for all
+	Classes []string // names of the classes 0, 1, 2, ..., for the legend; none if nil
+	Paths   []Path
+	Marks   []Marks // drawn last, in order
+}
+
+func (s Scatter) chart() (*chart, error) {
+	if s.Class != nil && len(s.Class) != len(s.Points) {
+		return nil, fmt.Errorf("scatter: %d points with %d classes", len(s.Points), len(s.Class))
+	}
+	for i, k := range s.Class {
+		if k < 0 || k >= maxClasses {
+			return nil, fmt.Errorf("scatter: class %d of point %d is not in [0, %d)", k, i, maxClasses)
+		}
+	}
+	if len(s.Classes) > maxClasses {
+		return nil, fmt.Errorf("scatter: %d classes, at most %d can be told apart", len(s.Classes), maxClasses)
+	}
+	ch := &chart{title: s.Title, noTicks: s.NoTicks, width: 300, height: 300, marks: len(s.Points), draw: s.draw}
+	for k, name := range s.Classes {
+		ch.legend = append(ch.legend, discEntry(name, classColor(k, s.classes())))
+	}
+	ex, ey := newExtent(), newExtent()
+	see := func(points [][2]float64) {
+		for _, p := range points {
+			if drawable(p[0], s.X.Log) && drawable(p[1], s.Y.Log) {
+				ex.see(s.X.Log, p[0])
+				ey.see(s.Y.Log, p[1])
+			}
+		}
+	}
+	see(s.Points)
+	for i, path := range s.Paths {
+		see(path.At)
+		ch.marks += 3
+		ch.legend = append(ch.legend, pathEntry(path.Name, i))
+	}
+	if len(s.Paths) > 0 {
+		ch.legend = append(ch.legend, startEntry, endEntry)
+	}
+	for _, m := range s.Marks {
+		see(m.At)
+		ch.marks += len(m.At)
+		ch.legend = append(ch.legend, markEntry(m.Name, m.Shape))
+	}
+	ch.empty = ex.empty()
+	var err error
+	if ch.x, err = s.X.fit(ex, 0.05); err != nil {
+		return nil, err
+	}
+	ch.y, err = s.Y.fit(ey, 0.05)
+	return ch, err
+}
+
+// classes is the number of classes there are.
+func (s Scatter) classes() int {
+	n := len(s.Classes)
+	for _, k := range s.Class {
+		n = max(n, k+1)
+	}
+	return n
+}
+
+func (s Scatter) draw(p plane) {
+	colors := make([]color.NRGBA, s.classes())
+	for k := range colors {
+		colors[k] = faded(classColor(k, len(colors)), 0.9)
+	}
+	r := pointRadius(len(s.Points), p.Max.X-p.Min.X)
+	for i, v := range s.Points {
+		c := rgb(0xb4bcc6)
+		if s.Class != nil {
+			c = colors[s.Class[i]]
+		}
+		if at, ok := p.inside(v); ok {
+			p.SetColor(c)
+			p.Fill(disc(at, r))
+		}
+	}
+	drawPaths(p, s.Paths)
+	size := markRadius(p.Max.X - p.Min.X)
+	for _, m := range s.Marks {
+		for _, v := range m.At {
+			if at, ok := p.inside(v); ok {
+				m.Shape.draw(p.Canvas, at, size)
+			}
+		}
+	}
+}
+
+// inside returns the place of v if it lies within the limits.
+func (p plane) inside(v [2]float64) (vg.Point, bool) {
+	if !p.shows(v[0], v[1]) {
+		return vg.Point{}, false
+	}
+	at := p.at(v[0], v[1])
+	return at, p.Contains(at)
+}
+
+// pointRadius makes n points cover about the same share of a square panel whatever n is, within reason.
+func pointRadius(n int, width vg.Length) vg.Length {
+	r := width / 300
+	switch {
+	case n <= 200:
+		r *= 2.6
+	case n <= 1000:
+		r *= 1.9
+	default:
+		r *= 1.35
+	}
+	return max(r, 0.5)
+}
+
+// markRadius is the size of marks in a panel.
+func markRadius(width vg.Length) vg.Length { return min(max(5*width/300, 2.8), 6) }

@@ -1,0 +1,171 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// keep is the number of checkpoints that Save leaves: the newest, one to fall back to if it turns out damaged, and
+// one more.
+const keep = 3
+
+// damagedSuffix marks a checkpoint that did not verify and was set aside.
+const damagedSuffix = ".damaged"
+
+// checkpointName returns the name of a step's checkpoint. Names sort like steps up to 12 digits.
+func checkpointName(step uint64) string { return fmt.Sprintf("%012d", step) }
+
+func (r *Run) checkpointPath(step uint64) string {
+	return filepath.Join(r.dir, stateName, checkpointName(step))
+}
+
+// checkpoints returns the steps that have a checkpoint, damaged or not, newest first.
+func (r *Run) checkpoints() ([]uint64, error) {
+	entries, err := os.ReadDir(r.path(stateName))
+	if err != nil {
+		return nil, err
+	}
+	var steps []uint64
+	for _, e := range entries {
+		step, err := strconv.ParseUint(e.Name(), 10, 64)
+		if err == nil && e.Name() == checkpointName(step) {
+			steps = append(steps, step)
+		}
+	}
+	slices.Sort(steps)
+	slices.Reverse(steps)
+	return steps, nil
+}
+
+// Save makes a state durable under its step, with all that was logged before. When it returns nil, they will survive
+// a power cut; when it returns an error, the checkpoints saved before are still there. A step that is saved already
+// stays as it was saved first.
+func (r *Run) Save(s State) error {
+	if err := r.writable(); err != nil {
+		return fmt.Errorf("save checkpoint %d: %w", s.Step, err)
+	}
+	saved, err := r.saved(s.Step)
+	if err != nil {
+		return fmt.Errorf("save checkpoint %d: %w", s.Step, err)
+	}
+	if !saved {
+		path := r.checkpointPath(s.Step)
+		tmp := path + tmpSuffix
+		err := r.writeCheckpoint(tmp, s)
+		if err == nil {
+			err = r.disk.Rename(tmp, path)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("save checkpoint %d: %w", s.Step, err), r.disk.RemoveAll(tmp))
+		}
+	}
+	// Of a step that was saved already, only the name may still have to become durable.
+	if err := r.disk.SyncDir(r.path(stateName)); err != nil {
+		return fmt.Errorf("save checkpoint %d: %w", s.Step, err)
+	}
+	if err := r.prune(); err != nil {
+		return fmt.Errorf("remove an old checkpoint: %w", err)
+	}
+	return nil
+}
+
+// saved reports whether a step has a valid checkpoint. A damaged one is set aside.
+func (r *Run) saved(step uint64) (bool, error) {
+	path := r.checkpointPath(step)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if _, _, err := readCheckpoint(path); err != nil {
+		return false, r.setAside(step)
+	}
+	return true, nil
+}
+
+// writeCheckpoint writes a checkpoint into a folder of its own; but for the folder's name, all of it is durable.
+func (r *Run) writeCheckpoint(dir string, s State) error {
+	if err := errors.Join(r.metrics.sync(), r.events.sync()); err != nil {
+		return err
+	}
+	m := manifest{
+		Step:     s.Step,
+		Files:    make(map[string]digest),
+		Journals: map[string]int64{metricsName: r.metrics.size, eventsName: r.events.size},
+	}
+	if err := r.disk.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := r.disk.Mkdir(dir); err != nil {
+		return err
+	}
+	var err error
+	m.Files[arraysName], err = writeFile(r.disk, filepath.Join(dir, arraysName), func(w io.Writer) error {
+		return WriteSafetensors(w, s.Arrays, nil)
+	})
+	if err != nil {
+		return err
+	}
+	m.Files[stateFileName], err = writeFile(r.disk, filepath.Join(dir, stateFileName), func(w io.Writer) error {
+		return writeState(w, s)
+	})
+	if err != nil {
+		return err
+	}
+	sealed, err := m.seal()
+	if err != nil {
+		return err
+	}
+	_, err = writeFile(r.disk, filepath.Join(dir, manifestName), func(w io.Writer) error {
+		_, err := w.Write(sealed)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.disk.SyncDir(dir)
+}
+
+// prune removes all but the newest checkpoints. They lose their names first: a checkpoint half removed is none.
+func (r *Run) prune() error {
+	steps, err := r.checkpoints()
+	if err != nil {
+		return err
+	}
+	if len(steps) <= keep {
+		return nil
+	}
+	old := steps[keep:]
+	for _, step := range old {
+		if err := r.disk.Rename(r.checkpointPath(step), r.checkpointPath(step)+tmpSuffix); err != nil {
+			return err
+		}
+	}
+	if err := r.disk.SyncDir(r.path(stateName)); err != nil {
+		return err
+	}
+	for _, step := range old {
+		if err := r.disk.RemoveAll(r.checkpointPath(step) + tmpSuffix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setAside renames a damaged checkpoint, so that its step can be saved again and a person can still look at it.
+func (r *Run) setAside(step uint64) error {
+	path := r.checkpointPath(step)
+	if err := r.disk.RemoveAll(path + damagedSuffix); err != nil {
+		return err
+	}
+	if err := r.disk.Rename(path, path+damagedSuffix); err != nil {
+		return err
+	}
+	return r.disk.SyncDir(r.path(stateName))
+}

@@ -1,0 +1,284 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// mode is a type with a text form, like the names of objectives.
+type mode string
+
+func (m *mode) UnmarshalText(text []byte) error {
+	if s := string(text); s != "tb" && s != "subtb" {
+		return fmt.Errorf("unknown objective %q", s)
+	}
+	*m = mode(text)
+	return nil
+}
+
+type shared struct {
+	Seed uint64 `toml:"seed"`
+}
+
+type schedule struct {
+	ESteps int     `toml:"e_steps"`
+	Rate   float64 `toml:"rate"`
+}
+
+type config struct {
+	shared
+	Name     string        `toml:"name"`
+	LR       float64       `toml:"lr"`
+	LR32     float32       `toml:"lr32"`
+	Small    int8          `toml:"small"`
+	Count    uint16        `toml:"count"`
+	On       bool          `toml:"on"`
+	Every    time.Duration `toml:"every"`
+	Mode     mode          `toml:"mode"`
+	Layers   []int         `toml:"layers"`
+	Names    []string      `toml:"names"`
+	Schedule schedule      `toml:"schedule"`
+	Hidden   int           `toml:"-"`
+	Plain    int
+}
+
+func (c *config) Validate() error {
+	if c.LR < 0 {
+		return errors.New("lr must not be negative")
+	}
+	return nil
+}
+
+func defaults() config {
+	return config{
+		shared: shared{Seed: 1}, Name: "default", LR: 0.5, Mode: "tb", Layers: []int{1, 2, 3},
+		Schedule: schedule{ESteps: 4, Rate: 2},
+	}
+}
+
+func writeConfig(t *testing.T, text string) File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "c.toml")
+	writeString(t, path, text)
+	return File(path)
+}
+
+func TestResolve(t *testing.T) {
+	file := writeConfig(t, `
+seed = 3
+lr = 1          # an integer is a number
+every = "1m30s"
+layers = [8]
+Plain = 5
+[schedule]
+e_steps = 6
+`)
+	got := defaults()
+	settings := Set{
+		"schedule.rate=1e-3", "name=bare words = fine", "names=['a', \"b\"]", "mode=subtb", "on=true", "count=65535",
+		"small = -128", "lr32=0.25", "schedule={e_steps=7}", "every=2s",
+	}
+	if err := Resolve(&got, file, settings); err != nil {
+		t.Fatal(err)
+	}
+	want := config{
+		shared: shared{Seed: 3}, Name: "bare words = fine", LR: 1, LR32: 0.25, Small: -128, Count: 65535, On: true,
+		Every: 2 * time.Second, Mode: "subtb", Layers: []int{8}, Names: []string{"a", "b"},
+		Schedule: schedule{ESteps: 7, Rate: 1e-3}, Plain: 5,
+	}
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestResolveStrings(t *testing.T) {
+	for setting, want := range map[string]string{
+		"name=":           "",
+		"name=plain":      "plain",
+		"name=2024":       "2024",
+		"name=true":       "true",
+		`name="quo ted"`:  "quo ted",
+		`name='it'`:       "it",
+		`name="unclosed`:  `"unclosed`,
+		"name=1\nlr = 2":  "1\nlr = 2",
+		"name=a=b":        "a=b",
+		"name=a # b":      "a # b",
+		"name=[1, 2":      "[1, 2",
+		"name=/data/ptb/": "/data/ptb/",
+	} {
+		got := defaults()
+		if err := Resolve(&got, Set{setting}); err != nil {
+			t.Errorf("%q: %v", setting, err)
+		} else if got.Name != want || got.LR != 0.5 {
+			t.Errorf("%q gave name %q and lr %v", setting, got.Name, got.LR)
+		}
+	}
+}
+
+// Setting a slice leaves the slice of the defaults alone.
+func TestResolveDoesNotShare(t *testing.T) {
+	preset := defaults()
+	got := preset
+	if err := Resolve(&got, Set{"layers=[9, 9]"}); err != nil {
+		t.Fatal(err)
+	}
+	if d := diff([]int{1, 2, 3}, preset.Layers); d != "" {
+		t.Errorf("the preset changed: %s", d)
+	}
+}
+
+func TestResolveFileErrors(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"\nsed = 3", `c.toml:2: unknown key "sed"; did you mean "seed"?`},
+		{"Seed = 3", `c.toml:1: unknown key "Seed"; did you mean "seed"?`},
+		{"e_steps = 3", `c.toml:1: unknown key "e_steps"; did you mean "schedule.e_steps"?`},
+		{"\n[schedule]\n\ne_step = 3", `c.toml:4: unknown key "schedule.e_step"; did you mean "schedule.e_steps"?`},
+		{"[shedule]\nrate = 1", `c.toml:1: unknown key "shedule"; did you mean "schedule"?`},
+		{"schedule = {e_stepz = 1}", `c.toml:1: unknown key "schedule.e_stepz"; did you mean "schedule.e_steps"?`},
+		{"temperature = 3", `c.toml:1: unknown key "temperature"`},
+		{"Hidden = 3", `c.toml:1: unknown key "Hidden"`},
+		{"# first\nlr = 'fast'", `c.toml:2: key "lr": want a number, got string "fast"`},
+		{"seed = -1", `c.toml:1: key "seed": want an integer from 0, got integer -1`},
+		{"small = 128", `c.toml:1: key "small": want an integer of 8 bits, got integer 128`},
+		{"count = 65536", `c.toml:1: key "count": want an integer from 0 to 65535, got integer 65536`},
+		{"lr32 = 1e39", `c.toml:1: key "lr32": want a number of 32 bits, got float 1e+39`},
+		{"lr = 9007199254740993", `c.toml:1: key "lr": want a number, got integer 9007199254740993`},
+		{"Plain = 1.0", `c.toml:1: key "Plain": want an integer, got float 1`},
+		{"on = 1", `c.toml:1: key "on": want a boolean, got integer 1`},
+		{"name = true", `c.toml:1: key "name": want a string, got boolean true`},
+		{"every = 90", `c.toml:1: key "every": want a duration such as "90s", got integer 90`},
+		{"every = '90'", `c.toml:1: key "every": want a duration such as "90s", got string "90"`},
+		{"mode = 'db'", `c.toml:1: key "mode": unknown objective "db"`},
+		{"mode = 1", `c.toml:1: key "mode": want a string, got integer 1`},
+		{"layers = 3", `c.toml:1: key "layers": want an array, each element an integer, got integer 3`},
+		{"layers = [1, 'a']", `c.toml:1: key "layers": want an integer, got string "a"`},
+		{"schedule = 3", `c.toml:1: key "schedule": want a table, got integer 3`},
+		{"[[schedule]]\nrate = 1", `c.toml:1: key "schedule": want a table, got an array of tables`},
+		{"[lr]\nx = 1", `c.toml:1: key "lr": want a number, got a table`},
+		{"lr = -1", `configuration: lr must not be negative`},
+		{"lr = ", `c.toml:1: expected value but found '\n' instead`},
+		{"lr = 1\nlr = 2", `c.toml:2: Key 'lr' has already been defined.`},
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			file := writeConfig(t, c.text+"\n")
+			got := defaults()
+			err := Resolve(&got, file)
+			wantInputError(t, err, strings.Replace(c.want, "c.toml", string(file), 1))
+		})
+	}
+	t.Run("missing", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "none.toml")
+		got := defaults()
+		wantInputError(t, Resolve(&got, File(path)), path+": no such file")
+	})
+}
+
+func TestResolveSetErrors(t *testing.T) {
+	for _, c := range []struct{ setting, want string }{
+		{"lr", `--set lr: want key=value`},
+		{"=3", `--set =3: want key=value`},
+		{"e_step=3", `--set e_step=3: unknown key "e_step"; did you mean "schedule.e_steps"?`},
+		{"schedule.e_step=3", `--set schedule.e_step=3: unknown key "schedule.e_step"; did you mean "schedule.e_steps"?`},
+		{"lr.x=3", `--set lr.x=3: unknown key "lr.x"; did you mean "lr"?`},
+		{"lr=fast", `--set lr=fast: key "lr": want a number, got string "fast"`},
+		{"lr=", `--set lr=: key "lr": want a number, got string ""`},
+		{"schedule={rat=3}", `--set schedule={rat=3}: unknown key "schedule.rat"; did you mean "schedule.rate"?`},
+		{"mode=db", `--set mode=db: key "mode": unknown objective "db"`},
+	} {
+		t.Run(c.setting, func(t *testing.T) {
+			got := defaults()
+			wantInputError(t, Resolve(&got, Set{c.setting}), c.want)
+		})
+	}
+}
+
+// What a programmer got wrong is not the user's error.
+func TestResolveProgramErrors(t *testing.T) {
+	var odd struct {
+		M map[string]int `toml:"m"`
+	}
+	for _, err := range []error{
+		Resolve(config{}), Resolve(nil), Resolve(new(int)), Resolve(&odd, Set{"m={a=1}"}),
+	} {
+		if err == nil || errors.As(err, new(*InputError)) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestEncodeRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String()
+		want := config{
+			shared:   shared{Seed: rapid.Uint64Range(0, 1<<63-1).Draw(t, "seed")},
+			Name:     strings.ToValidUTF8(text.Draw(t, "name"), ""),
+			LR:       rapid.Float64Min(0).Draw(t, "lr"),
+			LR32:     rapid.Float32().Draw(t, "lr32"),
+			Small:    rapid.Int8().Draw(t, "small"),
+			Count:    rapid.Uint16().Draw(t, "count"),
+			On:       rapid.Bool().Draw(t, "on"),
+			Every:    time.Duration(rapid.Int64().Draw(t, "every")),
+			Mode:     "subtb",
+			Layers:   append([]int{}, rapid.SliceOf(rapid.Int()).Draw(t, "layers")...),
+			Names:    append([]string{}, rapid.SliceOf(rapid.StringMatching(`[a-z"\\\n]*`)).Draw(t, "names")...),
+			Schedule: schedule{ESteps: rapid.Int().Draw(t, "e_steps"), Rate: rapid.Float64().Draw(t, "rate")},
+			Plain:    rapid.Int().Draw(t, "plain"),
+		}
+		toml, err := Encode(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "run.toml")
+		if err := os.WriteFile(path, []byte(toml), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		got := defaults()
+		if err := Resolve(&got, File(path)); err != nil {
+			t.Fatalf("%v in\n%s", err, toml)
+		}
+		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+			t.Errorf("got  %+v\nwant %+v\nfrom\n%s", got, want, toml)
+		}
+	})
+	if _, err := Encode(shared{Seed: 1 << 63}); err == nil {
+		t.Error("encoded an integer that TOML cannot hold")
+	}
+}
+
+// The distance obeys its recurrence, computed the slow way.
+func TestDistance(t *testing.T) {
+	var slow func(a, b string) int
+	slow = func(a, b string) int {
+		if a == "" || b == "" {
+			return len(a) + len(b)
+		}
+		replace := slow(a[1:], b[1:])
+		if a[0] != b[0] {
+			replace++
+		}
+		return min(replace, slow(a[1:], b)+1, slow(a, b[1:])+1)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringMatching(`[abc]{0,5}`)
+		a, b := word.Draw(t, "a"), word.Draw(t, "b")
+		if got, want := distance(a, b), slow(a, b); got != want {
+			t.Errorf("distance(%q, %q) = %d, want %d", a, b, got, want)
+		}
+	})
+}
+
+func TestInputf(t *testing.T) {
+	cause := errors.New("cause")
+	err := fmt.Errorf("outer: %w", Inputf("inner: %w", cause))
+	if !errors.As(err, new(*InputError)) || !errors.Is(err, cause) || err.Error() != "outer: inner: cause" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,234 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// The names in a run's folder.
+const (
+	configName  = "run.toml"
+	infoName    = "run.json"
+	metricsName = "metrics.jsonl"
+	eventsName  = "events.out.tfevents.gfnem"
+	stateName   = "state"
+	lockName    = "lock"
+)
+
+// Run is the folder of one run. A Run from Create or Open holds the lock and may write; one from Read may not. It is
+// not safe for concurrent use.
+type Run struct {
+	dir    string
+	info   Info
+	config string
+	disk   disk
+	now    func() time.Time // for events alone; nothing that must be reproducible sees it
+
+	lock            *flock.Flock // nil in a Run from Read
+	metrics, events *journal     // nil until Create or Load opened them
+}
+
+// Create makes a new run. The folder must be missing or empty, or hold only what a Create that was killed left
+// there. Until Create has returned the folder is no run; from then on it is one, without a checkpoint.
+func Create(dir string, o Options) (*Run, error) {
+	return create(osDisk{}, dir, o)
+}
+
+func create(d disk, dir string, o Options) (*Run, error) {
+	if err := mkdirAll(d, dir); err != nil {
+		return nil, fmt.Errorf("create run: %w", err)
+	}
+	// Look before locking, to leave no lock file among somebody's files, and again once nobody else can write.
+	if err := checkVacant(dir); err != nil {
+		return nil, err
+	}
+	lock, err := acquire(dir)
+	if err != nil {
+		return nil, fmt.Errorf("create run: %w", err)
+	}
+	build, _ := debug.ReadBuildInfo()
+	info := newInfo(o, time.Now(), build)
+	r := &Run{dir: dir, info: info, config: o.Config, disk: d, now: time.Now, lock: lock}
+	if err := checkVacant(dir); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	if err := r.populate(); err != nil {
+		return nil, errors.Join(fmt.Errorf("create run %s: %w", dir, err), r.Close())
+	}
+	return r, nil
+}
+
+// populate writes run.json last: its presence makes the folder a run.
+func (r *Run) populate() error {
+	if err := r.disk.Mkdir(r.path(stateName)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := r.openJournals(0, 0); err != nil {
+		return err
+	}
+	err := replaceFile(r.disk, r.path(configName), func(w io.Writer) error {
+		_, err := io.WriteString(w, r.config)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return writeInfo(r.disk, r.dir, r.info)
+}
+
+// checkVacant returns an error unless a new run may be made in the folder.
+func checkVacant(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("create run: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == infoName {
+			return Inputf("%s already holds a run: continue it with \"gfnem resume %s\", or choose another --out", dir, dir)
+		}
+	}
+	for _, e := range entries {
+		ok, err := isDebris(dir, e)
+		if err != nil {
+			return fmt.Errorf("create run: %w", err)
+		}
+		if !ok {
+			return Inputf("%s is not empty (it has %s) and is no run: choose another --out", dir, e.Name())
+		}
+	}
+	return nil
+}
+
+// isDebris reports whether an interrupted Create may have left the entry. It has neither logged nor saved: anything
+// of value is no debris.
+func isDebris(dir string, e fs.DirEntry) (bool, error) {
+	switch e.Name() {
+	case lockName, configName, configName + tmpSuffix, infoName + tmpSuffix:
+		return e.Type().IsRegular(), nil
+	case metricsName, eventsName:
+		info, err := e.Info()
+		return err == nil && info.Mode().IsRegular() && info.Size() == 0, err
+	case stateName:
+		if !e.IsDir() {
+			return false, nil
+		}
+		inside, err := os.ReadDir(filepath.Join(dir, stateName))
+		return len(inside) == 0, err
+	}
+	return false, nil
+}
+
+// Open opens a run to continue it. Load must come before Log and Save.
+func Open(dir string) (*Run, error) {
+	return open(osDisk{}, dir)
+}
+
+func open(d disk, dir string) (*Run, error) {
+	r, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	r.disk = d
+	if r.lock, err = acquire(dir); err != nil {
+		return nil, fmt.Errorf("open run: %w", err)
+	}
+	if err := r.sweep(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open run %s: %w", dir, err), r.Close())
+	}
+	return r, nil
+}
+
+// sweep removes the checkpoints that a killed process was writing or removing.
+func (r *Run) sweep() error {
+	entries, err := os.ReadDir(r.path(stateName))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), tmpSuffix) {
+			if err := r.disk.RemoveAll(filepath.Join(r.path(stateName), e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Read opens a run to look at it, even while another process writes it. Its Load changes nothing.
+func Read(dir string) (*Run, error) {
+	info, err := readInfo(dir)
+	if err != nil {
+		return nil, err
+	}
+	config, err := os.ReadFile(filepath.Join(dir, configName))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration of the run: %w", err)
+	}
+	return &Run{dir: dir, info: info, config: string(config), disk: osDisk{}, now: time.Now}, nil
+}
+
+// Dir returns the run's folder.
+func (r *Run) Dir() string { return r.dir }
+
+// Info returns where the run came from.
+func (r *Run) Info() Info { return r.info }
+
+// Config returns the configuration with which the run was created, in TOML.
+func (r *Run) Config() string { return r.config }
+
+func (r *Run) path(name string) string { return filepath.Join(r.dir, name) }
+
+// writable returns an error unless the run may log and save.
+func (r *Run) writable() error {
+	switch {
+	case r.lock == nil:
+		return errors.New("the run is open for reading only, or closed")
+	case r.metrics == nil || r.events == nil:
+		return errors.New("Load must come first")
+	}
+	return nil
+}
+
+// openJournals opens both journals, cut down to the given sizes, and makes their names durable.
+func (r *Run) openJournals(metrics, events int64) (err error) {
+	if r.metrics, err = openJournal(r.disk, r.path(metricsName), metrics); err != nil {
+		return err
+	}
+	if r.events, err = openJournal(r.disk, r.path(eventsName), events); err != nil {
+		return err
+	}
+	return r.disk.SyncDir(r.dir)
+}
+
+func (r *Run) closeJournals() error {
+	var errs []error
+	for _, j := range []**journal{&r.metrics, &r.events} {
+		if *j != nil {
+			errs = append(errs, (*j).close())
+			*j = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close makes what was logged durable and releases the lock. It saves no checkpoint. Closing twice is fine.
+func (r *Run) Close() error {
+	err := r.closeJournals()
+	if r.lock != nil {
+		err = errors.Join(err, r.lock.Unlock())
+		r.lock = nil
+	}
+	if err != nil {
+		return fmt.Errorf("close run %s: %w", r.dir, err)
+	}
+	return nil
+}

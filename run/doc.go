@@ -1,0 +1,25 @@
+// Package run keeps the promises of a run: everything it is lies in one folder, it can be killed at any moment and
+// resumed, and what it wrote can be checked.
+//
+//	run.toml               the resolved configuration
+//	run.json               provenance: program, modules, backend, data hashes, command; written last by Create
+//	metrics.jsonl          one line of scalars per logged step, free of wall time
+//	events.out.tfevents.*  the same scalars for TensorBoard
+//	state/000000001000/    a checkpoint: arrays.safetensors, state.json, manifest.json
+//	report.html            a page about the run, written by others
+//	lock                   held by the one process that may write, with its process id
+//
+// A training program creates or opens the folder, loads, and then logs and saves as it goes:
+//
+//	r, err := run.Open(dir)                 // or run.Create(dir, options)
+//	state, warnings, err := r.Load()        // run.ErrNoCheckpoint: start from step 0
+//	err = r.Log(step, map[string]float64{"loss": loss})
+//	err = r.Save(run.State{Step: step, Arrays: arrays, Extra: extra})
+//	err = r.Close()
+//
+// Resuming returns the whole folder to the moment of the checkpoint: lines logged after it are cut off, so that the
+// metrics of a run killed and resumed are those of a run never killed.
+//
+// The package also holds what every training program needs around its folder: strict configuration (Resolve),
+// progress (Progress), the stop after repeated non-finite updates (Guard) and signals (WithSignals).
+package run

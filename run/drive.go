@@ -1,0 +1,100 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Job is a computation that can be stopped and continued.
+//
+// Laws: a job restored from a state continues exactly as the job that returned it; what Step returns depends on
+// nothing but the state before it.
+type Job interface {
+	// Done reports whether the work is finished.
+	Done() bool
+	// Step advances by one unit of work, short enough to be lost.
+	Step() (Tick, error)
+	// State returns everything that Restore needs.
+	State() (State, error)
+	// Restore continues from a state. It is called before the first Step, if at all.
+	Restore(State) error
+}
+
+// Tick is what one step of a job says.
+type Tick struct {
+	Step, Total uint64
+	Text        string             // how it goes, in a few words
+	Log         map[string]float64 // metrics of this step; nil if there are none
+}
+
+// Drive runs a job to its end, from the run's newest checkpoint on. It saves every so often, when ctx ends (then it
+// returns ErrInterrupted) and at the end. Warnings and progress go to w, which may be nil.
+func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writer) error {
+	step, err := r.restore(job, w)
+	if err != nil {
+		return err
+	}
+	var bar *Progress
+	saved := time.Now()
+	for !job.Done() {
+		if ctx.Err() != nil {
+			if err := r.save(job, step); err != nil {
+				return err
+			}
+			return fmt.Errorf("%w at step %d: continue with \"gfnem resume %s\"", ErrInterrupted, step, r.Dir())
+		}
+		t, err := job.Step()
+		if err != nil {
+			return err
+		}
+		step = t.Step
+		if t.Log != nil {
+			if err := r.Log(t.Step, t.Log); err != nil {
+				return err
+			}
+		}
+		if bar == nil {
+			bar = NewProgress(w, int64(t.Total), r.info.Task)
+			defer bar.Done()
+		}
+		bar.Set(int64(t.Step), t.Text)
+		if time.Since(saved) >= every {
+			if err := r.save(job, step); err != nil {
+				return err
+			}
+			saved = time.Now()
+		}
+	}
+	return r.save(job, step)
+}
+
+// restore takes the job to the newest checkpoint, if there is one, and returns its step.
+func (r *Run) restore(job Job, w io.Writer) (uint64, error) {
+	s, warnings, err := r.Load()
+	if errors.Is(err, ErrNoCheckpoint) {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	for _, line := range warnings {
+		if w != nil {
+			fmt.Fprintln(w, "warning:", line)
+		}
+	}
+	if err := job.Restore(s); err != nil {
+		return 0, fmt.Errorf("restore run %s at step %d: %w", r.Dir(), s.Step, err)
+	}
+	return s.Step, nil
+}
+
+func (r *Run) save(job Job, step uint64) error {
+	s, err := job.State()
+	if err != nil {
+		return fmt.Errorf("save run %s at step %d: %w", r.Dir(), step, err)
+	}
+	s.Step = step
+	return r.Save(s)
+}

@@ -1,0 +1,149 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+// formatVersion is the version of the folder's layout. It grows when an older program would misread a newer folder.
+const formatVersion = 1
+
+// Info says where a run came from. It is run.json.
+type Info struct {
+	Format   int               `json:"format"`
+	Task     string            `json:"task"`
+	Command  []string          `json:"command"`
+	Seed     uint64            `json:"seed"`
+	Backend  string            `json:"backend"`
+	Data     map[string]string `json:"data"` // hash of each data set, by name
+	Created  time.Time         `json:"created"`
+	Version  string            `json:"version"`  // of the program
+	Revision string            `json:"revision"` // of its source; empty if it was built outside a repository
+	Modified bool              `json:"modified"` // the source differed from the revision
+	Go       string            `json:"go"`
+	OS       string            `json:"os"`
+	Arch     string            `json:"arch"`
+	Modules  map[string]string `json:"modules"` // sum of each module, by path@version
+}
+
+// Options is what the caller knows about a new run.
+type Options struct {
+	Task    string
+	Config  string // the resolved configuration, as Encode gives it
+	Command []string
+	Seed    uint64
+	Backend string
+	Data    map[string]string // hash of each data set, by name
+}
+
+// newInfo joins what the caller knows with what the program knows of itself; build is nil if it knows nothing.
+func newInfo(o Options, now time.Time, build *debug.BuildInfo) Info {
+	info := Info{
+		Format:  formatVersion,
+		Task:    o.Task,
+		Command: o.Command,
+		Seed:    o.Seed,
+		Backend: o.Backend,
+		Data:    o.Data,
+		Created: now.UTC().Truncate(time.Second),
+		Go:      runtime.Version(),
+		OS:      runtime.GOOS,
+		Arch:    runtime.GOARCH,
+		Modules: make(map[string]string),
+	}
+	if build == nil {
+		return info
+	}
+	info.Version = build.Main.Version
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			info.Revision = s.Value
+		case "vcs.modified":
+			info.Modified = s.Value == "true"
+		}
+	}
+	for _, m := range build.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		info.Modules[m.Path+"@"+m.Version] = m.Sum
+	}
+	return info
+}
+
+func writeInfo(d disk, dir string, info Info) error {
+	return replaceFile(d, filepath.Join(dir, infoName), func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(info)
+	})
+}
+
+var (
+	// ErrNotRun is wrapped by the error for a folder that holds no run.
+	ErrNotRun = errors.New("not a run folder")
+	// ErrNewer is wrapped by the error for a run that this program is too old to read.
+	ErrNewer = errors.New("written by a newer version of the program")
+)
+
+func readInfo(dir string) (Info, error) {
+	data, err := os.ReadFile(filepath.Join(dir, infoName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Info{}, Inputf("%s is %w: it has no %s", dir, ErrNotRun, infoName)
+	} else if err != nil {
+		return Info{}, fmt.Errorf("read provenance: %w", err)
+	}
+	// A newer format may have changed every other field: look at the number alone first.
+	var head struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return Info{}, fmt.Errorf("read provenance %s: %w", filepath.Join(dir, infoName), err)
+	}
+	if head.Format > formatVersion {
+		return Info{}, Inputf("%s was %w: it has format %d, this one reads up to %d",
+			dir, ErrNewer, head.Format, formatVersion)
+	}
+	if head.Format < 1 {
+		return Info{}, fmt.Errorf("read provenance %s: no format number", filepath.Join(dir, infoName))
+	}
+	var info Info
+	if err := json.Unmarshal(data, &info); err != nil {
+		return Info{}, fmt.Errorf("read provenance %s: %w", filepath.Join(dir, infoName), err)
+	}
+	return info, nil
+}
+
+// String returns the provenance line by line, without the sums of modules.
+func (i Info) String() string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-9s %s\n", name, value)
+		}
+	}
+	line("task", i.Task)
+	line("command", strings.Join(i.Command, " "))
+	line("seed", fmt.Sprint(i.Seed))
+	line("backend", i.Backend)
+	line("created", i.Created.Format(time.RFC3339))
+	line("version", i.Version)
+	line("revision", i.Revision)
+	line("go", i.Go+" "+i.OS+"/"+i.Arch)
+	for _, name := range slices.Sorted(maps.Keys(i.Data)) {
+		line("data", name+" sha256 "+i.Data[name])
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

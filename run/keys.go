@@ -1,0 +1,112 @@
+package run
+
+import (
+	"encoding"
+	"reflect"
+	"strings"
+	"time"
+)
+
+var (
+	durationType = reflect.TypeFor[time.Duration]()
+	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// isTable reports whether fields of a type are tables, with keys of their own.
+func isTable(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(textType)
+}
+
+// keyOf returns the key of a field, and false if it has none. The fields of an embedded struct without a tag count
+// as those of the struct around it; inlined is then true.
+func keyOf(f reflect.StructField) (key string, inlined, ok bool) {
+	tag, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+	switch {
+	case tag == "-":
+		return "", false, false
+	case f.Anonymous && tag == "" && isTable(f.Type):
+		return "", true, true
+	case !f.IsExported():
+		return "", false, false
+	case tag == "":
+		return f.Name, false, true
+	}
+	return tag, false, true
+}
+
+// fieldByKey returns the field of a struct that has a key.
+func fieldByKey(v reflect.Value, key string) (reflect.Value, bool) {
+	for i := range v.NumField() {
+		k, inlined, ok := keyOf(v.Type().Field(i))
+		if !ok {
+			continue
+		}
+		if inlined {
+			if field, ok := fieldByKey(v.Field(i), key); ok {
+				return field, true
+			}
+		} else if k == key {
+			return v.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+// keys returns every key of a configuration, tables before what is in them.
+func keys(t reflect.Type, prefix string) []string {
+	var all []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key, inlined, ok := keyOf(f)
+		switch {
+		case !ok:
+		case inlined:
+			all = append(all, keys(f.Type, prefix)...)
+		default:
+			all = append(all, prefix+key)
+			if isTable(f.Type) {
+				all = append(all, keys(f.Type, prefix+key+".")...)
+			}
+		}
+	}
+	return all
+}
+
+// nearest returns the key that the writer of an unknown one most likely meant: one a few letters away, in this table
+// or in another. It reports false if none is near.
+func nearest(key string, all []string) (string, bool) {
+	best, bestDistance := "", len(key)/3+2
+	for _, candidate := range all {
+		d := min(distance(key, candidate), 1+distance(lastName(key), lastName(candidate)))
+		if d < bestDistance {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best, best != ""
+}
+
+func lastName(key string) string {
+	return key[strings.LastIndexByte(key, '.')+1:]
+}
+
+// distance is the number of letters to insert, delete or replace to get from a to b (Levenshtein).
+func distance(a, b string) int {
+	from, to := []rune(a), []rune(b)
+	row := make([]int, len(to)+1) // row[j]: from the letters of a seen so far to the first j of b
+	for j := range row {
+		row[j] = j
+	}
+	for i, x := range from {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, y := range to {
+			replace := diagonal
+			if x != y {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(to)]
+}

@@ -1,0 +1,69 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNoCheckpoint is wrapped by the error of Load for a run that has not saved yet.
+var ErrNoCheckpoint = errors.New("the run has no checkpoint")
+
+// Load returns the newest checkpoint that verifies, with a line for each newer one that did not.
+//
+// In a Run that may write, it also takes the run back to that checkpoint: the journals are cut to their length at
+// the time, and damaged checkpoints, which later steps will save again, are set aside. With ErrNoCheckpoint the run
+// is back at its beginning. If there are checkpoints and none verifies, Load changes nothing.
+func (r *Run) Load() (State, []string, error) {
+	steps, err := r.checkpoints()
+	if err != nil {
+		return State{}, nil, fmt.Errorf("load run %s: %w", r.dir, err)
+	}
+	if len(steps) == 0 {
+		if _, err := r.rewind(manifest{}, nil); err != nil {
+			return State{}, nil, fmt.Errorf("load run %s: %w", r.dir, err)
+		}
+		return State{}, nil, fmt.Errorf("load run %s: %w", r.dir, ErrNoCheckpoint)
+	}
+	var warnings []string
+	for i, step := range steps {
+		s, m, err := readCheckpoint(r.checkpointPath(step))
+		if err != nil {
+			warnings = append(warnings, fmt.Sprintf("checkpoint %d is damaged and skipped: %v", step, err))
+			continue
+		}
+		more, err := r.rewind(m, steps[:i])
+		if err != nil {
+			return State{}, nil, fmt.Errorf("load run %s: %w", r.dir, err)
+		}
+		return s, append(warnings, more...), nil
+	}
+	return State{}, nil, fmt.Errorf("load run %s: all %d checkpoints are damaged; the newest: %s",
+		r.dir, len(steps), warnings[0])
+}
+
+// rewind takes a writable run back to the checkpoint of a manifest, setting the damaged steps aside.
+func (r *Run) rewind(m manifest, damaged []uint64) (warnings []string, err error) {
+	if r.lock == nil {
+		return nil, nil
+	}
+	var sizes [2]int64
+	for i, name := range []string{metricsName, eventsName} {
+		size, warning, err := checkJournal(r.path(name), m.Journals[name])
+		if err != nil {
+			return nil, err
+		}
+		if warning != "" {
+			warnings = append(warnings, warning)
+		}
+		sizes[i] = size
+	}
+	for _, step := range damaged {
+		if err := r.setAside(step); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.closeJournals(); err != nil {
+		return nil, err
+	}
+	return warnings, r.openJournals(sizes[0], sizes[1])
+}

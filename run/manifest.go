@@ -1,0 +1,91 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// The names in a checkpoint.
+const (
+	arraysName    = "arrays.safetensors"
+	stateFileName = "state.json"
+	manifestName  = "manifest.json"
+)
+
+// manifest says what a checkpoint must hold, and how long the journals were when it was saved.
+type manifest struct {
+	Step     uint64            `json:"step"`
+	Files    map[string]digest `json:"files"`
+	Journals map[string]int64  `json:"journals"`
+	SHA256   string            `json:"sha256"` // of the manifest with this field empty
+}
+
+// seal encodes a manifest with its own hash. There is one encoding of each manifest, so that a sealed one is intact
+// if and only if decoding and sealing it again gives the same bytes.
+func (m manifest) seal() ([]byte, error) {
+	m.SHA256 = ""
+	open, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	m.SHA256 = digestOf(open).SHA256
+	sealed, err := json.MarshalIndent(m, "", "  ")
+	return append(sealed, '\n'), err
+}
+
+// readManifest reads the manifest of the checkpoint in a folder and verifies it.
+func readManifest(dir string) (manifest, error) {
+	path := filepath.Join(dir, manifestName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return manifest{}, err
+	}
+	var m manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return manifest{}, fmt.Errorf("%s: %w", path, err)
+	}
+	sealed, err := m.seal()
+	if err != nil {
+		return manifest{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if !bytes.Equal(sealed, data) {
+		return manifest{}, fmt.Errorf("%s: does not match its own hash", path)
+	}
+	return m, nil
+}
+
+// readCheckpoint reads the checkpoint in a folder and verifies all of it.
+func readCheckpoint(dir string) (State, manifest, error) {
+	m, err := readManifest(dir)
+	if err != nil {
+		return State{}, manifest{}, err
+	}
+	content := make(map[string][]byte)
+	for _, name := range []string{arraysName, stateFileName} {
+		path := filepath.Join(dir, name)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return State{}, manifest{}, err
+		}
+		if digestOf(data) != m.Files[name] {
+			return State{}, manifest{}, fmt.Errorf("%s: does not match the hash in the manifest", path)
+		}
+		content[name] = data
+	}
+	var s stateFile
+	if err := json.Unmarshal(content[stateFileName], &s); err != nil {
+		return State{}, manifest{}, fmt.Errorf("%s: %w", filepath.Join(dir, stateFileName), err)
+	}
+	if s.Step != m.Step || filepath.Base(dir) != checkpointName(m.Step) {
+		return State{}, manifest{}, errors.New("its name, its state and its manifest disagree on the step")
+	}
+	arrays, _, err := ParseSafetensors(content[arraysName])
+	if err != nil {
+		return State{}, manifest{}, fmt.Errorf("%s: %w", filepath.Join(dir, arraysName), err)
+	}
+	return State{Step: s.Step, Arrays: arrays, Extra: s.Extra}, m, nil
+}

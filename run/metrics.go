@@ -1,0 +1,148 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Point is one line of metrics.jsonl.
+type Point struct {
+	Step   uint64
+	Values map[string]float64
+}
+
+// stepKey holds the step of a line; no value may have this name.
+const stepKey = "step"
+
+// Log appends scalars to metrics.jsonl and to the TensorBoard events. In metrics.jsonl the same scalars always give
+// the same bytes.
+func (r *Run) Log(step uint64, values map[string]float64) error {
+	if err := r.writable(); err != nil {
+		return fmt.Errorf("log step %d: %w", step, err)
+	}
+	line, err := encodePoint(Point{step, values})
+	if err != nil {
+		return fmt.Errorf("log step %d: %w", step, err)
+	}
+	if err := r.metrics.append(line); err != nil {
+		return fmt.Errorf("log step %d: %w", step, err)
+	}
+	var record []byte
+	if r.events.size == 0 {
+		record = appendRecord(record, versionEvent(r.now()))
+	}
+	record = appendRecord(record, scalarsEvent(r.now(), step, values))
+	if err := r.events.append(record); err != nil {
+		return fmt.Errorf("log step %d: %w", step, err)
+	}
+	return nil
+}
+
+// encodePoint returns a line of JSON: the step first, then the values in order of name.
+func encodePoint(p Point) ([]byte, error) {
+	line := fmt.Appendf(nil, `{"%s":%d`, stepKey, p.Step)
+	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
+		if name == stepKey {
+			return nil, fmt.Errorf("a value cannot be named %q", name)
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(scalar(p.Values[name]))
+		if err != nil {
+			return nil, err
+		}
+		line = append(line, ',')
+		line = append(line, key...)
+		line = append(line, ':')
+		line = append(line, value...)
+	}
+	return append(line, '}', '\n'), nil
+}
+
+// scalar is a float64 that JSON can hold even if it is not finite, as "NaN", "Inf" or "-Inf".
+type scalar float64
+
+func (s scalar) MarshalJSON() ([]byte, error) {
+	switch f := float64(s); {
+	case math.IsNaN(f):
+		return []byte(`"NaN"`), nil
+	case math.IsInf(f, 1):
+		return []byte(`"Inf"`), nil
+	case math.IsInf(f, -1):
+		return []byte(`"-Inf"`), nil
+	default:
+		return json.Marshal(f)
+	}
+}
+
+func (s *scalar) UnmarshalJSON(text []byte) error {
+	switch string(text) {
+	case `"NaN"`:
+		*s = scalar(math.NaN())
+	case `"Inf"`:
+		*s = scalar(math.Inf(1))
+	case `"-Inf"`:
+		*s = scalar(math.Inf(-1))
+	case "null":
+		return errors.New("null is not a number")
+	default:
+		return json.Unmarshal(text, (*float64)(s))
+	}
+	return nil
+}
+
+func decodePoint(line []byte) (Point, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return Point{}, err
+	}
+	p := Point{Values: make(map[string]float64, len(fields))}
+	step, ok := fields[stepKey]
+	if !ok {
+		return Point{}, errors.New("no step")
+	}
+	if err := json.Unmarshal(step, &p.Step); err != nil {
+		return Point{}, fmt.Errorf("step: %w", err)
+	}
+	delete(fields, stepKey)
+	for name, text := range fields {
+		var s scalar
+		if err := json.Unmarshal(text, &s); err != nil {
+			return Point{}, fmt.Errorf("%s: %w", name, err)
+		}
+		p.Values[name] = float64(s)
+	}
+	return p, nil
+}
+
+// ReadMetrics returns what a run has logged. A last line without its end, which a killed process leaves and a
+// running one may be writing, is not part of it.
+func ReadMetrics(dir string) ([]Point, error) {
+	path := filepath.Join(dir, metricsName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	var points []Point
+	for number := 1; ; number++ {
+		line, rest, whole := bytes.Cut(data, []byte("\n"))
+		if !whole {
+			return points, nil
+		}
+		p, err := decodePoint(line)
+		if err != nil {
+			return nil, fmt.Errorf("read metrics: %s:%d: %w", path, number, err)
+		}
+		points = append(points, p)
+		data = rest
+	}
+}

@@ -1,0 +1,78 @@
+package run
+
+import (
+	"bytes"
+	"io"
+	"testing"
+	"time"
+)
+
+// clock is a time that passes when told.
+type clock struct{ time.Time }
+
+func (c *clock) now() time.Time           { return c.Time }
+func (c *clock) pass(d time.Duration)     { c.Time = c.Add(d) }
+func newClock() *clock                    { return &clock{time.Unix(0, 0)} }
+func (c *clock) drive(p *Progress) *clock { p.now = c.now; return c }
+
+func TestProgressLines(t *testing.T) {
+	var b bytes.Buffer
+	p := NewProgress(&b, 1000, "wake")
+	c := newClock().drive(p)
+	p.Set(500, "") // resumed
+	for step := int64(501); step <= 550; step++ {
+		c.pass(500 * time.Millisecond)
+		p.Set(step, "loss 0.5")
+	}
+	c.pass(time.Second)
+	p.Done()
+	want := `wake 520/1000  2/s  4m0s left  loss 0.5
+wake 540/1000  2/s  3m50s left  loss 0.5
+wake 550/1000  1.92/s  3m54s left  loss 0.5
+`
+	if got := b.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestProgressEvery(t *testing.T) {
+	var b bytes.Buffer
+	p := NewProgress(&b, 4, "eval")
+	p.Every = time.Second
+	c := newClock().drive(p)
+	for step := int64(0); step <= 4; step++ {
+		p.Set(step, "")
+		c.pass(time.Second)
+	}
+	p.Done() // nothing new to say
+	want := "eval 1/4  1/s  3s left\neval 2/4  1/s  2s left\neval 3/4  1/s  1s left\neval 4/4  1/s\n"
+	if got := b.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestProgressBar(t *testing.T) {
+	var b bytes.Buffer
+	p := NewProgress(&b, 100, "wake")
+	p.bar = newBar(&b, 100)
+	c := newClock().drive(p)
+	p.Set(50, "")
+	c.pass(10 * time.Second)
+	p.Set(101, "over")
+	p.Done()
+	if got := b.String(); !bytes.Contains([]byte(got), []byte("wake 101/100  5.1/s  over")) || got[len(got)-1] != '\n' {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestProgressSilent(t *testing.T) {
+	p := NewProgress(nil, 10, "wake")
+	p.Set(3, "text")
+	p.Done()
+	var b bytes.Buffer
+	p = NewProgress(io.Writer(&b), 10, "wake")
+	p.Done()
+	if b.Len() > 0 {
+		t.Errorf("nothing happened, but it said %q", b.String())
+	}
+}

@@ -1,0 +1,144 @@
+package run
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// frozenName is the array that lists, one per line, the variables that are not trainable. No path of a variable is
+// like it: paths begin with a slash.
+const frozenName = "#frozen"
+
+// dtypeNames are the dtypes that an Array can have.
+var dtypeNames = map[dtypes.DType]string{
+	dtypes.Float32: "F32", dtypes.Float64: "F64",
+	dtypes.Int32: "I32", dtypes.Int64: "I64",
+	dtypes.Uint32: "U32", dtypes.Uint64: "U64",
+	dtypes.Uint8: "U8", dtypes.Bool: "BOOL",
+}
+
+// StoreArrays copies all variables of a store, by path, and which of them are trainable, so that SetStore can make
+// them again. The state of the store's own random generator is left out: a run names its random numbers by seed,
+// stream and step, and never draws from it.
+func StoreArrays(store *model.Store) (map[string]Array, error) {
+	arrays := make(map[string]Array)
+	var frozen []string
+	for v := range store.IterVariables() {
+		if v.Name() == model.RNGStateVariableName {
+			continue
+		}
+		a, err := variableArray(v)
+		if err != nil {
+			return nil, err
+		}
+		arrays[v.Path()] = a
+		if !v.Trainable {
+			frozen = append(frozen, v.Path())
+		}
+	}
+	if len(frozen) > 0 {
+		slices.Sort(frozen)
+		list := []byte(strings.Join(frozen, "\n"))
+		arrays[frozenName] = Array{DType: "U8", Shape: []int{len(list)}, Data: list}
+	}
+	return arrays, nil
+}
+
+// Parameters copies the trainable variables of a store, by path, for Export.
+func Parameters(store *model.Store) (map[string]Array, error) {
+	arrays := make(map[string]Array)
+	for v := range store.IterVariables() {
+		if !v.Trainable {
+			continue
+		}
+		a, err := variableArray(v)
+		if err != nil {
+			return nil, err
+		}
+		arrays[v.Path()] = a
+	}
+	return arrays, nil
+}
+
+func variableArray(v *model.Variable) (Array, error) {
+	if !v.HasValue() {
+		return Array{}, fmt.Errorf("copy variable %s: it is not initialised", v.Path())
+	}
+	t, err := v.Value()
+	if err != nil {
+		return Array{}, fmt.Errorf("copy variable %s: %w", v.Path(), err)
+	}
+	name, ok := dtypeNames[t.DType()]
+	if !ok {
+		return Array{}, fmt.Errorf("copy variable %s: dtype %s cannot be saved", v.Path(), t.DType())
+	}
+	a := Array{DType: name, Shape: slices.Clone(t.Shape().Dimensions)}
+	if err := t.ConstBytes(func(data []byte) { a.Data = bytes.Clone(data) }); err != nil {
+		return Array{}, fmt.Errorf("copy variable %s: %w", v.Path(), err)
+	}
+	return a, nil
+}
+
+// SetStore sets variables of a store by path and makes those that are missing. A variable keeps its trainable flag,
+// one that is made gets the flag it was saved with, and one that arrays does not name keeps its value. If an array
+// does not fit its variable, SetStore changes nothing.
+func SetStore(store *model.Store, arrays map[string]Array) error {
+	frozen := make(map[string]bool)
+	if list, ok := arrays[frozenName]; ok {
+		for path := range strings.SplitSeq(string(list.Data), "\n") {
+			frozen[path] = true
+		}
+	}
+	values := make(map[string]*tensors.Tensor, len(arrays))
+	paths := slices.Sorted(maps.Keys(arrays))
+	paths = slices.DeleteFunc(paths, func(path string) bool { return path == frozenName })
+	for _, path := range paths {
+		t, err := arrayTensor(arrays[path])
+		if err != nil {
+			return fmt.Errorf("set variable %s: %w", path, err)
+		}
+		if v := store.GetVariable(path); v != nil && !v.Shape().Equal(t.Shape()) {
+			return fmt.Errorf("set variable %s: it is %s, the array is %s", path, v.Shape(), t.Shape())
+		}
+		values[path] = t
+	}
+	for _, path := range paths {
+		if v := store.GetVariable(path); v != nil {
+			if err := v.SetValue(values[path]); err != nil {
+				return fmt.Errorf("set variable %s: %w", path, err)
+			}
+			continue
+		}
+		v, err := store.CreateVariable(path, values[path])
+		if err != nil {
+			return fmt.Errorf("set variable %s: %w", path, err)
+		}
+		v.SetTrainable(!frozen[path])
+	}
+	return nil
+}
+
+func arrayTensor(a Array) (*tensors.Tensor, error) {
+	if err := a.Check(); err != nil {
+		return nil, err
+	}
+	for dtype, name := range dtypeNames {
+		if name != a.DType {
+			continue
+		}
+		t := tensors.FromShape(shapes.Make(dtype, a.Shape...))
+		if err := t.MutableBytes(func(data []byte) { copy(data, a.Data) }); err != nil {
+			return nil, err
+		}
+		return t, nil
+	}
+	return nil, fmt.Errorf("dtype %s has no counterpart", a.DType)
+}

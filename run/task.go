@@ -1,0 +1,43 @@
+package run
+
+import (
+	"io"
+
+	"github.com/gomlx/compute"
+)
+
+// Task is a kind of model the program can train.
+type Task interface {
+	// Name is what the user types.
+	Name() string
+	// Presets lists the names of the presets, the default one first.
+	Presets() []string
+	// Config returns a pointer to the configuration of a preset, or nil if there is none of that name. All tasks have
+	// the key "seed".
+	Config(preset string) any
+	// Start prepares a session with a configuration, a pointer as Config returns it.
+	Start(b compute.Backend, config any) (Session, error)
+}
+
+// Session is a model in training.
+type Session interface {
+	Job
+	// Seed returns the seed of the configuration.
+	Seed() uint64
+	// Data returns the hash of each data set, by name.
+	Data() map[string]string
+	// Evaluate measures the model as it is. The result can be encoded as JSON, and prints as what a person wants to see.
+	Evaluate() (Result, error)
+	// Report writes report.html and figures for a run to its folder.
+	Report(r *Run, result Result) error
+	// Parameters returns the learned parameters, for export.
+	Parameters() (map[string]Array, error)
+	// Close releases what the session holds.
+	Close()
+}
+
+// Result is the outcome of a training.
+type Result interface {
+	// Print writes it for a terminal.
+	Print(w io.Writer) error
+}
