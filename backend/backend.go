@@ -19,6 +19,8 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
+
+	"github.com/gfnem/gfnem/internal/suggest"
 )
 
 // engine is a row of the table of backends.
@@ -111,35 +113,13 @@ func nearest(name string) string {
 	if a, ok := aliases[name]; ok {
 		return a
 	}
-	best, bestDist := "auto", distance(name, "auto")
+	best, bestDist := "auto", suggest.Distance(name, "auto")
 	for _, e := range engines {
 		for _, n := range e.names() {
-			if d := distance(name, n); d < bestDist {
+			if d := suggest.Distance(name, n); d < bestDist {
 				best, bestDist = n, d
 			}
 		}
 	}
 	return best
-}
-
-// distance is Levenshtein's: the insertions, deletions and substitutions that turn a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := min(row[j+1], row[j]) + 1
-			if a[i] == b[j] {
-				d = min(d, diag)
-			} else {
-				d = min(d, diag+1)
-			}
-			diag, row[j+1] = row[j+1], d
-		}
-	}
-	return row[len(b)]
 }

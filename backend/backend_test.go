@@ -80,19 +80,38 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	info = Info{Name: "xla", Description: "xla - PJRT v0.1", Plugin: "/p.so", Devices: []string{"A", "B"}}
-	if got := info.String(); got != "xla - PJRT v0.1; devices: A, B" {
+	if got := info.String(); got != "xla - PJRT v0.1 on A, B" {
 		t.Errorf("String() = %q", got)
 	}
 }
 
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"go", "go", 0}, {"flaw", "lawn", 2}, {"xla", "", 3}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
+// device is a backend that answers as go-xla's does.
+type device struct{ compute.Backend }
+
+func (device) String() string                             { return "xla" }
+func (device) PluginName() string                         { return "/p.so" }
+func (device) Description() string                        { return "xla:/p.so - PJRT plugin (/p.so) v0.115 [1 device(s)]" }
+func (device) NumDevices() int                            { return 1 }
+func (device) DeviceDescription(compute.DeviceNum) string { return "tpu:0 [processId=0]" }
+
+func TestDescribePlugin(t *testing.T) {
+	info := Describe(device{})
+	if got := info.String(); got != "PJRT plugin (/p.so) v0.115 [1 device(s)] on tpu:0" || info.Plugin != "/p.so" {
+		t.Errorf("%q, %+v", got, info)
+	}
+
+	tr := newTree(t)
+	if got := tr.finder().nvidiaModel(); got != "" {
+		t.Errorf("no driver: %q", got)
+	}
+	tr.write("/proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H200\nIRQ: 1\n")
+	tr.write("/proc/driver/nvidia/gpus/0000:02:00.0/information", "Model: \t\t NVIDIA H200\n")
+	if got := tr.finder().nvidiaModel(); got != "NVIDIA H200" {
+		t.Errorf("two alike: %q", got)
+	}
+	tr.write("/proc/driver/nvidia/gpus/0000:03:00.0/information", "Model: \t\t NVIDIA A10\n")
+	if got := tr.finder().nvidiaModel(); got != "" {
+		t.Errorf("two kinds: %q", got)
 	}
 }
 

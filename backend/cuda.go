@@ -16,6 +16,10 @@ var cudaStems = []string{
 	"libcupti", "libnccl", "libnvshmem_host", "libcudnn",
 }
 
+// cudaDrivers are where the driver's library stands on machines whose loader is not told of it: containers of a GPU
+// cluster, a Windows host.
+var cudaDrivers = []string{"/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
+
 var (
 	cudaInPath = regexp.MustCompile(`xla_cuda(\d+)`)
 	cudaInDir  = regexp.MustCompile(`^cu(\d+)$`)

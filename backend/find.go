@@ -133,15 +133,21 @@ func (f *finder) notFound(kind string, found []plugin, looked []string) error {
 		name, what, hint, seen, shorten(looked))
 }
 
-// shorten lists the folders that exist, at most six of them.
+// shorten lists the folders that exist, at most six of them and the loader's own, which are many, last.
 func shorten(dirs []string) string {
 	const most = 6
-	var here []string
+	var here, last []string
 	for _, d := range dirs {
-		if st, err := os.Stat(d); err == nil && st.IsDir() {
+		st, err := os.Stat(d)
+		switch {
+		case err != nil || !st.IsDir():
+		case strings.Contains(d, "go-xla") || strings.HasSuffix(d, "-packages"):
 			here = append(here, d)
+		default:
+			last = append(last, d)
 		}
 	}
+	here = append(here, last...)
 	if len(here) == 0 {
 		here = dirs
 	}

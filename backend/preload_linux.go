@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// preload loads libraries by path, in order, and returns what failed.
+// preload loads libraries, in order, and returns what failed.
 //
 // The plugin later opens them by bare name (libcudnn.so.9), which the dynamic loader answers with a library of that
 // name that is already loaded, before it looks in any folder. So pip's libraries are found with no LD_LIBRARY_PATH:

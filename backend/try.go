@@ -14,6 +14,8 @@ type Error struct {
 	Op    string // what was being done, or ""
 	Cause error
 	Stack []byte // where a panic was recovered, or nil
+
+	root bool // whether the message is that of the innermost cause, the others only repeating Op
 }
 
 var (
@@ -23,7 +25,11 @@ var (
 
 // Error returns the operation and the first line of the cause.
 func (e *Error) Error() string {
-	msg := firstLine(e.Cause.Error())
+	cause := e.Cause
+	for inner := errors.Unwrap(cause); e.root && inner != nil; inner = errors.Unwrap(cause) {
+		cause = inner
+	}
+	msg := firstLine(cause.Error())
 	if e.Op == "" {
 		return msg
 	}

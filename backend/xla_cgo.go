@@ -26,11 +26,11 @@ func init() {
 func openXLA(arg string) (compute.Backend, error) {
 	where, options, _ := strings.Cut(arg, ",")
 	m := machine()
-	p, err := m.resolve(where)
-	if err != nil {
+	if err := checkOptions(options); err != nil {
 		return nil, err
 	}
-	if err := checkOptions(options); err != nil {
+	p, err := m.resolve(where)
+	if err != nil {
 		return nil, err
 	}
 
@@ -43,6 +43,9 @@ func openXLA(arg string) (compute.Backend, error) {
 		packages := m.nvidiaPackages(p.path)
 		if flags := withDataDir(os.Getenv("XLA_FLAGS"), cudaDataDir(packages)); flags != "" {
 			os.Setenv("XLA_FLAGS", flags)
+		}
+		if len(preload([]string{"libcuda.so.1"})) > 0 {
+			preload(cudaDrivers)
 		}
 		missing = preload(cudaLibraries(packages))
 		// go-xla takes a plugin for the CPU's when its path has "cpu" anywhere, and would then map its buffers.
@@ -68,7 +71,7 @@ func openXLA(arg string) (compute.Backend, error) {
 		if len(missing) > 0 {
 			op += " (not loaded: " + strings.Join(missing, "; ") + ")"
 		}
-		return nil, &Error{Op: op, Cause: err}
+		return nil, &Error{Op: op, Cause: err, root: true}
 	}
 	return b, nil
 }

@@ -42,7 +42,8 @@ type Classical struct {
 }
 
 // Train makes a number of updates of the variables below Theta and returns the mean bound per datum of the last one:
-// log p(x) for Exact, the evidence lower bound for MeanField.
+// log p(x) for Exact, the evidence lower bound for MeanField. It fails with ErrDiverged if five updates in a row are not
+// finite.
 func (c Classical) Train(b compute.Backend, store *model.Store, updates uint64) (float64, error) {
 	opt := orAdam(c.Optimizer, Theta)
 	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) *Node {
@@ -55,6 +56,7 @@ func (c Classical) Train(b compute.Backend, store *model.Store, updates uint64) 
 	}
 	defer exec.Finalize()
 	var bound float64
+	inARow := 0
 	for step := range updates {
 		args := []any{opt.Rates(step)}
 		for _, t := range c.Data(step) {
@@ -64,7 +66,14 @@ func (c Classical) Train(b compute.Backend, store *model.Store, updates uint64) 
 		if err != nil {
 			return 0, fmt.Errorf("classical EM, update %d: %w", step, err)
 		}
-		bound = -tensors.MustCopyFlatData[float64](out[0])[0]
+		u := update(tensors.MustCopyFlatData[float64](out[0]))
+		if inARow++; u.OK {
+			inARow = 0
+		}
+		if inARow == maxInARow {
+			return 0, fmt.Errorf("classical EM, update %d: %w: loss %g, gradient norm %g", step, ErrDiverged, u.Loss, u.GradNorm)
+		}
+		bound = -u.Loss
 	}
 	return bound, nil
 }

@@ -19,7 +19,14 @@ func Full(x ...*tensors.Tensor) Data { return func(uint64) []*tensors.Tensor { r
 // Shuffled returns minibatches of the given size: each epoch is a fresh permutation of the rows, whose incomplete last
 // batch is left out.
 func Shuffled(seed uint64, size int, x ...*tensors.Tensor) (Data, error) {
-	rows := x[0].Shape().Dim(0)
+	rows := 0
+	for i, t := range x {
+		if i == 0 {
+			rows = t.Shape().Dim(0)
+		} else if n := t.Shape().Dim(0); n != rows {
+			return nil, fmt.Errorf("tensor %d has %d rows, the first one %d", i, n, rows)
+		}
+	}
 	if size < 1 || size > rows {
 		return nil, fmt.Errorf("a batch of %d rows cannot be taken from %d", size, rows)
 	}

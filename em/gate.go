@@ -1,5 +1,7 @@
 package em
 
+import "math"
+
 // Gate decides when the M-step may run.
 //
 // The paper knows two rules. Fixed blocks (Hu et al., 2023, algorithm 1 as used for the mixture and for images): so many
@@ -8,7 +10,7 @@ package em
 type Gate struct {
 	// ESteps and MSteps are the lengths of fixed blocks; 0 means 1.
 	ESteps, MSteps int
-	// First is the number of E-updates before the first M-update; 0 means ESteps.
+	// First is the length of the first block of E-updates; 0 means ESteps.
 	First int
 	// Below, if not 0, leaves out the M-updates of a block whose last loss is not below it.
 	Below float64
@@ -26,16 +28,20 @@ type GateState struct {
 	Average float64 // moving average of the loss
 	Open    bool    // whether the next iteration has an M-step
 	E, M    int     // position within the block
+	Blocks  uint64  // blocks that have ended
 }
 
 // observe takes the loss of an E-update, which happened when m M-updates had been made, and returns whether an M-update
-// is due in this iteration. With the adaptive gate that is what the previous iteration decided.
+// is due in this iteration. With the adaptive gate that is what the previous iteration decided. The loss of a skipped
+// update is NaN: it leaves the average as it is and is not below anything.
 func (g Gate) observe(s *GateState, loss float64, m uint64) (due bool) {
 	decay := g.Decay
 	if decay == 0 {
 		decay = 0.9
 	}
-	s.Average = decay*s.Average + (1-decay)*loss
+	if !math.IsNaN(loss) {
+		s.Average = decay*s.Average + (1-decay)*loss
+	}
 	if g.Adaptive {
 		threshold := g.Threshold
 		if threshold == (Linear{}) {
@@ -47,7 +53,7 @@ func (g Gate) observe(s *GateState, loss float64, m uint64) (due bool) {
 	}
 	s.E++
 	block := max(g.ESteps, 1)
-	if m == 0 && g.First > 0 {
+	if s.Blocks == 0 && g.First > 0 {
 		block = g.First
 	}
 	if s.E < block {
@@ -55,6 +61,7 @@ func (g Gate) observe(s *GateState, loss float64, m uint64) (due bool) {
 	}
 	if g.Below != 0 && !(loss < g.Below) {
 		s.E = 0
+		s.Blocks++
 		return false
 	}
 	return true
@@ -70,5 +77,6 @@ func (g Gate) updated(s *GateState) (again bool) {
 		return true
 	}
 	s.E, s.M = 0, 0
+	s.Blocks++
 	return false
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/nn"
+	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -22,13 +24,17 @@ type State struct {
 	M         uint64 // M-updates
 	Gate      GateState
 	Skipped   uint64 // updates skipped because something was not finite
-	InARow    int    // of these, the latest without a good one in between
+	InARow    InARow // of these, the latest
 }
 
-// maxInARow is the number of successive skipped updates after which a learner gives up.
+// InARow counts, for each kind of update, those skipped since the last good one of that kind.
+type InARow struct{ E, Sleep, M int }
+
+// maxInARow is the number of successive skipped updates of one kind after which a learner gives up.
 const maxInARow = 5
 
-// ErrDiverged is returned when too many successive updates were not finite; the variables are those of the last good one.
+// ErrDiverged is returned when five updates of one kind in a row were not finite; the variables that they train are those
+// of the last good one.
 var ErrDiverged = errors.New("training diverged")
 
 // Report is what one iteration did.
@@ -61,14 +67,33 @@ type Learner struct {
 
 // New prepares a learner whose variables live in store. It compiles nothing yet.
 func New(b compute.Backend, store *model.Store, spec Spec) (*Learner, error) {
+	if spec.Model == nil || spec.Env == nil || spec.Policy == nil || spec.Data == nil {
+		return nil, errors.New("em: a learner needs a Model, an Env, a Policy and Data")
+	}
 	if spec.Sleep.Weight != 0 && spec.Sleep.Batch < 1 {
 		return nil, errors.New("em: a sleep phase needs Sleep.Batch, the number of pairs to dream")
 	}
 	if _, ok := spec.Model.(lvm.Maximizer); spec.MStep.ClosedForm && !ok {
 		return nil, fmt.Errorf("em: a closed-form M-step needs a model with Maximize, which %T has not", spec.Model)
 	}
+	if err := below(Phi, "Wake", spec.Wake.Optimizer); err != nil {
+		return nil, err
+	}
+	if err := below(Theta, "MStep", spec.MStep.Optimizer); err != nil {
+		return nil, err
+	}
 	store.RootScope().SetParam(nn.SeedParam, spec.Seed)
 	return &Learner{spec: spec.withDefaults(), store: store, b: b, programs: map[kind]*model.Exec{}}, nil
+}
+
+// below checks that an optimiser keeps to its side.
+func below(scope, step string, o optim.Optimizer) error {
+	for _, g := range o.Groups {
+		if g.Scope != scope && !strings.HasPrefix(g.Scope, scope+"/") {
+			return fmt.Errorf("em: %s.Optimizer has a group %q, which is not below %s", step, g.Scope, scope)
+		}
+	}
+	return nil
 }
 
 // Store returns the store of all variables.
@@ -120,7 +145,7 @@ func (l *Learner) Step() (Report, error) {
 	if dream && !l.spec.Sleep.Apart {
 		program = wakeAndSleep
 	}
-	out, err := l.call(program, it, l.spec.Wake.Optimizer.Rates(it), x)
+	out, err := l.call(program, it, it, l.spec.Wake.Optimizer.Rates(it), x)
 	if err != nil {
 		return r, err
 	}
@@ -129,17 +154,17 @@ func (l *Learner) Step() (Report, error) {
 		r.SleepLoss = out[3]
 	}
 	s.Iteration++
-	if err := l.count(r.Wake, "E"); err != nil {
+	if err := l.count(r.Wake, &s.InARow.E, "E"); err != nil {
 		return r, err
 	}
 	if dream {
 		if l.spec.Sleep.Apart {
-			if out, err = l.call(sleep, it, l.spec.Wake.Optimizer.Rates(it), x); err != nil {
+			if out, err = l.call(sleep, it, it, l.spec.Wake.Optimizer.Rates(it), x); err != nil {
 				return r, err
 			}
 			u := update(out)
 			r.Sleep = &u
-			if err := l.count(u, "sleep"); err != nil {
+			if err := l.count(u, &s.InARow.Sleep, "sleep"); err != nil {
 				return r, err
 			}
 		}
@@ -148,13 +173,13 @@ func (l *Learner) Step() (Report, error) {
 
 	loss := r.Wake.Loss
 	if !r.Wake.OK {
-		loss = s.Gate.Average // a skipped update says nothing about the fit
+		loss = math.NaN() // a skipped update says nothing about the fit
 	}
 	for due := l.spec.Gate.observe(&s.Gate, loss, s.M); due; due = l.spec.Gate.updated(&s.Gate) {
 		if l.spec.MStep.Data != nil {
 			x = l.spec.MStep.Data(s.M)
 		}
-		if out, err = l.call(maximize, s.M, l.spec.MStep.Optimizer.Rates(s.M), x); err != nil {
+		if out, err = l.call(maximize, s.M, it, l.spec.MStep.Optimizer.Rates(s.M), x); err != nil {
 			return r, err
 		}
 		u := update(out)
@@ -163,7 +188,7 @@ func (l *Learner) Step() (Report, error) {
 			r.Accepted = out[3]
 		}
 		s.M++
-		if err := l.count(u, "M"); err != nil {
+		if err := l.count(u, &s.InARow.M, "M"); err != nil {
 			return r, err
 		}
 	}
@@ -172,26 +197,25 @@ func (l *Learner) Step() (Report, error) {
 }
 
 // count keeps the tally of skipped updates.
-func (l *Learner) count(u Update, name string) error {
+func (l *Learner) count(u Update, inARow *int, name string) error {
 	if u.OK {
-		l.state.InARow = 0
+		*inARow = 0
 		return nil
 	}
 	l.state.Skipped++
-	if l.state.InARow++; l.state.InARow < maxInARow {
+	if *inARow++; *inARow < maxInARow {
 		return nil
 	}
-	return fmt.Errorf("%w: %d updates in a row were not finite (the last one an %s-update with loss %g and gradient norm %g); "+
-		"try a smaller learning rate or gradient clipping", ErrDiverged, l.state.InARow, name, u.Loss, u.GradNorm)
+	return fmt.Errorf("%w: %d %s-updates in a row were not finite (loss %g, gradient norm %g); "+
+		"try a smaller learning rate or gradient clipping", ErrDiverged, *inARow, name, u.Loss, u.GradNorm)
 }
 
-// call runs a program for one step of its stream.
-func (l *Learner) call(k kind, step uint64, rates []float32, x []*tensors.Tensor) ([]float64, error) {
+// call runs a program for one step of its stream, in iteration it.
+func (l *Learner) call(k kind, step, it uint64, rates []float32, x []*tensors.Tensor) ([]float64, error) {
 	p, err := l.program(k)
 	if err != nil {
 		return nil, err
 	}
-	it := l.state.Iteration
 	knobs := []float32{float32(l.spec.Wake.Beta.At(it)), float32(l.spec.Wake.Epsilon.At(it))}
 	args := []any{rng.Key(l.spec.Seed, string(k), step), rates, knobs}
 	for _, t := range x {

@@ -98,7 +98,7 @@ func TestExactMonotone(t *testing.T) {
 		}
 		wrong = max(wrong, decreases(d.X, trace))
 	}
-	if wrong < 0.1 {
+	if wrong < 1e-3 {
 		t.Errorf("a wrong M-step lets the log-likelihood fall by no more than %g", wrong)
 	}
 }

@@ -94,16 +94,16 @@ func TestPerfectReport(t *testing.T) {
 // The clip brings back a mean that no point wants; without it the mean stays exactly where it is.
 func TestClipRecoversLostMean(t *testing.T) {
 	p := Problem{}
-	d, _ := Experiment{}.Draw(0)
+	d, _ := Experiment{Points: 1000}.Draw(0)
 	start := p.TrueMeans()
 	start[3] = Point{12, 12}
 	logLikTrue := p.LogLikelihood(d.X, p.TrueMeans())
 
-	clipped := PerfectSampler{}.Fit(d.X, start, rng.New(1, "fit"))
+	clipped := PerfectSampler{Iterations: 200}.Fit(d.X, start, rng.New(1, "fit"))
 	if !Reached(clipped.LogLikelihood, logLikTrue) {
 		t.Errorf("with the clip: means %v, log-likelihood %v, true %v", clipped.Means, clipped.LogLikelihood, logLikTrue)
 	}
-	unclipped := PerfectSampler{Clip: math.Inf(-1)}.Fit(d.X, start, rng.New(1, "fit"))
+	unclipped := PerfectSampler{Iterations: 200, Clip: math.Inf(-1)}.Fit(d.X, start, rng.New(1, "fit"))
 	if unclipped.Means[3] != start[3] || Reached(unclipped.LogLikelihood, logLikTrue) {
 		t.Errorf("without the clip: means %v, log-likelihood %v", unclipped.Means, unclipped.LogLikelihood)
 	}

@@ -44,11 +44,9 @@ func (p Problem) ClippedPosterior(x []Point, mu Means, clip float64) *Posterior 
 func (p Problem) LogReward(x []Point, mu Means, clip float64) []float64 {
 	centres := p.Centres(mu)
 	scale, floor := p.precision()/2, filledClip(clip)
-	logR := make([]float64, 0, len(x)*len(centres))
-	for _, xn := range x {
-		row := logR[len(logR) : len(logR)+len(centres)]
-		logReward(row, xn, centres, scale, floor)
-		logR = logR[:len(logR)+len(centres)]
+	logR := make([]float64, len(x)*len(centres))
+	for n, xn := range x {
+		logReward(logR[n*len(centres):], xn, centres, scale, floor)
 	}
 	return logR
 }

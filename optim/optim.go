@@ -57,7 +57,8 @@ func (o Optimizer) Rates(step uint64) []float32 {
 }
 
 // Minimize builds the update that follows the gradient of loss, a scalar, with respect to the variables of all groups
-// that the graph uses. Rates is [len(Groups)] float32, from Rates.
+// that the graph uses. Rates is [len(Groups)] float32, from Rates. A variable that the graph uses but the loss does not
+// has gradient 0: it moves as long as its rule remembers others.
 func (o Optimizer) Minimize(store *model.Store, loss, rates *Node) Result {
 	g := loss.Graph()
 	var owned []owner

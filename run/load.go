@@ -37,7 +37,7 @@ func (r *Run) Load() (State, []string, error) {
 		}
 		return s, append(warnings, more...), nil
 	}
-	return State{}, nil, fmt.Errorf("load run %s: all %d checkpoints are damaged; the newest: %s",
+	return State{}, nil, Inputf("load run %s: all %d checkpoints are damaged, so start again in another folder; the newest: %s",
 		r.dir, len(steps), warnings[0])
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"io"
 
 	"github.com/gomlx/compute"
@@ -40,4 +41,22 @@ type Session interface {
 type Result interface {
 	// Print writes it for a terminal.
 	Print(w io.Writer) error
+}
+
+// Reproducer is implemented by tasks that can reproduce tables of the paper.
+type Reproducer interface {
+	Task
+	// Tables lists the names of the tables, with the names of their rows.
+	Tables() map[string][]string
+	// Reproduce makes the rows of a table that are asked for, writes its report to the grid's folder and returns it.
+	Reproduce(ctx context.Context, s Study) (Result, error)
+}
+
+// Study is what is asked of a Reproducer.
+type Study struct {
+	Grid
+	Table string
+	Rows  []string // nil means all
+	Runs  int      // repetitions of rows that train a GFlowNet; 0 means the task's default
+	Seed  uint64
 }

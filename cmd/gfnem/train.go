@@ -15,7 +15,7 @@ import (
 // settings choose a configuration.
 type settings struct {
 	Preset string   `help:"Starting point of the configuration: quick, paper, recommended or best." default:"quick"`
-	Config string   `help:"TOML file with keys to change." placeholder:"FILE" type:"path"`
+	Config string   `help:"TOML file with keys to change." placeholder:"FILE"`
 	Set    []string `help:"Change one key; may be repeated." placeholder:"KEY=VALUE" sep:"none"`
 	Seed   *uint64  `help:"Seed of all random numbers, the same as --set seed=N."`
 }
@@ -29,7 +29,7 @@ type trainCmd struct {
 	Task string `arg:"" help:"What to train: mixture."`
 	settings
 	engine
-	Out       string        `help:"Folder of the run (default: runs/TASK-TIME)." type:"path"`
+	Out       string        `help:"Folder of the run (default: runs/TASK-TIME)."`
 	SaveEvery time.Duration `help:"Time between checkpoints." default:"10s"`
 	JSON      bool          `help:"Print the result as one JSON object on standard output."`
 }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets the test binary stand in for the program: scripts call it as gfnem.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"gfnem": main})
+}
+
+// TestScripts runs testdata/script: what a user types and what comes back.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// exit CODE COMMAND... runs a command that must end with the code.
+			"exit": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) < 2 {
+					ts.Fatalf("usage: exit CODE COMMAND...")
+				}
+				err := ts.Exec(args[1], args[2:]...)
+				code := "0"
+				if err != nil {
+					code = exitCode(err)
+				}
+				if code != args[0] {
+					ts.Fatalf("exit code %s, want %s", code, args[0])
+				}
+			},
+			// waitfor FILE waits until a file has content.
+			"waitfor": func(ts *testscript.TestScript, neg bool, args []string) {
+				waitFor(ts, ts.MkAbs(args[0]))
+			},
+			// damage DIR flips a byte of the newest checkpoint below it.
+			"damage": func(ts *testscript.TestScript, neg bool, args []string) {
+				ts.Check(damage(ts.MkAbs(args[0])))
+			},
+			// lines FILE N checks that a file has N lines.
+			"lines": func(ts *testscript.TestScript, neg bool, args []string) {
+				if n := countLines(ts.ReadFile(args[0])); n != args[1] {
+					ts.Fatalf("%s has %s lines, want %s", args[0], n, args[1])
+				}
+			},
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			return nil
+		},
+	})
+}
+
+func TestHelpNamesEveryCommand(t *testing.T) {
+	out, err := os.CreateTemp(t.TempDir(), "help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if code := execute([]string{"--help"}, out, out); code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+}

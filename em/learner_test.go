@@ -1,0 +1,676 @@
+package em
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/optim"
+)
+
+// falseAlarm is how often, over seeds, a statistical test of this package may fail on right code. Seeds are fixed: a
+// failure always means that the numbers drawn have changed.
+const falseAlarm = 1e-4
+
+// Neither step moves what belongs to the other one.
+func TestStepsKeepApart(t *testing.T) {
+	b := newBackend(t)
+	m := newToy(3, dtypes.Float32)
+	phi, theta := []string{Phi, optim.Root + Phi}, []string{Theta, optim.Root + Theta}
+	mine := map[kind][]string{wake: phi, wakeAndSleep: phi, sleep: phi, maximize: theta}
+	moves := map[kind][]string{
+		wake: {Phi + "/flow/table", Phi + "/logits"}, wakeAndSleep: {Phi + "/flow/table", Phi + "/logits"},
+		sleep: {Phi + "/logits"}, maximize: {Theta + "/emit", Theta + "/prior"},
+	}
+	for name, set := range map[string]func(*Spec){
+		"gradient":    func(s *Spec) {},
+		"closed form": func(s *Spec) { s.MStep.ClosedForm = true },
+		"moves":       func(s *Spec) { s.MStep.Moves = 2 },
+		"own reward": func(s *Spec) {
+			s.Wake.Reward = func(theta *model.Scope, x gfn.Batch, z gfn.State) *Node {
+				return MulScalar(m.LogJoint(theta, x, z), 2)
+			}
+			s.Wake.Partial = func(theta *model.Scope, x gfn.Batch, s gfn.State, k int) *Node {
+				_, emit := m.variables(theta)
+				return BroadcastToDims(ReduceAllSum(emit.NodeValue(x[0])), s[0].Shape().Dim(0))
+			}
+			s.Wake.Objective = gfn.SubTB{}
+			s.Wake.Rescore = true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := toySpec(m)
+			spec.Sleep = Sleep{Weight: 1, Batch: 8}
+			set(&spec)
+			l := newLearner(t, b, spec)
+			call := func(k kind, step uint64) {
+				t.Helper()
+				out, err := l.call(k, step, step, []float32{0.1}, spec.Data(0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !update(out).OK {
+					t.Fatalf("%s: update skipped", k)
+				}
+			}
+			for step := range uint64(3) {
+				for k := range mine {
+					call(k, step)
+				}
+			}
+			for k, prefixes := range mine {
+				before := snapshot(t, l.Store())
+				call(k, 3)
+				moved := changed(before, snapshot(t, l.Store()))
+				for _, path := range moved {
+					if !strings.HasPrefix(path, prefixes[0]+"/") && !strings.HasPrefix(path, prefixes[1]+"/") {
+						t.Errorf("%s moved %s", k, path)
+					}
+				}
+				for _, path := range moves[k] {
+					if !slices.Contains(moved, path) {
+						t.Errorf("%s did not move %s", k, path)
+					}
+				}
+			}
+		})
+	}
+}
+
+// busySpecs use every part of a learner.
+func busySpecs(t *testing.T) map[string]Spec {
+	t.Helper()
+	m := newToy(5, dtypes.Float32)
+	batches, err := Shuffled(2, 3, m.all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := func(scope string) optim.Optimizer {
+		return optim.Optimizer{ClipNorm: 1, Groups: []optim.Group{{Scope: scope, Rate: optim.Rate{Base: 0.05, Warmup: 3}}}}
+	}
+	joint := toySpec(m)
+	joint.Data, joint.Seed = batches, 8
+	joint.Wake = Wake{
+		Samples: 2, Beta: Linear{From: 0.5, To: 1, Over: 4}, Epsilon: Linear{From: 0.3, To: 0, Over: 5}, Optimizer: groups(Phi),
+	}
+	joint.Sleep = Sleep{Weight: 2, Probability: 0.5, Batch: 4}
+	joint.Gate = Gate{First: 3, ESteps: 2, MSteps: 2}
+	joint.MStep = MStep{Samples: 2, Moves: 2, Optimizer: groups(Theta)}
+
+	apart := joint
+	apart.Sleep.Apart = true
+	apart.Sleep.Probability = 0
+	apart.Wake.Objective = gfn.SubTB{}
+	apart.Wake.Rescore = true
+	apart.Wake.Optimizer.Groups = append(apart.Wake.Optimizer.Groups[:1:1],
+		optim.Group{Scope: Phi + "/flow", Rule: optim.SGD{}, Rate: optim.Rate{Base: 0.1}})
+	apart.Gate = Gate{Adaptive: true, Threshold: Linear{From: 14, To: 8, Over: 4}}
+	apart.MStep = MStep{Data: batches, ClosedForm: true, Greedy: true}
+	return map[string]Spec{"joint": joint, "apart": apart}
+}
+
+// resume makes a learner that goes on from another one, whose variables and state pass through plain values.
+func resume(t *testing.T, b compute.Backend, spec Spec, from *Learner) *Learner {
+	t.Helper()
+	store := model.NewStore()
+	for v := range from.Store().IterVariables() {
+		c := tensors.FromShape(v.Shape())
+		err := v.MustValue().ConstBytes(func(src []byte) {
+			if err := c.MutableBytes(func(dst []byte) { copy(dst, src) }); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.CreateVariable(v.Path(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := json.Marshal(from.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state State
+	if err := json.Unmarshal(text, &state); err != nil {
+		t.Fatal(err)
+	}
+	l, err := New(b, store, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	l.SetState(state)
+	return l
+}
+
+// The same seed gives the same variables to the last bit, also when a run is cut anywhere and continued, and when it is
+// evaluated in between.
+func TestReproducible(t *testing.T) {
+	const n = 8
+	b := newBackend(t)
+	for name, spec := range busySpecs(t) {
+		t.Run(name, func(t *testing.T) {
+			whole := newLearner(t, b, spec)
+			steps(t, whole, n)
+			want, state := snapshot(t, whole.Store()), whole.State()
+			if state.M < 2 || state.M > n || state.Sleep < 2 || state.Skipped > 0 {
+				t.Fatalf("the run exercises too little: %+v", state)
+			}
+			check := func(what string, l *Learner) {
+				t.Helper()
+				if d := changed(want, snapshot(t, l.Store())); d != nil {
+					t.Errorf("%s: %v differ", what, d)
+				}
+				if d := cmp.Diff(state, l.State()); d != "" {
+					t.Errorf("%s: state (-want +got)\n%s", what, d)
+				}
+			}
+
+			again := newLearner(t, b, spec)
+			steps(t, again, n)
+			check("run again", again)
+
+			for k := range n {
+				first := newLearner(t, b, spec)
+				steps(t, first, k)
+				rest := resume(t, b, spec, first)
+				first.Close()
+				steps(t, rest, n-k)
+				check(fmt.Sprintf("cut after %d", k), rest)
+			}
+
+			watched := newLearner(t, b, spec)
+			m := spec.Model.(toy)
+			for range n {
+				steps(t, watched, 1)
+				evaluate(t, b, watched, m)
+			}
+			check("evaluated", watched)
+
+			other := spec
+			other.Seed++
+			differs := newLearner(t, b, other)
+			steps(t, differs, n)
+			if d := changed(want, snapshot(t, differs.Store())); !slices.Contains(d, Phi+"/logits") || !slices.Contains(d, Theta+"/emit") {
+				t.Errorf("with another seed only %v differ", d)
+			}
+		})
+	}
+}
+
+// evaluate looks at a learner in ways that must not move it.
+func evaluate(t *testing.T, b compute.Backend, l *Learner, m toy) {
+	t.Helper()
+	if _, err := (Classical{Model: m, Env: m.env()}).LogLikelihood(b, l.Store(), m.all()); err != nil {
+		t.Fatal(err)
+	}
+	d, err := gfn.Enumerate(b, m.env(), []*tensors.Tensor{m.rows(0)}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Tabulate(b, l.Store(), Phi, tablePolicy{m}, []*tensors.Tensor{m.all()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tiny is a toy with a single latent, for which everything has a closed form.
+func tiny() toy {
+	return toy{dtype: dtypes.Float64, sizes: []int{1, 1}, bits: 2, prior: []float64{0.3}, emit: []float64{0.5, -1}}
+}
+
+func TestReport(t *testing.T) {
+	b := newBackend(t)
+	m := tiny()
+	spec := toySpec(m)
+	spec.Wake.Optimizer = adam(Phi, optim.Rate{})
+	spec.MStep.Optimizer = adam(Theta, optim.Rate{})
+	spec.Gate = Gate{ESteps: 2}
+	logP := m.table(m.prior, m.emit)
+
+	closeTo := func(what string, got, want float64) {
+		t.Helper()
+		if !(math.Abs(got-want) < 1e-9) && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("%s is %g, want %g", what, got, want)
+		}
+	}
+	// TB of the one trajectory of each x, and its gradient by the flow.
+	checkWake := func(l *Learner, u Update, extra float64) {
+		t.Helper()
+		flow := numbersOf(t, l.Store(), Phi+"/flow/table")
+		var loss, square float64
+		for x := range logP {
+			d := flow[tablePolicy{m}.row(x, nil)] - logP[x][0]
+			loss += d * d / 4
+			square += d * d / 4
+		}
+		closeTo("E loss", u.Loss, loss)
+		closeTo("E gradient norm", u.GradNorm, math.Sqrt(square)+extra)
+		if !u.OK {
+			t.Error("E-update skipped")
+		}
+	}
+	checkM := func(u *Update) {
+		t.Helper()
+		if u == nil {
+			t.Fatal("no M-update")
+		}
+		var loss float64
+		for x := range logP {
+			loss -= logP[x][0] / 4
+		}
+		closeTo("M loss", u.Loss, loss)
+		// The gradient of -mean log p(x|z) is sigmoid(emit) minus the mean of x, one half.
+		closeTo("M gradient norm", u.GradNorm, math.Hypot(1/(1+math.Exp(-0.5))-0.5, 1/(1+math.Exp(1))-0.5))
+		if !u.OK {
+			t.Error("M-update skipped")
+		}
+	}
+
+	l := newLearner(t, b, spec)
+	r := steps(t, l, 1)
+	checkWake(l, r.Wake, 0)
+	closeTo("sleep loss", r.SleepLoss, math.NaN())
+	closeTo("accepted", r.Accepted, math.NaN())
+	if r.Sleep != nil || r.M != nil {
+		t.Errorf("updates that did not happen: %+v", r)
+	}
+	average := 0.1 * r.Wake.Loss
+	closeTo("average", r.State.Gate.Average, average)
+	r = steps(t, l, 1)
+	checkWake(l, r.Wake, 0)
+	checkM(r.M)
+	closeTo("accepted", r.Accepted, math.NaN())
+	want := State{Iteration: 2, M: 1, Gate: GateState{Average: r.State.Gate.Average, Blocks: 1}}
+	if d := cmp.Diff(want, r.State); d != "" || r.State != l.State() {
+		t.Errorf("state (-want +got)\n%s", d)
+	}
+
+	spec.Gate = Gate{}
+	spec.Sleep = Sleep{Weight: 3, Batch: 5}
+	spec.MStep.Moves = 3
+	l = newLearner(t, b, spec)
+	r = steps(t, l, 1)
+	checkWake(l, r.Wake, 0)
+	checkM(r.M)
+	closeTo("sleep loss", r.SleepLoss, 0) // the only trajectory has probability 1
+	closeTo("accepted", r.Accepted, 1)
+	if r.Sleep != nil || r.State.Sleep != 1 {
+		t.Errorf("a joint sleep phase gave %+v", r)
+	}
+
+	spec.Sleep.Apart = true
+	spec.MStep.ClosedForm = true
+	l = newLearner(t, b, spec)
+	r = steps(t, l, 1)
+	closeTo("sleep loss", r.SleepLoss, math.NaN())
+	if r.Sleep == nil || r.Sleep.Loss != 0 || r.Sleep.GradNorm != 0 || !r.Sleep.OK || r.State.Sleep != 1 {
+		t.Errorf("a sleep update of its own gave %+v, state %+v", r.Sleep, r.State)
+	}
+	if r.M == nil || r.M.GradNorm != 0 || !r.M.OK {
+		t.Errorf("a closed-form M-step gave %+v", r.M)
+	}
+}
+
+// Schedules of the E-step hold for the whole iteration, moves of the M-step included.
+func TestKnobs(t *testing.T) {
+	spec := toySpec(tiny())
+	spec.Wake.Beta = Linear{From: 1, To: 1e39, Over: 1} // overflows, which spoils every move after iteration 0
+	spec.MStep.Moves = 2
+	l := newLearner(t, newBackend(t), spec)
+	if r := steps(t, l, 1); r.Accepted != 1 {
+		t.Errorf("iteration 0 accepts %g of its moves, want 1", r.Accepted)
+	}
+	if r := steps(t, l, 1); r.Accepted != 0 {
+		t.Errorf("iteration 1 accepts %g of its moves, want 0", r.Accepted)
+	}
+}
+
+// spoil returns the observations of a toy with a second tensor that is NaN at the steps listed.
+func spoil(m toy, bad ...uint64) Data {
+	x := m.all()
+	return func(step uint64) []*tensors.Tensor {
+		extra := make([]float64, m.observations())
+		if slices.Contains(bad, step) {
+			extra[1] = math.NaN()
+		}
+		return []*tensors.Tensor{x, floats(m.dtype, extra, len(extra))}
+	}
+}
+
+func TestSkipped(t *testing.T) {
+	b := newBackend(t)
+	m := newToy(3, dtypes.Float32)
+	for _, c := range []struct {
+		name    string
+		e, m    []uint64 // the E- and M-updates that are spoilt
+		n       int
+		skipped uint64
+		diverge string
+	}{
+		{"one E", []uint64{2}, nil, 5, 1, ""},
+		{"one M", nil, []uint64{2}, 5, 1, ""},
+		{"both", []uint64{0, 3}, []uint64{0, 1}, 5, 4, ""},
+		{"four E, twice", []uint64{1, 2, 3, 4, 6, 7, 8, 9}, nil, 12, 8, ""},
+		{"four M, twice", nil, []uint64{1, 2, 3, 4, 6, 7, 8, 9}, 12, 8, ""},
+		{"five E", []uint64{2, 3, 4, 5, 6}, nil, 7, 5, "E-updates"},
+		{"five M", nil, []uint64{2, 3, 4, 5, 6}, 7, 5, "M-updates"},
+		{"from the start", []uint64{0, 1, 2, 3, 4}, nil, 5, 5, "E-updates"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := toySpec(m)
+			spec.Data = spoil(m, c.e...)
+			spec.MStep.Data = spoil(m, c.m...)
+			spec.Wake.Optimizer = adam(Phi, optim.Rate{Base: 0.01})
+			l := newLearner(t, b, spec)
+			phi, theta := []string{Phi, optim.Root + Phi}, []string{Theta, optim.Root + Theta}
+			for i := range uint64(c.n) {
+				phiBefore, thetaBefore := snapshot(t, l.Store(), phi...), snapshot(t, l.Store(), theta...)
+				gate := l.State().Gate
+				r, err := l.Step()
+				last := i == uint64(c.n)-1
+				if last && c.diverge != "" {
+					if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), c.diverge) {
+						t.Fatalf("error %v, want that %s diverged", err, c.diverge)
+					}
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				badE, badM := slices.Contains(c.e, i), slices.Contains(c.m, i)
+				if r.Wake.OK == badE || err == nil && r.M.OK == badM {
+					t.Errorf("iteration %d reports %+v, %+v", i, r.Wake, r.M)
+				}
+				if i == 0 {
+					continue // variables were made
+				}
+				if moved := changed(phiBefore, snapshot(t, l.Store(), phi...)); (len(moved) == 0) != badE {
+					t.Errorf("iteration %d moved %v", i, moved)
+				}
+				moved := changed(thetaBefore, snapshot(t, l.Store(), theta...))
+				if err == nil && (len(moved) == 0) != badM || err != nil && c.diverge == "E-updates" && len(moved) > 0 {
+					t.Errorf("iteration %d moved %v", i, moved)
+				}
+				if badE && err == nil && l.State().Gate.Average != gate.Average {
+					t.Errorf("iteration %d: the average moved", i)
+				}
+				inARow := l.State().InARow
+				if (inARow.E > 0) != badE || err == nil && (inARow.M > 0) != badM || inARow.Sleep != 0 {
+					t.Errorf("iteration %d: in a row %+v", i, inARow)
+				}
+			}
+			if got := l.State().Skipped; got != c.skipped {
+				t.Errorf("%d updates skipped, want %d", got, c.skipped)
+			}
+			for v := range l.Store().IterVariables() {
+				for _, x := range numbersOf(t, l.Store(), v.Path()) {
+					if math.IsNaN(x) || math.IsInf(x, 0) {
+						t.Fatalf("%s is not finite", v.Path())
+					}
+				}
+			}
+		})
+	}
+
+	// The tally goes on where it was saved.
+	spec := toySpec(m)
+	spec.Data, spec.MStep.Data = spoil(m, 1, 2, 3, 4, 5), Full(m.all())
+	l := newLearner(t, b, spec)
+	steps(t, l, 4)
+	l = resume(t, b, spec, l)
+	steps(t, l, 1)
+	if _, err := l.Step(); !errors.Is(err, ErrDiverged) {
+		t.Errorf("resumed: error %v, want ErrDiverged", err)
+	}
+
+	// A sleep update of its own has its own tally.
+	spec = toySpec(m)
+	spec.Sleep = Sleep{Weight: math.Inf(1), Batch: 4, Apart: true}
+	l = newLearner(t, b, spec)
+	steps(t, l, 4)
+	if want := (InARow{Sleep: 4}); l.State().InARow != want {
+		t.Errorf("in a row %+v, want %+v", l.State().InARow, want)
+	}
+	if _, err := l.Step(); !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "sleep-updates") {
+		t.Errorf("error %v, want that sleep updates diverged", err)
+	}
+}
+
+// A sleep phase comes with its probability, and when it comes depends on the seed and the iteration alone.
+func TestSleepProbability(t *testing.T) {
+	const n, p = 400, 0.3
+	b := newBackend(t)
+	dreams := func(spec Spec, from, to int) (at []int) {
+		l := newLearner(t, b, spec)
+		l.SetState(State{Iteration: uint64(from)})
+		for i := from; i < to; i++ {
+			before := l.State().Sleep
+			steps(t, l, 1)
+			if l.State().Sleep > before {
+				at = append(at, i)
+			}
+		}
+		return at
+	}
+	spec := toySpec(tiny())
+	spec.Seed = 17
+	t.Logf("seed %d", spec.Seed)
+	spec.Sleep = Sleep{Weight: 1, Probability: p, Batch: 2}
+	all := dreams(spec, 0, n)
+
+	// Two-sided, by the normal approximation of the binomial distribution.
+	distance := func(p float64) float64 { return math.Abs(float64(len(all))-n*p) / math.Sqrt(n*p*(1-p)) }
+	bound := distuv.UnitNormal.Quantile(1 - falseAlarm/2)
+	if distance(p) > bound {
+		t.Errorf("%d of %d iterations sleep, want a fraction of %g", len(all), n, p)
+	}
+	if distance(0.5) < bound {
+		t.Errorf("%d of %d iterations would pass for a fraction of one half", len(all), n)
+	}
+
+	other := toySpec(newToy(1, dtypes.Float32)) // another model, batch, gate and kind of sleep
+	other.Seed, other.Gate = spec.Seed, Gate{ESteps: 3}
+	other.Sleep = Sleep{Weight: 5, Probability: p, Batch: 3, Apart: true}
+	inside := func(from, to int) (at []int) {
+		for _, i := range all {
+			if i >= from && i < to {
+				at = append(at, i)
+			}
+		}
+		return at
+	}
+	if got := dreams(other, 100, 200); !slices.Equal(got, inside(100, 200)) {
+		t.Errorf("sleep at %v, of another learner at %v", inside(100, 200), got)
+	}
+	other.Seed++
+	if got := dreams(other, 100, 150); slices.Equal(got, inside(100, 150)) {
+		t.Error("another seed sleeps at the same iterations")
+	}
+	spec.Sleep.Probability = 0
+	if got := dreams(spec, 0, 20); len(got) != 20 {
+		t.Errorf("without a probability only %v sleep", got)
+	}
+	spec.Sleep.Weight = 0
+	if got := dreams(spec, 0, 5); got != nil {
+		t.Errorf("without a weight %v sleep", got)
+	}
+}
+
+// M-updates ask for data by their own number, or use those of the E-update before.
+func TestMStepData(t *testing.T) {
+	b := newBackend(t)
+	m := tiny()
+	var asked, askedM []uint64
+	spec := toySpec(m)
+	spec.Gate = Gate{ESteps: 2, MSteps: 3}
+	spec.Data = func(step uint64) []*tensors.Tensor {
+		asked = append(asked, step)
+		return []*tensors.Tensor{m.rows(int(step % 4))}
+	}
+	spec.MStep.Data = func(step uint64) []*tensors.Tensor {
+		askedM = append(askedM, step)
+		return []*tensors.Tensor{m.rows(0, 0)}
+	}
+	l := newLearner(t, b, spec)
+	steps(t, l, 4)
+	if !slices.Equal(asked, []uint64{0, 1, 2, 3}) || !slices.Equal(askedM, []uint64{0, 1, 2, 3, 4, 5}) {
+		t.Errorf("E-updates asked for %v, M-updates for %v", asked, askedM)
+	}
+
+	spec.MStep.Data = nil
+	spec.MStep.Optimizer = adam(Theta, optim.Rate{})
+	spec.Gate = Gate{}
+	l = newLearner(t, b, spec)
+	logP := m.table(m.prior, m.emit)
+	for i := range 4 {
+		if r := steps(t, l, 1); math.Abs(r.M.Loss+logP[i][0]) > 1e-9 {
+			t.Errorf("M-update %d has loss %g, want %g: that of x=%d", i, r.M.Loss, -logP[i][0], i)
+		}
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	b := newBackend(t)
+	m := tiny()
+	for name, c := range map[string]struct {
+		set  func(*Spec)
+		want string
+	}{
+		"no model":      {func(s *Spec) { s.Model = nil }, "needs a Model"},
+		"no env":        {func(s *Spec) { s.Env = nil }, "an Env"},
+		"no policy":     {func(s *Spec) { s.Policy = nil }, "a Policy"},
+		"no data":       {func(s *Spec) { s.Data = nil }, "Data"},
+		"no batch":      {func(s *Spec) { s.Sleep.Weight = 1 }, "Sleep.Batch"},
+		"no maximiser":  {func(s *Spec) { s.Model, s.MStep.ClosedForm = tiltedToy{m}, true }, "em.tiltedToy"},
+		"E trains all":  {func(s *Spec) { s.Wake.Optimizer = adam("/", optim.Rate{}) }, `Wake.Optimizer has a group "/"`},
+		"E trains M's":  {func(s *Spec) { s.Wake.Optimizer = adam(Theta, optim.Rate{}) }, `"/theta"`},
+		"M trains E's":  {func(s *Spec) { s.MStep.Optimizer = adam("/phi/flow", optim.Rate{}) }, `MStep.Optimizer has a group "/phi/flow"`},
+		"near miss":     {func(s *Spec) { s.MStep.Optimizer = adam("/theta2", optim.Rate{}) }, `"/theta2"`},
+		"no sleep":      {func(s *Spec) { s.Sleep.Batch = 0 }, ""},
+		"without close": {func(s *Spec) { s.Model = tiltedToy{m} }, ""},
+		"groups":        {func(s *Spec) { s.Wake.Optimizer = adam("/phi/flow", optim.Rate{}) }, ""},
+	} {
+		spec := toySpec(m)
+		c.set(&spec)
+		l, err := New(b, model.NewStore(), spec)
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if l != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one about %s", name, err, c.want)
+		}
+	}
+}
+
+// What is wrong with a model shows as an error of Step.
+func TestStepError(t *testing.T) {
+	m := tiny()
+	spec := toySpec(m)
+	spec.Wake.Objective = gfn.VarGrad{Samples: 1}
+	l := newLearner(t, newBackend(t), spec)
+	_, err := l.Step()
+	if err == nil || !strings.Contains(err.Error(), "wake update 0") || !strings.Contains(err.Error(), "two or more trajectories") {
+		t.Errorf("error %v", err)
+	}
+	if l.State() != (State{}) {
+		t.Errorf("state %+v after a failure", l.State())
+	}
+}
+
+func TestTrain(t *testing.T) {
+	b := newBackend(t)
+	until := func(n uint64) func(State) bool { return func(s State) bool { return s.Iteration >= n } }
+	l := newLearner(t, b, toySpec(tiny()))
+	ctx, cancel := context.WithCancel(t.Context())
+	var seen []uint64
+	each := func(r Report) error {
+		seen = append(seen, r.State.Iteration)
+		return nil
+	}
+	if err := l.Train(ctx, until(3), each); err != nil || !slices.Equal(seen, []uint64{1, 2, 3}) {
+		t.Errorf("error %v, iterations %v", err, seen)
+	}
+	if err := l.Train(ctx, until(3), each); err != nil || len(seen) != 3 {
+		t.Errorf("trained on after the end: error %v, iterations %v", err, seen)
+	}
+	if err := l.Train(ctx, until(5), nil); err != nil || l.State().Iteration != 5 {
+		t.Errorf("without each: error %v, state %+v", err, l.State())
+	}
+	stop := errors.New("stop")
+	err := l.Train(ctx, until(100), func(r Report) error {
+		if r.State.Iteration == 7 {
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) || l.State().Iteration != 7 {
+		t.Errorf("error %v, state %+v", err, l.State())
+	}
+	err = l.Train(ctx, until(100), func(r Report) error {
+		if r.State.Iteration == 9 {
+			cancel()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || l.State().Iteration != 9 {
+		t.Errorf("error %v, state %+v", err, l.State())
+	}
+	if err := l.Train(ctx, until(9), nil); err != nil {
+		t.Errorf("a run that is over does not care about its context: %v", err)
+	}
+
+	m := newToy(1, dtypes.Float32)
+	spec := toySpec(m)
+	spec.Data, spec.Gate = spoil(m, 3, 4, 5, 6, 7), never
+	l = newLearner(t, b, spec)
+	calls := 0
+	err = l.Train(t.Context(), until(100), func(Report) error { calls++; return nil })
+	if !errors.Is(err, ErrDiverged) || l.State().Iteration != 8 || calls != 7 {
+		t.Errorf("error %v after %d reports, state %+v", err, calls, l.State())
+	}
+}
+
+func TestClose(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	b, err := compute.NewWithConfig("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Finalize()
+	spec := toySpec(tiny())
+	l, err := New(b, model.NewStore(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps(t, l, 2)
+	if got := slices.Sorted(maps.Keys(l.programs)); !slices.Equal(got, []kind{maximize, wake}) {
+		t.Errorf("programs %v", got)
+	}
+	before := snapshot(t, l.Store())
+	l.Close()
+	l.Close()
+	if len(l.programs) != 0 {
+		t.Errorf("programs %v are left", l.programs)
+	}
+	if d := changed(before, snapshot(t, l.Store())); d != nil {
+		t.Errorf("closing changed %v", d)
+	}
+}

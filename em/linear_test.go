@@ -1,0 +1,37 @@
+package em
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+func TestLinear(t *testing.T) {
+	for _, c := range []struct {
+		l    Linear
+		step uint64
+		want float64
+	}{
+		{Linear{From: 6, To: 3, Over: 10_000}, 0, 6},
+		{Linear{From: 6, To: 3, Over: 10_000}, 1, 5.9997},
+		{Linear{From: 6, To: 3, Over: 10_000}, 5000, 4.5},
+		{Linear{From: 6, To: 3, Over: 10_000}, 9999, 3.0003},
+		{Linear{From: 6, To: 3, Over: 10_000}, 10_000, 3},
+		{Linear{From: 6, To: 3, Over: 10_000}, math.MaxUint64, 3},
+		{Linear{From: -1, To: 1, Over: 2}, 1, 0},
+		{Linear{From: 5, To: 7}, 0, 7},
+		{Linear{}, 3, 0},
+		{Constant(0.25), 0, 0.25},
+		{Constant(0.25), math.MaxUint64, 0.25},
+	} {
+		if got := c.l.At(c.step); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%+v at %d is %g, want %g", c.l, c.step, got, c.want)
+		}
+	}
+}
+
+func ExampleLinear() {
+	explore := Linear{From: 0.5, To: 0, Over: 100}
+	fmt.Println(explore.At(0), explore.At(50), explore.At(100), explore.At(1000))
+	// Output: 0.5 0.25 0 0
+}

@@ -1,0 +1,162 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gomlx/compute"
+)
+
+// Cell is one training of a grid.
+type Cell struct {
+	Row    string // names a setting, and a folder
+	Index  int    // numbers the repetition
+	Config any    // a pointer, as Task.Config returns it
+}
+
+// Grid is many trainings, each a run of its own below Dir, made by a few workers at a time. It can be stopped and
+// continued: finished cells are read, the others go on from their checkpoints.
+type Grid struct {
+	Dir     string
+	Task    Task
+	Backend compute.Backend
+	Name    string // of the backend, for the runs' provenance
+	Command []string
+	Workers int
+	Every   time.Duration // between checkpoints of a cell
+	Log     io.Writer     // progress; may be nil
+}
+
+// resultName is the file of a finished cell.
+const resultName = "result.json"
+
+// Run makes all cells and returns their results as JSON, in order.
+func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) {
+	results := make([]json.RawMessage, len(cells))
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	progress := &tally{bar: NewProgress(g.Log, int64(len(cells))*1000, g.Task.Name()), cells: len(cells)}
+	todo := make(chan int)
+	var wg sync.WaitGroup
+	for range max(g.Workers, 1) {
+		wg.Go(func() {
+			for i := range todo {
+				res, err := g.cell(ctx, cells[i], progress)
+				if err != nil {
+					cancel(fmt.Errorf("%s, run %d: %w", cells[i].Row, cells[i].Index, err))
+					return
+				}
+				results[i] = res
+				progress.add(0, 1)
+			}
+		})
+	}
+	for i := range cells {
+		select {
+		case todo <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(todo)
+	wg.Wait()
+	progress.bar.Done()
+	return results, context.Cause(ctx)
+}
+
+// cell makes one training, or reads it if it is finished.
+func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessage, error) {
+	dir := filepath.Join(g.Dir, c.Row, strconv.Itoa(c.Index))
+	text, err := Encode(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	r, err := Open(dir)
+	if errors.Is(err, ErrNotRun) {
+		r, err = g.create(dir, c, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if r.Config() != text {
+		return nil, Inputf("%s was made with other settings: choose another --out", dir)
+	}
+	path := filepath.Join(dir, resultName)
+	if done, err := os.ReadFile(path); err == nil {
+		progress.add(1000, 0)
+		return done, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	s, err := g.Task.Start(g.Backend, c.Config)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if err := r.Drive(ctx, watched{s, progress}, g.Every, nil); err != nil {
+		return nil, err
+	}
+	result, err := s.Evaluate()
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(result)
+	if err != nil {
+		return nil, err
+	}
+	return data, replaceFile(r.disk, path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+func (g Grid) create(dir string, c Cell, text string) (*Run, error) {
+	s, err := g.Task.Start(g.Backend, c.Config)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return Create(dir, Options{
+		Task: g.Task.Name(), Config: text, Command: g.Command, Seed: s.Seed(), Backend: g.Name, Data: s.Data(),
+	})
+}
+
+// watched tells a tally of every step of a job.
+type watched struct {
+	Job
+	progress *tally
+}
+
+func (w watched) Step() (Tick, error) {
+	t, err := w.Job.Step()
+	if err == nil && t.Total > 0 {
+		w.progress.add(1000*float64(1)/float64(t.Total), 0)
+	}
+	return t, err
+}
+
+// tally adds up the progress of all cells, each of which counts 1000.
+type tally struct {
+	mu    sync.Mutex
+	bar   *Progress
+	done  float64
+	ended int
+	cells int
+}
+
+func (t *tally) add(part float64, ended int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.done += part
+	t.ended += ended
+	t.bar.Set(int64(t.done), fmt.Sprintf("%d of %d runs", t.ended, t.cells))
+}
