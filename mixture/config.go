@@ -35,6 +35,8 @@ type Config struct {
 	ClosedForm bool    `toml:"closed_form"` // the M-step solves for the means instead of following the gradient
 	// PosteriorSamples is the number of latents per point in the M-step.
 	PosteriorSamples int `toml:"posterior_samples"`
+	// Moves is the number of back-and-forth Metropolis-Hastings moves that refine the M-step's latents.
+	Moves int `toml:"mcmc_moves"`
 }
 
 // Released is the published configuration, apart from its seeds.
@@ -89,6 +91,7 @@ func (c *Config) Validate() error {
 		{"gfn_lr", c.LR, 0, 1e3}, {"epsilon", c.Epsilon, 0, 1}, {"reward_clip", c.RewardClip, math.Inf(-1), -1e-9},
 		{"loss_threshold", c.LossThreshold, 0, math.Inf(1)}, {"m_steps", float64(c.MSteps), 1, big},
 		{"m_lr", c.MLR, 0, 1e3}, {"posterior_samples", float64(c.PosteriorSamples), 1, 1e4},
+		{"mcmc_moves", float64(c.Moves), 0, 1000},
 	} {
 		if !(b.low <= b.value && b.value <= b.high) {
 			return fmt.Errorf("%s = %g is not between %g and %g", b.key, b.value, b.low, b.high)

@@ -86,6 +86,7 @@ func newTrainer(b compute.Backend, c Config) (*trainer, error) {
 		MStep: em.MStep{
 			Data:       em.Full(all),
 			Samples:    c.PosteriorSamples,
+			Moves:      c.Moves,
 			ClosedForm: c.ClosedForm,
 			Optimizer:  rate(em.Theta, optim.SGD{}, c.MLR),
 		},
@@ -127,6 +128,9 @@ func (t *trainer) Step() (run.Tick, error) {
 		mu := t.means()
 		tick.Log["m/loss"] = r.M.Loss
 		tick.Log["m/updates"] = float64(r.State.M)
+		if t.config.Moves > 0 {
+			tick.Log["m/accepted"] = r.Accepted
+		}
 		tick.Log["loglik"] = t.problem.LogLikelihood(t.data.X, mu)
 		for i, p := range mu {
 			tick.Log[meanKey(i, 0)], tick.Log[meanKey(i, 1)] = p[0], p[1]

@@ -279,6 +279,9 @@ func TestLoadRewinds(t *testing.T) {
 	if s, warnings, err := r.Load(); err != nil || s.Step != 1 || len(warnings) != 1 {
 		t.Fatalf("loaded %d: %v, %v", s.Step, warnings, err)
 	}
+	if s, warnings, err := r.Load(); err != nil || s.Step != 1 || len(warnings) != 0 {
+		t.Fatalf("loaded again %d: %v, %v", s.Step, warnings, err)
+	}
 	if got := readFile(t, r.path(metricsName)); got != "{\"step\":1,\"a\":1}\n" {
 		t.Errorf("metrics: %q", got)
 	}
@@ -343,6 +346,21 @@ func TestOpenSweeps(t *testing.T) {
 	}
 	defer r.Close()
 	if d := diff([]string{checkpointName(1)}, listDir(t, r.path(stateName))); d != "" {
+		t.Error(d)
+	}
+}
+
+// Save works even if an earlier one could not clean up after itself.
+func TestSaveOverLeftovers(t *testing.T) {
+	r := newRun(t)
+	if err := os.MkdirAll(filepath.Join(r.checkpointPath(1)+tmpSuffix, "leftover"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Save(toyState(1)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{arraysName, manifestName, stateFileName}
+	if d := diff(want, listDir(t, r.checkpointPath(1))); d != "" {
 		t.Error(d)
 	}
 }

@@ -40,7 +40,7 @@ func Resolve(dst any, layers ...Layer) error {
 	}
 	if c, ok := dst.(interface{ Validate() error }); ok {
 		if err := c.Validate(); err != nil {
-			return asInput(fmt.Errorf("configuration: %w", err))
+			return Inputf("configuration: %w", err)
 		}
 	}
 	return nil
@@ -69,7 +69,7 @@ func (f File) apply(dst reflect.Value) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Inputf("%s: no such file", string(f))
 	} else if err != nil {
-		return asInput(fmt.Errorf("read configuration: %w", err))
+		return Inputf("read configuration: %w", err)
 	}
 	text := string(data)
 	var table map[string]any

@@ -253,28 +253,6 @@ func TestEncodeRoundTrip(t *testing.T) {
 	}
 }
 
-// The distance obeys its recurrence, computed the slow way.
-func TestDistance(t *testing.T) {
-	var slow func(a, b string) int
-	slow = func(a, b string) int {
-		if a == "" || b == "" {
-			return len(a) + len(b)
-		}
-		replace := slow(a[1:], b[1:])
-		if a[0] != b[0] {
-			replace++
-		}
-		return min(replace, slow(a[1:], b)+1, slow(a, b[1:])+1)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.StringMatching(`[abc]{0,5}`)
-		a, b := word.Draw(t, "a"), word.Draw(t, "b")
-		if got, want := distance(a, b), slow(a, b); got != want {
-			t.Errorf("distance(%q, %q) = %d, want %d", a, b, got, want)
-		}
-	})
-}
-
 func TestInputf(t *testing.T) {
 	cause := errors.New("cause")
 	err := fmt.Errorf("outer: %w", Inputf("inner: %w", cause))

@@ -15,7 +15,7 @@ const (
 	eventVersion = "brain.Event:2" // the first record must say so
 
 	tagWallTime    = 1<<3 | 1 // Event.wall_time, double
-	tagStep        = 2<<3 | 0 // Event.step, int64
+	tagStep        = 2 << 3   // Event.step, int64: wire type 0
 	tagFileVersion = 3<<3 | 2 // Event.file_version, string
 	tagSummary     = 5<<3 | 2 // Event.summary, message
 	tagValue       = 1<<3 | 2 // Summary.value, repeated message

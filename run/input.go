@@ -1,9 +1,6 @@
 package run
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // InputError is an error that the user can mend: a key, a file or a folder that was named wrongly. Its message is
 // one line. A program that meets one ends with exit code 2.
@@ -17,12 +14,4 @@ func (e *InputError) Unwrap() error { return e.Err }
 // Inputf returns an InputError made like fmt.Errorf makes its errors.
 func Inputf(format string, args ...any) error {
 	return &InputError{Err: fmt.Errorf(format, args...)}
-}
-
-// asInput returns err as an InputError, unless it is one or nil.
-func asInput(err error) error {
-	if err == nil || errors.As(err, new(*InputError)) {
-		return err
-	}
-	return &InputError{Err: err}
 }

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/gfnem/gfnem/internal/suggest"
 )
 
 var (
@@ -77,7 +79,7 @@ func keys(t reflect.Type, prefix string) []string {
 func nearest(key string, all []string) (string, bool) {
 	best, bestDistance := "", len(key)/3+2
 	for _, candidate := range all {
-		d := min(distance(key, candidate), 1+distance(lastName(key), lastName(candidate)))
+		d := min(suggest.Distance(key, candidate), 1+suggest.Distance(lastName(key), lastName(candidate)))
 		if d < bestDistance {
 			best, bestDistance = candidate, d
 		}
@@ -87,26 +89,4 @@ func nearest(key string, all []string) (string, bool) {
 
 func lastName(key string) string {
 	return key[strings.LastIndexByte(key, '.')+1:]
-}
-
-// distance is the number of letters to insert, delete or replace to get from a to b (Levenshtein).
-func distance(a, b string) int {
-	from, to := []rune(a), []rune(b)
-	row := make([]int, len(to)+1) // row[j]: from the letters of a seen so far to the first j of b
-	for j := range row {
-		row[j] = j
-	}
-	for i, x := range from {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, y := range to {
-			replace := diagonal
-			if x != y {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(to)]
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -66,7 +67,9 @@ func startHelper(t *testing.T, mode string, args ...string) (*exec.Cmd, io.Write
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	deadline := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
 	t.Cleanup(func() {
+		deadline.Stop()
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
@@ -81,7 +84,7 @@ func expectLine(t *testing.T, r io.Reader, want string) {
 	}
 }
 
-// memoryDir returns a folder for a test that makes many files and syncs none, in memory where the system has it.
+// memoryDir returns a folder for a test, in memory where the system has it: many small files on a disk take long.
 func memoryDir(t *testing.T) string {
 	t.Helper()
 	const memory = "/dev/shm"
@@ -130,7 +133,7 @@ func diff(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs())
 }
 
-// wantError checks for an InputError with an exact message.
+// wantInputError checks for an InputError with an exact message.
 func wantInputError(t *testing.T, err error, want string) {
 	t.Helper()
 	if !errors.As(err, new(*InputError)) {
@@ -155,7 +158,7 @@ func testOptions() Options {
 // newRun creates a run that is closed when the test ends.
 func newRun(t *testing.T) *Run {
 	t.Helper()
-	r, err := Create(filepath.Join(t.TempDir(), "runs", "a"), testOptions())
+	r, err := Create(filepath.Join(memoryDir(t), "runs", "a"), testOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,12 @@
 package suggest
 
-import "testing"
+import (
+	"testing"
 
-func TestDistance(t *testing.T) {
+	"pgregory.net/rapid"
+)
+
+func TestDistanceByHand(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
@@ -11,6 +15,28 @@ func TestDistance(t *testing.T) {
 			t.Errorf("Distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
+}
+
+// The distance obeys its recurrence, computed the slow way.
+func TestDistance(t *testing.T) {
+	var slow func(a, b string) int
+	slow = func(a, b string) int {
+		if a == "" || b == "" {
+			return len(a) + len(b)
+		}
+		replace := slow(a[1:], b[1:])
+		if a[0] != b[0] {
+			replace++
+		}
+		return min(replace, slow(a[1:], b)+1, slow(a, b[1:])+1)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringMatching(`[abc]{0,5}`)
+		a, b := word.Draw(t, "a"), word.Draw(t, "b")
+		if got, want := Distance(a, b), slow(a, b); got != want {
+			t.Errorf("distance(%q, %q) = %d, want %d", a, b, got, want)
+		}
+	})
 }
 
 func TestNearest(t *testing.T) {

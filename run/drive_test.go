@@ -1,0 +1,194 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomlx/compute"
+)
+
+// counting is a job that adds up the numbers from 1 to total. After stop steps, if not 0, it cancels its context, and at
+// the step fail it fails.
+type counting struct {
+	N, Sum      uint64
+	total       uint64
+	stop, fail  uint64
+	cancel      func()
+	restoreFail bool
+}
+
+func (c *counting) Done() bool { return c.N == c.total }
+
+func (c *counting) Step() (Tick, error) {
+	if c.N+1 == c.fail {
+		return Tick{}, errors.New("step failed")
+	}
+	c.N++
+	c.Sum += c.N
+	if c.N == c.stop {
+		c.cancel()
+	}
+	return Tick{Step: c.N, Total: c.total, Log: map[string]float64{"sum": float64(c.Sum)}}, nil
+}
+
+func (c *counting) State() (State, error) {
+	extra, err := json.Marshal(c)
+	return State{Extra: extra}, err
+}
+
+func (c *counting) Restore(s State) error {
+	if c.restoreFail {
+		return errors.New("does not fit")
+	}
+	return json.Unmarshal(s.Extra, c)
+}
+
+func TestDriveResumes(t *testing.T) {
+	whole, parts := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "parts")
+	r, err := Create(whole, Options{Task: "count"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Drive(t.Context(), &counting{total: 50}, time.Hour, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+
+	r, err = Create(parts, Options{Task: "count"})
+	for _, stop := range []uint64{7, 8, 30, 49} {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		err = r.Drive(ctx, &counting{total: 50, stop: stop, cancel: cancel}, time.Hour, nil)
+		if !errors.Is(err, ErrInterrupted) || !strings.Contains(err.Error(), fmt.Sprintf("at step %d: continue with", stop)) {
+			t.Fatalf("stopped at %d: %v", stop, err)
+		}
+		r.Close()
+		r, err = Open(parts)
+	}
+	// A step that fails loses what came after the last checkpoint, and no more.
+	if err := r.Drive(t.Context(), &counting{total: 50, fail: 50}, time.Hour, nil); err == nil || err.Error() != "step failed" {
+		t.Fatalf("failing step: %v", err)
+	}
+	r.Close()
+	if r, err = Open(parts); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Drive(t.Context(), &counting{total: 50, restoreFail: true}, time.Hour, nil); err == nil {
+		t.Fatal("a state that does not fit was restored")
+	}
+	job := &counting{total: 50}
+	if err := r.Drive(t.Context(), job, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if job.Sum != 50*51/2 {
+		t.Errorf("sum %d", job.Sum)
+	}
+	// Driving a finished run changes nothing.
+	if err := r.Drive(t.Context(), &counting{total: 50}, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	a, err := os.ReadFile(filepath.Join(whole, metricsName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(parts, metricsName))
+	if err != nil || !bytes.Equal(a, b) {
+		t.Errorf("metrics differ (%v):\n%s\n%s", err, a, b)
+	}
+}
+
+// countTask is a task of counting jobs.
+type countTask struct{ started *[]uint64 }
+
+type countConfig struct {
+	Seed  uint64 `toml:"seed"`
+	Total uint64 `toml:"total"`
+}
+
+func (countTask) Name() string      { return "count" }
+func (countTask) Presets() []string { return []string{"quick"} }
+func (countTask) Config(string) any { return &countConfig{} }
+func (k countTask) Start(_ compute.Backend, config any) (Session, error) {
+	c := config.(*countConfig)
+	*k.started = append(*k.started, c.Seed)
+	return &countSession{counting{total: c.Total}, c.Seed}, nil
+}
+
+type countSession struct {
+	counting
+	seed uint64
+}
+
+func (s *countSession) Seed() uint64                          { return s.seed }
+func (s *countSession) Data() map[string]string               { return nil }
+func (s *countSession) Evaluate() (Result, error)             { return countResult{s.Sum + s.seed}, nil }
+func (s *countSession) Report(*Run, Result) error             { return nil }
+func (s *countSession) Parameters() (map[string]Array, error) { return nil, nil }
+func (s *countSession) Close()                                {}
+
+type countResult struct{ Value uint64 }
+
+func (countResult) Print(io.Writer) error { return nil }
+
+func TestGrid(t *testing.T) {
+	var started []uint64
+	g := Grid{Dir: t.TempDir(), Task: countTask{&started}, Workers: 1, Every: time.Hour}
+	var cells []Cell
+	for k := range 5 {
+		cells = append(cells, Cell{Row: "row", Index: k, Config: &countConfig{Seed: uint64(k), Total: 10}})
+	}
+	check := func(name string, cells []Cell) {
+		t.Helper()
+		out, err := g.Run(t.Context(), cells)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for k, data := range out {
+			if want := fmt.Sprintf(`{"Value":%d}`, 55+k); string(data) != want {
+				t.Errorf("%s: cell %d is %s, want %s", name, k, data, want)
+			}
+		}
+	}
+	check("first", cells[:3])
+	started = nil
+	g.Workers = 3
+	check("again", cells) // the first three are read, not made again
+	slices.Sort(started)
+	if !slices.Equal(slices.Compact(started), []uint64{3, 4}) {
+		t.Errorf("started %v, want cells 3 and 4 alone", started)
+	}
+	cells[1].Config = &countConfig{Seed: 1, Total: 11}
+	var input *InputError
+	if _, err := g.Run(t.Context(), cells); !errors.As(err, &input) || !strings.Contains(err.Error(), "other settings") {
+		t.Errorf("other settings: %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(ErrInterrupted)
+	g.Dir = t.TempDir()
+	if _, err := g.Run(ctx, cells); !errors.Is(err, ErrInterrupted) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestInfoString(t *testing.T) {
+	info := Info{Task: "mixture", Command: []string{"gfnem", "train"}, Seed: 3, Go: "go1", OS: "linux", Arch: "amd64",
+		Data: map[string]string{"b": "2", "a": "1"}}
+	want := "task      mixture\ncommand   gfnem train\nseed      3\ncreated   0001-01-01T00:00:00Z\n" +
+		"go        go1 linux/amd64\ndata      a sha256 1\ndata      b sha256 2"
+	if got := info.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

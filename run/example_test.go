@@ -1,0 +1,88 @@
+package run_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/gfnem/gfnem/run"
+)
+
+// A run is created, saved, killed and resumed.
+func Example() {
+	parent, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(parent)
+	dir := filepath.Join(parent, "counting")
+
+	r, err := run.Create(dir, run.Options{Task: "counting", Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for step := uint64(1); step <= 5; step++ {
+		if err := r.Log(step, map[string]float64{"square": float64(step * step)}); err != nil {
+			log.Fatal(err)
+		}
+		if step == 3 {
+			count := run.Array{DType: "U64", Data: binary.LittleEndian.AppendUint64(nil, step)}
+			if err := r.Save(run.State{Step: step, Arrays: map[string]run.Array{"count": count}}); err != nil {
+				log.Fatal(err)
+			}
+		}
+	}
+	r.Close() // steps 4 and 5 were not saved
+
+	r, err = run.Open(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	state, _, err := r.Load()
+	if err != nil {
+		log.Fatal(err)
+	}
+	points, err := run.ReadMetrics(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("resumed at step", state.Step, "with count", binary.LittleEndian.Uint64(state.Arrays["count"].Data))
+	fmt.Println("last line logged:", points[len(points)-1])
+	// Output:
+	// resumed at step 3 with count 3
+	// last line logged: {3 map[square:9]}
+}
+
+func ExampleResolve() {
+	type schedule struct {
+		ESteps int `toml:"e_steps"`
+	}
+	config := struct {
+		LR       float64  `toml:"lr"`
+		Schedule schedule `toml:"schedule"`
+	}{LR: 0.01, Schedule: schedule{ESteps: 6}}
+
+	if err := run.Resolve(&config, run.Set{"schedule.e_steps=3"}); err != nil {
+		log.Fatal(err)
+	}
+	text, err := run.Encode(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(text)
+
+	err = run.Resolve(&config, run.Set{"schedule.e_step=3"})
+	fmt.Println(err)
+	fmt.Println("the user can mend it:", errors.As(err, new(*run.InputError)))
+	// Output:
+	// lr = 0.01
+	//
+	// [schedule]
+	// e_steps = 3
+	// --set schedule.e_step=3: unknown key "schedule.e_step"; did you mean "schedule.e_steps"?
+	// the user can mend it: true
+}
