@@ -1,7 +1,6 @@
 package em
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -158,11 +157,4 @@ func TestGateState(t *testing.T) {
 			}
 		}
 	}
-}
-
-func ExampleGate() {
-	// A first block of four E-updates, then two, each followed by one M-update.
-	gate := Gate{First: 4, ESteps: 2}
-	fmt.Println(play(gate, make([]float64, 8)...))
-	// Output: EEEEMEEMEEM
 }

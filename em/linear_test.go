@@ -1,7 +1,6 @@
 package em
 
 import (
-	"fmt"
 	"math"
 	"testing"
 )
@@ -28,10 +27,4 @@ func TestLinear(t *testing.T) {
 			t.Errorf("%+v at %d is %g, want %g", c.l, c.step, got, c.want)
 		}
 	}
-}
-
-func ExampleLinear() {
-	explore := Linear{From: 0.5, To: 0, Over: 100}
-	fmt.Println(explore.At(0), explore.At(50), explore.At(100), explore.At(1000))
-	// Output: 0.5 0.25 0 0
 }

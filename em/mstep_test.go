@@ -30,12 +30,12 @@ func TestNearExactEM(t *testing.T) {
 	t.Logf("seed %d", seed)
 	b := newBackend(t)
 	truth, start := clumps(seed)
-	x := truth.draw(rand.New(rand.NewPCG(seed, 1)), 128)
+	x := truth.draw(rand.New(rand.NewPCG(seed, 1)), 64)
 	data := Full(truth.rows(x...))
 	rate := optim.Rate{Base: 0.05}
 
 	exact := model.NewStore()
-	_, err := Classical{Model: start, Env: start.env(), Data: data, Optimizer: adam(Theta, rate)}.Train(b, exact, 300)
+	_, err := Classical{Model: start, Env: start.env(), Data: data, Optimizer: adam(Theta, rate)}.Train(b, exact, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,17 +50,17 @@ func TestNearExactEM(t *testing.T) {
 	}{
 		{name: "gradient", rate: 0.1, mstep: MStep{Optimizer: adam(Theta, rate)}},
 		{name: "closed form", rate: 0.1, mstep: MStep{Samples: 4, ClosedForm: true}},
-		{name: "moves", rate: 0, mstep: MStep{Moves: 6, Optimizer: adam(Theta, rate)}},
+		{name: "moves", rate: 0, mstep: MStep{Moves: 4, Optimizer: adam(Theta, rate)}},
 		{name: "untrained", rate: 0, mstep: MStep{Optimizer: adam(Theta, rate)}, fails: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := toySpec(start)
 			spec.Data = data
 			spec.Wake.Optimizer = adam(Phi, optim.Rate{Base: c.rate})
-			spec.Gate = Gate{First: 100}
+			spec.Gate = Gate{First: 50}
 			spec.MStep = c.mstep
 			l := newLearner(t, b, spec)
-			steps(t, l, 400)
+			steps(t, l, 250)
 			got := logLikelihood(start.learned(t, l.Store()), x)
 			t.Logf("log-likelihood %.4f", got)
 			if (got < want-0.02) != c.fails {
@@ -99,7 +99,7 @@ func latentCounts(t *testing.T, x, n int, set func(*Spec)) (counts, posterior []
 
 // Moves lead the M-step's latents to the exact posterior whatever the policy is.
 func TestMovesReachPosterior(t *testing.T) {
-	const n, x = 4000, 2
+	const n, x = 2000, 2
 	statistic := func(set func(*Spec)) float64 {
 		counts, posterior := latentCounts(t, x, n, set)
 		expected := make([]float64, len(posterior))

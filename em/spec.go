@@ -38,7 +38,7 @@ type Spec struct {
 
 // Wake is the E-step on samples of the GFlowNet itself.
 type Wake struct {
-	// Objective is the loss; nil means gfn.TB{}.
+	// Objective is the loss; nil means gfn.TB{}. A gfn.VarGrad{} compares the Samples trajectories of each observation.
 	Objective gfn.Objective
 	// Samples is the number of trajectories per observation; 0 means 1.
 	Samples int
@@ -102,6 +102,10 @@ func (s Spec) withDefaults() Spec {
 		s.Wake.Reward = s.Model.LogJoint
 	}
 	s.Wake.Samples = max(s.Wake.Samples, 1)
+	if v, ok := s.Wake.Objective.(gfn.VarGrad); ok && v.Samples == 0 {
+		v.Samples = s.Wake.Samples // only trajectories of one observation share a log Z
+		s.Wake.Objective = v
+	}
 	s.MStep.Samples = max(s.MStep.Samples, 1)
 	s.Wake.Optimizer = orAdam(s.Wake.Optimizer, Phi)
 	s.MStep.Optimizer = orAdam(s.MStep.Optimizer, Theta)

@@ -147,8 +147,8 @@ func (m toy) Maximize(scope *model.Scope, x gfn.Batch, z gfn.State) ([]*model.Va
 	return []*model.Variable{prior, emit}, []*Node{Log(count), Sub(Log(p), Log(OneMinus(p)))}
 }
 
-// tiltedToy is a toy without a closed-form M-step.
-type tiltedToy struct{ lvm.Model }
+// plainToy is a toy without a closed-form M-step.
+type plainToy struct{ lvm.Model }
 
 // all returns every observation once, in the order of their numbers, as a tensor [X,bits].
 func (m toy) all() *tensors.Tensor {

@@ -20,8 +20,8 @@ func (nothing) Loss(p gfn.Path) *Node { return MulScalar(ReduceSum(p.LogPF, 1), 
 
 // Whatever the objective, the E-step with fixed theta ends near the exact posterior, and learned flows near log p(x).
 func TestEStepFindsPosterior(t *testing.T) {
-	const updates = 250
-	rate := optim.Rate{Base: 0.15, Drops: []optim.Drop{{Step: 120, Factor: 0.3}, {Step: 180, Factor: 0.3}, {Step: 215, Factor: 0.3}}}
+	const updates = 200
+	rate := optim.Rate{Base: 0.15, Drops: []optim.Drop{{Step: 100, Factor: 0.3}, {Step: 140, Factor: 0.3}, {Step: 170, Factor: 0.3}}}
 	b := newBackend(t)
 	m := newToy(3, dtypes.Float32)
 	partial := func(_ *model.Scope, x gfn.Batch, s gfn.State, k int) *Node { // some function of x and the state
@@ -109,14 +109,14 @@ func TestExploration(t *testing.T) {
 	}{
 		{"on-policy", Wake{}, false},
 		{"epsilon", Wake{Epsilon: Constant(0.3)}, true},
-		{"falling epsilon", Wake{Epsilon: Linear{From: 0.6, To: 0, Over: 200}}, true},
+		{"falling epsilon", Wake{Epsilon: Linear{From: 0.6, To: 0, Over: 150}}, true},
 		{"tempered", Wake{Beta: Constant(0.05)}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := toySpec(m)
 			spec.Wake, spec.Gate = c.wake, never
 			spec.Wake.Samples = 8
-			spec.Wake.Optimizer = adam(Phi, optim.Rate{Base: 0.2, Drops: []optim.Drop{{Step: 250, Factor: 0.2}}})
+			spec.Wake.Optimizer = adam(Phi, optim.Rate{Base: 0.2, Drops: []optim.Drop{{Step: 230, Factor: 0.2}}})
 			l := newLearner(t, b, spec)
 			_, states := tablePolicy{m}.radix()
 			dead := make([]float64, m.observations()*states*3)
@@ -124,7 +124,7 @@ func TestExploration(t *testing.T) {
 				dead[tablePolicy{m}.row(x, nil)*3+1] = -20 // z_0 = 1
 			}
 			l.Store().VariableWithValue(Phi+"/logits", floats(m.dtype, dead, m.observations()*states, 3))
-			steps(t, l, 350)
+			steps(t, l, 320)
 			q := tablePolicy{m}.posterior(t, l.Store())
 			tv := farthest(q, logP)
 			t.Logf("seed %d, total variation %.3f", spec.Seed, tv)

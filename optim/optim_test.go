@@ -393,6 +393,7 @@ func TestNotFinite(t *testing.T) {
 		"first gradient NaN":     {rates, []float32{nan, 1, 1}, []float32{1}, 0},
 		"last gradient NaN":      {rates, []float32{1, 1, nan}, []float32{1}, 0},
 		"infinite gradient":      {rates, []float32{1, inf, 1}, []float32{1}, 0},
+		"norm overflows":         {rates, []float32{1e30, 1, 1}, []float32{1}, 0},
 		"other group's gradient": {rates, good, []float32{nan}, 0},
 		"infinite new value":     {[]float32{inf, 1e-2}, good, []float32{1}, 0},
 		"NaN rate":               {[]float32{1e-2, nan}, good, []float32{1}, 0},
@@ -494,5 +495,35 @@ func TestContinue(t *testing.T) {
 	}
 	if d := cmp.Diff(read(t, store), read(t, second)); d != "" {
 		t.Errorf("(-whole +continued)\n%s", d)
+	}
+}
+
+// The order in which variables were made does not change a bit.
+func TestOrder(t *testing.T) {
+	const seed = 3
+	t.Logf("seed %d", seed)
+	b := newBackend(t)
+	r := rand.New(rand.NewPCG(seed, 0))
+	values, grads, paths := map[string][]float64{}, map[string][]float64{}, []string{}
+	for i := range 12 {
+		path := fmt.Sprintf("/phi/%c", 'a'+i)
+		paths = append(paths, path)
+		values[path], grads[path] = []float64{0}, []float64{r.NormFloat64()}
+	}
+	opt := Optimizer{ClipNorm: 0.1, Groups: []Group{{Scope: "/phi", Rule: SGD{}, Rate: Rate{Base: 1}}}}
+	var want map[string][]float64
+	for range 10 {
+		store := model.NewStore()
+		for _, i := range r.Perm(len(paths)) {
+			store.VariableWithValue(paths[i], tensorOf(dtypes.Float32, values[paths[i]]))
+		}
+		newPuller(t, b, store, opt, paths...).pull(t, grads)
+		got := read(t, store)
+		if want == nil {
+			want = got
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatalf("(-one order +another)\n%s", d)
+		}
 	}
 }
