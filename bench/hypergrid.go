@@ -95,7 +95,7 @@ func RunHypergrid(b compute.Backend, seed uint64, done func(Hypergrid) error) er
 }
 
 func trainHypergrid(b compute.Backend, env envs.Hypergrid, dag *gfn.DAG, target []float64, o gfn.Objective, seed uint64) (Hypergrid, error) {
-	const batch, most, check = 64, 20_000, 250
+	const batch, most, check = 64, 20_000, 50
 	store := model.NewStore()
 	store.RootScope().SetParam(nn.SeedParam, seed)
 	policy := gridPolicy{env}

@@ -66,10 +66,10 @@ func (l *Learner) theta() *model.Scope { return l.store.Scope(Theta) }
 // behaviour leaves out what the schedules never turn on.
 func (l *Learner) behaviour(knobs *Node) gfn.Behaviour {
 	var how gfn.Behaviour
-	if l.spec.Wake.Beta != Constant(1) {
+	if b := l.spec.Wake.Beta; b.From != 1 || b.To != 1 {
 		how.Beta = Squeeze(SliceAxis(knobs, 0, AxisElem(0)), 0)
 	}
-	if l.spec.Wake.Epsilon != (Linear{}) {
+	if e := l.spec.Wake.Epsilon; e.From != 0 || e.To != 0 {
 		how.Epsilon = Squeeze(SliceAxis(knobs, 0, AxisElem(1)), 0)
 	}
 	return how

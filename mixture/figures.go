@@ -68,7 +68,8 @@ func pathsFigure(p Problem, d Data, names []string, traces [][]Means) report.Fig
 
 // gridFigure shows the means after some of the iterations, in four rows of small panels.
 func gridFigure(d Data, trace []Means) report.Figure {
-	const rows, columns = 4, 6
+	const rows, columns, shown = 4, 6, 500 // points are a backdrop here
+	points := places(d.X[:min(shown, len(d.X))])
 	f := report.Figure{Panels: make([][]report.Panel, rows), Shared: true}
 	count := min(len(trace), rows*columns)
 	for k := range count {
@@ -79,7 +80,7 @@ func gridFigure(d Data, trace []Means) report.Figure {
 		axes := frame(fmt.Sprintf("%d", at), 2*half)
 		axes.NoTicks = true
 		f.Panels[k/columns] = append(f.Panels[k/columns], report.Scatter{
-			Axes: axes, Points: places(d.X), Marks: []report.Marks{{Shape: report.Dot, At: places(trace[at])}},
+			Axes: axes, Points: points, Marks: []report.Marks{{Shape: report.Dot, At: places(trace[at])}},
 		})
 	}
 	f.Panels = f.Panels[:(count+columns-1)/columns]

@@ -67,8 +67,9 @@ func newTrainer(b compute.Backend, c Config) (*trainer, error) {
 			return nil, err
 		}
 	}
-	rate := func(scope string, rule optim.Rule, base float64) optim.Optimizer {
-		return optim.Optimizer{Groups: []optim.Group{{Scope: scope, Rule: rule, Rate: optim.Rate{Base: base}}}}
+	half := t.total() / 2
+	group := func(scope string, rule optim.Rule, rate optim.Rate) optim.Optimizer {
+		return optim.Optimizer{Groups: []optim.Group{{Scope: scope, Rule: rule, Rate: rate}}}
 	}
 	var err error
 	t.learner, err = em.New(b, model.NewStore(), em.Spec{
@@ -79,8 +80,8 @@ func newTrainer(b compute.Backend, c Config) (*trainer, error) {
 		Seed:   seed,
 		Wake: em.Wake{
 			Reward:    t.model.reward(c.RewardClip),
-			Epsilon:   em.Constant(c.Epsilon),
-			Optimizer: rate(em.Phi, optim.Adam{}, c.LR),
+			Epsilon:   em.Linear{From: c.Epsilon, To: c.EpsilonEnd, Over: half},
+			Optimizer: group(em.Phi, optim.Adam{}, optim.Rate{Base: c.LR, Drops: []optim.Drop{{Step: half, Factor: c.LRDrop}}}),
 		},
 		Gate: em.Gate{ESteps: c.ESteps, First: c.FirstESteps, MSteps: c.MSteps, Below: c.LossThreshold},
 		MStep: em.MStep{
@@ -88,7 +89,7 @@ func newTrainer(b compute.Backend, c Config) (*trainer, error) {
 			Samples:    c.PosteriorSamples,
 			Moves:      c.Moves,
 			ClosedForm: c.ClosedForm,
-			Optimizer:  rate(em.Theta, optim.SGD{}, c.MLR),
+			Optimizer:  group(em.Theta, optim.SGD{}, optim.Rate{Base: c.MLR}),
 		},
 	})
 	return t, err
