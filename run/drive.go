@@ -53,7 +53,7 @@ func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writ
 		step = t.Step
 		if t.Log != nil {
 			if err := r.Log(t.Step, t.Log); err != nil {
-				return err
+				return r.halted(err)
 			}
 		}
 		if bar == nil {
@@ -96,5 +96,13 @@ func (r *Run) save(job Job, step uint64) error {
 		return fmt.Errorf("save run %s at step %d: %w", r.Dir(), step, err)
 	}
 	s.Step = step
-	return r.Save(s)
+	return r.halted(r.Save(s))
+}
+
+// halted says that a run whose disk failed can go on.
+func (r *Run) halted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; what was saved before is kept: mend that and continue with \"gfnem resume %s\"", err, r.Dir())
 }
