@@ -30,18 +30,18 @@ type agreement struct {
 func figure2Config(seed uint64) Config {
 	c := Recommended()
 	c.Seed, c.Batch, c.ESteps, c.Iterations = seed, 512, 10_000, 1
+	c.EpsilonEnd, c.LRDrop, c.LR, c.Epsilon = 0, 0.1, 1e-2, 0.03
 	return c
 }
 
 // figure2 shows three posteriors at fixed means that lie between the clusters.
 func figure2(ctx context.Context, s run.Study, e Experiment) (report.Figure, *agreement, error) {
-	t, err := newTrainer(s.Backend, figure2Config(s.Seed))
+	mu := Figure2Means()
+	t, err := newTrainer(s.Backend, figure2Config(s.Seed), mu)
 	if err != nil {
 		return report.Figure{}, nil, err
 	}
 	defer t.Close()
-	t.start = Figure2Means()
-	t.model.start = t.start
 	bar := run.NewProgress(s.Log, int64(t.total()), "figure 2")
 	for !t.Done() {
 		if err := context.Cause(ctx); err != nil {
@@ -58,7 +58,6 @@ func figure2(ctx context.Context, s run.Study, e Experiment) (report.Figure, *ag
 	if err != nil {
 		return report.Figure{}, nil, err
 	}
-	mu := Figure2Means()
 	exact := t.problem.Posterior(t.data.X, mu).Argmax()
 	factorised := t.problem.Factorised(t.data.X, mu, 1, rng.New(s.Seed, "mixture/figure2"))
 	assigned := [][]Pair{exact, factorised, q.Argmax()}

@@ -124,7 +124,7 @@ func TestGraphMSteps(t *testing.T) {
 func TestPolicySize(t *testing.T) {
 	c := Released()
 	c.Points, c.ESteps, c.Iterations = 20, 1, 1
-	tr, err := newTrainer(open(t), c)
+	tr, err := newTrainer(open(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestGoldenLosses(t *testing.T) {
 		"quick": {249.34015, 244.35587, 244.53252},
 	} {
 		c := presets[name]()
-		tr, err := newTrainer(b, c)
+		tr, err := newTrainer(b, c, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

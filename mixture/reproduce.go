@@ -21,6 +21,9 @@ const (
 	gfnRuns       = 40
 )
 
+// figure2Key asks for the paper's Figure 2 beside the rows.
+const figure2Key = "figure2"
+
 // tableRow is a method of the table. One of its three ways to fit is set; the row of the true means has none.
 type tableRow struct {
 	key, title string
@@ -52,7 +55,7 @@ func (t Task) Tables() map[string][]string {
 	for _, r := range tableRows() {
 		keys = append(keys, r.key)
 	}
-	return map[string][]string{t.Name(): keys}
+	return map[string][]string{t.Name(): append(keys, figure2Key)}
 }
 
 // outcome is the log-likelihood of one run on the true scale, and that of the true means on the same data.
@@ -188,10 +191,12 @@ func (t Task) reproducePage(ctx context.Context, s run.Study, e Experiment, out 
 		figures.Figure(f, caption)
 		return f.Save(s.Dir, name)
 	}
-	if err := add(report.NewFigure(strip), "distributions", "All runs, by method. A run either reaches the optimum or a bad local one."); err != nil {
-		return err
+	if len(strip.Groups) > 0 {
+		if err := add(report.NewFigure(strip), "distributions", "All runs, by method. A run either reaches the optimum or a bad local one."); err != nil {
+			return err
+		}
 	}
-	if s.Rows == nil || slices.Contains(s.Rows, "figure2") {
+	if s.Rows == nil || slices.Contains(s.Rows, figure2Key) {
 		f, agree, err := figure2(ctx, s, e)
 		if err != nil {
 			return err

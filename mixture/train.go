@@ -37,7 +37,7 @@ func (Task) Config(preset string) any {
 
 // Start implements run.Task.
 func (Task) Start(b compute.Backend, config any) (run.Session, error) {
-	return newTrainer(b, *config.(*Config))
+	return newTrainer(b, *config.(*Config), nil)
 }
 
 // trainer is GFlowNet-EM on one data set.
@@ -53,9 +53,13 @@ type trainer struct {
 
 var _ run.Session = (*trainer)(nil)
 
-func newTrainer(b compute.Backend, c Config) (*trainer, error) {
+// newTrainer draws the data and, unless it is given, the start.
+func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 	t := &trainer{config: c, backend: b, problem: Problem{Super: c.Super, Petals: c.Petals, Sigma: c.Sigma}}
 	t.data, t.start = t.experiment().Draw(c.Run)
+	if start != nil {
+		t.start = start
+	}
 	t.model = gfnModel{t.problem, t.start}
 	all := pointTensor(t.data.X)
 	seed := rng.New(c.Seed, "mixture/learner", uint64(c.Run)).Uint64()
