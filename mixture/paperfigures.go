@@ -2,6 +2,7 @@ package mixture
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 
 	"github.com/gfnem/gfnem/report"
@@ -35,25 +36,16 @@ func figure2Config(seed uint64) Config {
 }
 
 // figure2 shows three posteriors at fixed means that lie between the clusters.
-func figure2(ctx context.Context, s run.Study, e Experiment) (report.Figure, *agreement, error) {
+func figure2(ctx context.Context, s run.Study) (report.Figure, *agreement, error) {
 	mu := Figure2Means()
 	t, err := newTrainer(s.Backend, figure2Config(s.Seed), mu)
 	if err != nil {
 		return report.Figure{}, nil, err
 	}
 	defer t.Close()
-	bar := run.NewProgress(s.Log, int64(t.total()), "figure 2")
-	for !t.Done() {
-		if err := context.Cause(ctx); err != nil {
-			return report.Figure{}, nil, err
-		}
-		tick, err := t.Step()
-		if err != nil {
-			return report.Figure{}, nil, err
-		}
-		bar.Set(int64(tick.Step), tick.Text)
+	if err := t.toEnd(ctx, s.Log, "figure 2"); err != nil {
+		return report.Figure{}, nil, err
 	}
-	bar.Done()
 	q, err := t.posterior()
 	if err != nil {
 		return report.Figure{}, nil, err
@@ -72,4 +64,42 @@ func figure2(ctx context.Context, s run.Study, e Experiment) (report.Figure, *ag
 	}
 	names := []string{"exact", "factorised", "GFlowNet"}
 	return posteriorFigure(t.data, mu, names, assigned), &agreement{share(factorised), share(assigned[2])}, nil
+}
+
+// figure3 shows the means that the methods find on the first data set on which mean-field EM fails.
+func figure3(ctx context.Context, s run.Study, e Experiment) (report.Figure, error) {
+	c := Quick()
+	for c.Seed = s.Seed; e.fit(MeanField{}, c.Run).Success; c.Run++ {
+	}
+	t, err := newTrainer(s.Backend, c, nil)
+	if err != nil {
+		return report.Figure{}, err
+	}
+	defer t.Close()
+	if err := t.toEnd(ctx, s.Log, "figure 3"); err != nil {
+		return report.Figure{}, err
+	}
+	fitted, err := t.Evaluate()
+	if err != nil {
+		return report.Figure{}, err
+	}
+	r := fitted.(*result)
+	return meansFigure(t.problem, t.data, methodNames, []Means{r.exact.Means, r.meanField.Means, r.Means}), nil
+}
+
+// toEnd trains without a folder.
+func (t *trainer) toEnd(ctx context.Context, w io.Writer, label string) error {
+	bar := run.NewProgress(w, int64(t.total()), label)
+	defer bar.Done()
+	for !t.Done() {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		tick, err := t.Step()
+		if err != nil {
+			return err
+		}
+		bar.Set(int64(tick.Step), tick.Text)
+	}
+	return nil
 }
