@@ -88,8 +88,10 @@ func (e engine) names() []string {
 	return names
 }
 
+// openGo opens GoMLX's own backend with operations one after another: run side by side, large matrix products can take all
+// its workers and then wait for more of them for ever.
 func openGo(string) (compute.Backend, error) {
-	b, err := gobackend.New("")
+	b, err := gobackend.New("ops_sequential")
 	if err != nil {
 		return nil, &Error{Op: `backend "go"`, Cause: err}
 	}
