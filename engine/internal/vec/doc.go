@@ -1,0 +1,18 @@
+// Package vec holds the engine's kernels on contiguous slices: element-wise functions, comparisons, reductions of rows,
+// conversions, transposes and random bits.
+//
+// Kernels stand in tables, one for each element type (F32, F64, I32, ...), indexed by small operation codes, so that an
+// interpreter dispatches with one load: vec.F32.Unary[vec.Exp](dst, a). An operation that a type does not have is nil.
+//
+// Laws, checked by the tests at every level:
+//   - a destination has the length of its operands, else the kernel panics before it writes;
+//   - a destination may be exactly one of the operands of the same element size, and must not overlap one otherwise;
+//   - NaN, infinities, signed zeros and subnormal numbers are as in IEEE 754, and Max and Min return NaN if an operand
+//     is NaN and take -0 to be less than +0;
+//   - Exp, Expm1, Log, Log1p, Tanh, Logistic and Erf are within 2 ulp everywhere;
+//   - sums are taken in an order that depends on lengths alone, so results repeat bit for bit at one level.
+//
+// The levels are AVX-512, AVX2 with FMA, and plain Go (see package cpu). The assembly is written by internal/gen.
+package vec
+
+//go:generate go run ./internal/gen

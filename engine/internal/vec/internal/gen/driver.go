@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Gen is a file of functions.
+type Gen struct {
+	pool  *pool
+	fns   []*Fn
+	fills map[string][]string // table fillers: receiver to lines
+	order []string
+	extra string // data of the file
+}
+
+func newGen() *Gen {
+	return &Gen{pool: &pool{index: map[string]int{}}, fills: map[string][]string{}}
+}
+
+var pointers = []string{"DI", "SI", "DX", "R8"}
+
+// arg is a parameter of a kernel: a pointer to elements of a size, or a scalar when goT has no star.
+type arg struct {
+	name string
+	el   elem
+}
+
+// shape says how a kernel walks: pointers, then n, then scalars.
+type shape struct {
+	ptrs    []arg
+	scalars []arg
+	unroll  int
+	whole   bool // n is a multiple of the lanes: no tail
+}
+
+// fn starts a function with the given parameters, in Go's stack layout.
+func (g *Gen) fn(name string, s isa, el elem, params []string) *Fn {
+	f := &Fn{name: name, isa: s, el: el, consts: map[uint64]V{}, pool: g.pool}
+	off := 0
+	var list []string
+	for _, p := range params {
+		size := paramSize(p)
+		off = (off + size - 1) / size * size
+		off += size
+		list = append(list, p)
+	}
+	f.params = strings.Join(list, ", ")
+	f.frame = off
+	g.fns = append(g.fns, f)
+	return f
+}
+
+func paramSize(p string) int {
+	t := p[strings.LastIndex(p, " ")+1:]
+	switch {
+	case t == "float32" || t == "int32" || t == "uint32":
+		return 4
+	case t == "uint8":
+		return 1
+	}
+	return 8
+}
+
+// at is the frame reference of a parameter.
+func (f *Fn) at(name string) string {
+	off := 0
+	for _, p := range strings.Split(f.params, ", ") {
+		size := paramSize(p)
+		off = (off + size - 1) / size * size
+		if strings.HasPrefix(p, name+" ") {
+			return fmt.Sprintf("%s+%d(FP)", name, off)
+		}
+		off += size
+	}
+	panic("no parameter " + name + " in " + f.name)
+}
+
+// Step is one vector of a walk.
+type Step struct {
+	*Block
+	sh     shape
+	offset int // in elements, from BX
+	S      []V // scalars, in every lane
+}
+
+// Mem is the memory operand of pointer i.
+func (s *Step) Mem(i int) string {
+	size := s.sh.ptrs[i].el.size
+	if s.offset == 0 {
+		return fmt.Sprintf("(%s)(BX*%d)", pointers[i], size)
+	}
+	return fmt.Sprintf("%d(%s)(BX*%d)", s.offset*size, pointers[i], size)
+}
+
+// In loads from pointer i.
+func (s *Step) In(i int) V { return s.Load(s.Mem(i)) }
+
+// walk makes a kernel that calls body for each vector; lanes is how many elements a vector has.
+func (g *Gen) walk(name string, is isa, el elem, lanes int, sh shape, body func(s *Step)) *Fn {
+	var params []string
+	for _, p := range sh.ptrs {
+		params = append(params, p.name+" *"+p.el.goT)
+	}
+	params = append(params, "n int")
+	for _, p := range sh.scalars {
+		params = append(params, p.name+" "+p.el.goT)
+	}
+	f := g.fn(name, is, el, params)
+	for i, p := range sh.ptrs {
+		f.Text("MOVQ %s, %s", f.at(p.name), pointers[i])
+	}
+	f.Text("MOVQ %s, CX", f.at("n"))
+	var scalars []V
+	for _, p := range sh.scalars {
+		v := f.Pin()
+		mn := f.broadcast()
+		if p.el.size == 1 && is.width == 32 {
+			mn = "VPBROADCASTB"
+		}
+		f.Text("%s %s, %s", mn, f.at(p.name), f.Reg(v))
+		scalars = append(scalars, v)
+	}
+	f.Text("constants")
+	f.Text("XORQ BX, BX")
+	for _, u := range []int{sh.unroll, 1} {
+		if u == 1 && sh.unroll != 1 && lanes == 0 {
+			continue
+		}
+		loop, end := f.Label("loop"), f.Label("end")
+		f.Text("LEAQ %d(CX), R9\nCMPQ BX, R9\nJGT %s\n%s:", -lanes*u, end, loop)
+		for i := range u {
+			f.Block(func(b *Block) {
+				b.tail = none
+				body(&Step{b, sh, i * lanes, scalars})
+			})
+		}
+		f.Text("ADDQ $%d, BX\nCMPQ BX, R9\nJLE %s\n%s:", lanes*u, loop, end)
+		if sh.unroll == 1 {
+			break
+		}
+	}
+	if !sh.whole {
+		f.Text("SUBQ BX, CX\nJZ done")
+		tail := f.tailMask(lanes, "CX")
+		f.Block(func(b *Block) {
+			b.tail = tail
+			body(&Step{b, sh, 0, scalars})
+		})
+		f.Text("done:")
+	}
+	f.Text("VZEROUPPER\nRET")
+	return f
+}
+
+// tailMask makes the mask of the first lanes, as many as the register says; it clobbers R9 and R10.
+func (f *Fn) tailMask(lanes int, count string) V {
+	if f.isa.width == 64 {
+		f.Text("MOVQ $-1, R9\nBZHIQ %s, R9, R9", count)
+		if lanes > 16 {
+			f.Text("KMOVQ R9, K1")
+		} else {
+			f.Text("KMOVW R9, K1")
+		}
+		return f.K(1)
+	}
+	v := f.Pin()
+	f.tailMaskInto(v, count)
+	return v
+}
+
+func (f *Fn) tailMaskInto(v V, count string) {
+	lanes := f.lanes()
+	f.Text("MOVQ $%d, R9\nSUBQ %s, R9\nLEAQ tailmask<>(SB), R10\nVMOVDQU (R10)(R9*%d), %s", lanes, count, f.el.size, f.Reg(v))
+}
+
+// fill adds a line to a function that fills a table of kernels.
+func (g *Gen) fill(table, format string, args ...any) {
+	if _, ok := g.fills[table]; !ok {
+		g.order = append(g.order, table)
+	}
+	g.fills[table] = append(g.fills[table], fmt.Sprintf(format, args...))
+}
+
+// assembly is the text of the .s file.
+func (g *Gen) assembly() string {
+	var body, w strings.Builder
+	for _, f := range g.fns {
+		f.emit(&body)
+	}
+	w.WriteString("// Code generated by internal/gen. DO NOT EDIT.\n\n#include \"textflag.h\"\n\n")
+	g.pool.emit(&w)
+	for i := range 8 {
+		v := 0
+		if i < 4 {
+			v = -1
+		}
+		fmt.Fprintf(&w, "DATA tailmask<>+%d(SB)/8, $%d\n", i*8, v)
+	}
+	w.WriteString("GLOBL tailmask<>(SB), RODATA|NOPTR, $64\n\n")
+	w.WriteString(g.extra)
+	w.WriteString(body.String())
+	return w.String()
+}
+
+// stubs is the text of the .go file: declarations and tables.
+func (g *Gen) stubs() string {
+	var w strings.Builder
+	w.WriteString("// Code generated by internal/gen. DO NOT EDIT.\n\npackage vec\n\n")
+	for _, f := range g.fns {
+		fmt.Fprintf(&w, "//go:noescape\nfunc %s(%s)\n\n", f.name, f.params)
+	}
+	for _, t := range g.order {
+		fmt.Fprintf(&w, "func install%s {\n", t)
+		for _, l := range g.fills[t] {
+			fmt.Fprintf(&w, "\t%s\n", l)
+		}
+		w.WriteString("}\n\n")
+	}
+	return w.String()
+}

@@ -1,0 +1,110 @@
+package main
+
+import "fmt"
+
+// transposeKernels makes two transposes of square blocks in registers. The first does a strip of whole blocks: lanes rows
+// of a by count*lanes columns. The second does one block of which only rows by cols elements are there. Strides are in
+// bytes.
+func (g *Gen) transposeKernels(is isa, size int) {
+	lanes := is.width / size
+	el := map[int]elem{4: u32, 8: u64}[size]
+	ptrs := []string{"dst *" + el.goT, "a *" + el.goT}
+	f := g.fn(fmt.Sprintf("transpose%d%s", size*8, is.name), is, el, append(ptrs, "count int", "dstStride int", "aStride int"))
+	f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, CX\nMOVQ %s, R8\nMOVQ %s, R9", f.at("dst"), f.at("a"), f.at("count"), f.at("dstStride"), f.at("aStride"))
+	f.Text("loop:\nMOVQ SI, AX\nMOVQ DI, BX")
+	for i := range lanes {
+		f.Text("VMOVUPS (AX), %s%d\nADDQ R9, AX", is.reg, i)
+	}
+	for _, c := range f.transposeBlock() {
+		f.Text("VMOVUPS %s%d, (BX)\nADDQ R8, BX", is.reg, c)
+	}
+	// The next block: lanes columns of a on, so lanes rows of dst down.
+	f.Text("ADDQ $%d, SI\nMOVQ BX, DI\nDECQ CX\nJNZ loop\nVZEROUPPER\nRET", is.width)
+
+	f = g.fn(fmt.Sprintf("transposeEdge%d%s", size*8, is.name), is, el, append(ptrs, "rows int", "cols int", "dstStride int", "aStride int"))
+	f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, CX\nMOVQ %s, DX\nMOVQ %s, R8\nMOVQ %s, R11", f.at("dst"), f.at("a"), f.at("rows"),
+		f.at("cols"), f.at("dstStride"), f.at("aStride"))
+	wide := is.width == 64
+	m := none
+	setMask := func(count string) {
+		if wide {
+			f.tailMask(lanes, count)
+			return
+		}
+		if m == none {
+			m = f.Pin()
+		}
+		f.tailMaskInto(m, count)
+	}
+	fp := map[int]string{4: "PS", 8: "PD"}[size]
+	setMask("DX")
+	for i := range lanes {
+		if wide {
+			f.Text("VMOVU%s.Z (SI), K1, Z%d", fp, i)
+		} else {
+			f.Text("VMASKMOV%s (SI), %s, Y%d", fp, f.Reg(m), i)
+		}
+		f.Text("ADDQ R11, SI\nDECQ CX\nJZ loaded")
+	}
+	f.Text("loaded:")
+	out := f.transposeBlock()
+	f.Text("MOVQ %s, CX", f.at("rows"))
+	setMask("CX")
+	for _, c := range out {
+		if wide {
+			f.Text("VMOVU%s Z%d, K1, (DI)", fp, c)
+		} else {
+			f.Text("VMASKMOV%s Y%d, %s, (DI)", fp, c, f.Reg(m))
+		}
+		f.Text("ADDQ R8, DI\nDECQ DX\nJZ done")
+	}
+	f.Text("done:\nVZEROUPPER\nRET")
+}
+
+// transposeBlock transposes the rows in registers 0, 1, ...; it returns where the new rows are.
+func (f *Fn) transposeBlock() []int {
+	is, size, lanes := f.isa, f.el.size, f.lanes()
+	cur := make([]int, lanes)
+	for i := range cur {
+		cur[i] = i
+	}
+	r := func(i int) string { return fmt.Sprintf("%s%d", is.reg, i) }
+	free := lanes // a spare register
+	pairs := func(a, b int, lo, hi string) {
+		spare := r(free)
+		f.Text("%s%s, %s, %s", lo, r(cur[b]), r(cur[a]), spare)
+		f.Text("%s%s, %s, %s", hi, r(cur[b]), r(cur[a]), r(cur[b]))
+		cur[a], free = free, cur[a]
+	}
+	if size == 4 {
+		for i := 0; i < lanes; i += 2 {
+			pairs(i, i+1, "VUNPCKLPS ", "VUNPCKHPS ")
+		}
+		for i := 0; i < lanes; i += 4 {
+			pairs(i, i+2, "VUNPCKLPD ", "VUNPCKHPD ")
+			pairs(i+1, i+3, "VUNPCKLPD ", "VUNPCKHPD ")
+		}
+		// Within each four, positions 0,2,1,3 now hold columns 0,1,2,3 of each 128-bit part.
+		for i := 0; i < lanes; i += 4 {
+			cur[i+1], cur[i+2] = cur[i+2], cur[i+1]
+		}
+	} else {
+		for i := 0; i < lanes; i += 2 {
+			pairs(i, i+1, "VUNPCKLPD ", "VUNPCKHPD ")
+		}
+	}
+	four := 16 / size // columns in a 128-bit part
+	for d := four; d < lanes; d *= 2 {
+		for i := range lanes {
+			if i&d != 0 {
+				continue
+			}
+			if is.width == 32 {
+				pairs(i, i+d, "VPERM2F128 $0x20, ", "VPERM2F128 $0x31, ")
+			} else { // even parts, then odd parts; twice gives each part from all rows
+				pairs(i, i+d, "VSHUFF64X2 $0x88, ", "VSHUFF64X2 $0xdd, ")
+			}
+		}
+	}
+	return cur
+}

@@ -1,0 +1,99 @@
+package vec
+
+// Kernels that mix bytes with wider lanes take a multiple of step elements; the rest is done in Go.
+
+func compare[T Number](step int, f func(dst *uint8, a, b *T, n int), rest func(dst []bool, a, b []T)) func(dst []bool, a, b []T) {
+	return func(dst []bool, a, b []T) {
+		check(len(dst), len(a))
+		check(len(dst), len(b))
+		k := len(dst) &^ (step - 1)
+		if k > 0 {
+			f(bytesOf(dst), &a[0], &b[0], k)
+		}
+		if k < len(dst) {
+			rest(dst[k:], a[k:], b[k:])
+		}
+	}
+}
+
+func compareVS[T Number](step int, f func(dst *uint8, a *T, n int, s T), rest func(dst []bool, a []T, s T)) func(dst []bool, a []T, s T) {
+	return func(dst []bool, a []T, s T) {
+		check(len(dst), len(a))
+		k := len(dst) &^ (step - 1)
+		if k > 0 {
+			f(bytesOf(dst), &a[0], k, s)
+		}
+		if k < len(dst) {
+			rest(dst[k:], a[k:], s)
+		}
+	}
+}
+
+func test[T Number](step int, f func(dst *uint8, a *T, n int), rest func(dst []bool, a []T)) func(dst []bool, a []T) {
+	return func(dst []bool, a []T) {
+		check(len(dst), len(a))
+		k := len(dst) &^ (step - 1)
+		if k > 0 {
+			f(bytesOf(dst), &a[0], k)
+		}
+		if k < len(dst) {
+			rest(dst[k:], a[k:])
+		}
+	}
+}
+
+func selector[T any](step int, f func(dst *T, m *uint8, a, b *T, n int)) func(dst []T, m []bool, a, b []T) {
+	return func(dst []T, m []bool, a, b []T) {
+		check(len(dst), len(m))
+		check(len(dst), len(a))
+		check(len(dst), len(b))
+		k := len(dst) &^ (step - 1)
+		if k > 0 {
+			f(&dst[0], bytesOf(m), &a[0], &b[0], k)
+		}
+		if k < len(dst) {
+			selectVV(dst[k:], m[k:], a[k:], b[k:])
+		}
+	}
+}
+
+func selectorVS[T any](step int, f func(dst *T, m *uint8, a *T, n int, s T)) func(dst []T, m []bool, a []T, b T) {
+	return func(dst []T, m []bool, a []T, b T) {
+		check(len(dst), len(m))
+		check(len(dst), len(a))
+		k := len(dst) &^ (step - 1)
+		if k > 0 {
+			f(&dst[0], bytesOf(m), &a[0], k, b)
+		}
+		if k < len(dst) {
+			selectVS(dst[k:], m[k:], a[k:], b)
+		}
+	}
+}
+
+func selectorSV[T any](step int, f func(dst *T, m *uint8, a *T, n int, s T)) func(dst []T, m []bool, a T, b []T) {
+	return func(dst []T, m []bool, a T, b []T) {
+		check(len(dst), len(m))
+		check(len(dst), len(b))
+		k := len(dst) &^ (step - 1)
+		if k > 0 {
+			f(&dst[0], bytesOf(m), &b[0], k, a)
+		}
+		if k < len(dst) {
+			selectSV(dst[k:], m[k:], a, b[k:])
+		}
+	}
+}
+
+func selectorSS[T any](step int, f func(dst *T, m *uint8, n int, s, t T)) func(dst []T, m []bool, a, b T) {
+	return func(dst []T, m []bool, a, b T) {
+		check(len(dst), len(m))
+		k := len(dst) &^ (step - 1)
+		if k > 0 {
+			f(&dst[0], bytesOf(m), k, a, b)
+		}
+		if k < len(dst) {
+			selectSS(dst[k:], m[k:], a, b)
+		}
+	}
+}

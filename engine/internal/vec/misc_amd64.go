@@ -1,0 +1,107 @@
+package vec
+
+import (
+	"unsafe"
+
+	"github.com/gfnem/gfnem/engine/internal/cpu"
+)
+
+func init() {
+	if cpu.Use >= cpu.AVX512 {
+		installConversionsAVX512()
+	}
+}
+
+func setConversion[D, S Number](f func(dst *D, a *S, n int)) { conversions[pairOf[D, S]{}] = f }
+
+func setFromBool[D Number](f func(dst *D, a *uint8, n int)) { fromBool[pairOf[D, bool]{}] = f }
+
+func newBool() *Bool {
+	if cpu.Use < cpu.AVX512 {
+		return bools()
+	}
+	two := func(f func(dst, a, b *uint8, n int)) func(dst, a, b []bool) {
+		return func(dst, a, b []bool) {
+			check(len(dst), len(a))
+			check(len(dst), len(b))
+			if len(dst) > 0 {
+				f(bytesOf(dst), bytesOf(a), bytesOf(b), len(dst))
+			}
+		}
+	}
+	return &Bool{
+		And: two(logicalAndAVX512),
+		Or:  two(logicalOrAVX512),
+		Xor: two(logicalXorAVX512),
+		Not: func(dst, a []bool) {
+			check(len(dst), len(a))
+			if len(dst) > 0 {
+				logicalNotAVX512(bytesOf(dst), bytesOf(a), len(dst))
+			}
+		},
+		Select: func(dst, m, a, b []bool) {
+			check(len(dst), len(m))
+			check(len(dst), len(a))
+			check(len(dst), len(b))
+			if len(dst) > 0 {
+				selectBoolAVX512(bytesOf(dst), bytesOf(m), bytesOf(a), bytesOf(b), len(dst))
+			}
+		},
+	}
+}
+
+// transposer does square blocks of lanes elements in registers: whole ones in strips, then those at the edges.
+func transposer[T Number, W uint32 | uint64](lanes int, f func(dst, a *W, count, dstStride, aStride int),
+	edge func(dst, a *W, rows, cols, dstStride, aStride int)) func(dst, a []T, rows, cols int) {
+	size := int(unsafe.Sizeof(T(0)))
+	return func(dst, a []T, rows, cols int) {
+		checkTranspose(len(dst), len(a), rows, cols)
+		if len(a) == 0 {
+			return
+		}
+		at := func(s []T, i int) *W { return (*W)(unsafe.Pointer(&s[i])) }
+		whole := cols - cols%lanes
+		for i := 0; i < rows; i += lanes {
+			r := min(lanes, rows-i)
+			if r == lanes && whole > 0 {
+				f(at(dst, i), at(a, i*cols), whole/lanes, rows*size, cols*size)
+			}
+			from := whole
+			if r < lanes {
+				from = 0
+			}
+			for j := from; j < cols; j += lanes {
+				edge(at(dst, j*rows+i), at(a, i*cols+j), r, min(lanes, cols-j), rows*size, cols*size)
+			}
+		}
+	}
+}
+
+// installTransposes sets the transposes of a level.
+func installTransposes[T Number](t *Table[T], l cpu.Level) {
+	switch size := unsafe.Sizeof(T(0)); {
+	case size == 4 && l >= cpu.AVX512:
+		t.Transpose = transposer[T](16, transpose32AVX512, transposeEdge32AVX512)
+	case size == 8 && l >= cpu.AVX512:
+		t.Transpose = transposer[T](8, transpose64AVX512, transposeEdge64AVX512)
+	case size == 4 && l >= cpu.AVX2:
+		t.Transpose = transposer[T](8, transpose32AVX2, transposeEdge32AVX2)
+	case size == 8 && l >= cpu.AVX2:
+		t.Transpose = transposer[T](4, transpose64AVX2, transposeEdge64AVX2)
+	}
+}
+
+// philoxWide writes the blocks it can do at once and returns how many: a multiple of 8, or of 4.
+func philoxWide(l cpu.Level, dst []uint32, keys *[20]uint64, low, high uint64) int {
+	switch blocks := len(dst) / 4; {
+	case l >= cpu.AVX512 && blocks >= 8:
+		blocks &^= 7
+		philoxAVX512(&dst[0], blocks, &keys[0], low, high)
+		return blocks
+	case l >= cpu.AVX2 && blocks >= 4:
+		blocks &^= 3
+		philoxAVX2(&dst[0], blocks, &keys[0], low, high)
+		return blocks
+	}
+	return 0
+}
