@@ -1,0 +1,9 @@
+//go:build !linux
+
+package gemm
+
+import "time"
+
+var started = time.Now()
+
+func threadTime() time.Duration { return time.Since(started) }

@@ -1,0 +1,11 @@
+//go:build !amd64
+
+package gemm
+
+import "github.com/gfnem/gfnem/engine/internal/cpu"
+
+// There are no kernels but those of plain Go, whatever the level.
+var (
+	families32 = [...]family{cpu.Off: portable32, cpu.AVX2: portable32, cpu.AVX512: portable32}
+	families64 = [...]family{cpu.Off: portable64, cpu.AVX2: portable64, cpu.AVX512: portable64}
+)
