@@ -67,7 +67,7 @@ func (k BackForth) Apply(n Net, r *rng.Stream, x Batch, z State, logR *Node, rew
 	coin := MaxScalar(r.Uniform(logR.DType(), logR.Shape().Dimensions...), 1e-30)
 	accept := LogicalAnd(reversible, LessOrEqual(Log(coin), StopGradient(logA)))
 	return Move{
-		State: chooseState(accept, next, z), LogR: Where(accept, logRNew, StopGradient(logR)),
+		State: constants(chooseState(accept, next, z)), LogR: Where(accept, logRNew, StopGradient(logR)),
 		Accepted: accept, Down: down, Up: up, Proposal: next, LogRNew: logRNew,
 	}
 }

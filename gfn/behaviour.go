@@ -33,7 +33,7 @@ func (b Behaviour) LogProbs(logits, legal *Node) *Node {
 		return logP
 	}
 	eps := ConvertDType(b.Epsilon, logits.DType())
-	count := ConvertDType(legal, logits.DType())
+	count := asNumber(legal, logits)
 	uniform := Div(count, MaxScalar(ReduceAndKeep(count, ReduceSum, -1), 1))
 	p := Add(Mul(OneMinus(eps), Exp(logP)), Mul(eps, uniform))
 	floor := AddScalar(ZerosLike(p), illegal)

@@ -67,7 +67,10 @@ func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG
 	for i := range x {
 		args[i] = x[i]
 	}
-	first, err := CallOnceN(b, func(in []*Node) []*Node { return env.Initial(in) }, args...)
+	first, err := CallOnceN(b, func(in []*Node) []*Node {
+		defer panicWithError()
+		return env.Initial(in)
+	}, args...)
 	if err != nil {
 		return nil, fmt.Errorf("enumerate states: %w", err)
 	}
@@ -115,6 +118,7 @@ func (e *explorer) add(row string) int {
 
 // expand builds, for a chunk of states, which actions are legal, what undoes them and where they lead.
 func (e *explorer) expand(in []*Node) []*Node {
+	defer panicWithError()
 	s, a := State(in), e.env.Actions()
 	n := s[0].Shape().Dim(0)
 	wide := s.Repeat(a)

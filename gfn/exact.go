@@ -22,6 +22,7 @@ func (d *DAG) Tabulate(b compute.Backend, store *model.Store, scope string, p Po
 	xs, ss := len(x), len(d.states)
 	var hasFlow bool
 	exec, err := model.NewExec(b, store, func(root *model.Scope, in []*Node) []*Node {
+		defer panicWithError()
 		net := Net{d.Env, p, root.Store().Scope(scope)}
 		obs := Batch(in[:xs])
 		states := State(in[xs : xs+ss])
@@ -94,7 +95,8 @@ func (d *DAG) objects(byState []float64) []float64 {
 }
 
 // Solve returns the flows and the forward policy that a reward and a backward policy determine: log F by state, with
-// log F(0) = log Z, and log P_F by edge. LogR is by object, logPB by edge.
+// log F(0) = log Z, and log P_F by edge. LogR is by object, logPB by edge. Where nothing flows, since no object that can be
+// reached has a reward, the policy is uniform.
 func (d *DAG) Solve(logR, logPB []float64) (logF, logPF []float64) {
 	logF = make([]float64, d.Len())
 	for i := range logF {
@@ -103,13 +105,17 @@ func (d *DAG) Solve(logR, logPB []float64) (logF, logPF []float64) {
 	for i, s := range d.Objects {
 		logF[s] = logR[i]
 	}
+	children := make([]float64, d.Len())
 	for i := len(d.Edges) - 1; i >= 0; i-- {
 		e := d.Edges[i]
 		logF[e.From] = logAddExp(logF[e.From], logF[e.To]+logPB[i])
+		children[e.From]++
 	}
 	logPF = make([]float64, len(d.Edges))
 	for i, e := range d.Edges {
-		logPF[i] = logF[e.To] + logPB[i] - logF[e.From]
+		if logPF[i] = logF[e.To] + logPB[i] - logF[e.From]; math.IsInf(logF[e.From], -1) {
+			logPF[i] = -math.Log(children[e.From])
+		}
 	}
 	return logF, logPF
 }

@@ -2,6 +2,8 @@ package gfn_test
 
 import (
 	"math"
+	"os"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -18,11 +20,24 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// alpha is the false-alarm rate of one statistical check; no test makes more than ten.
-const alpha = 1e-5
+// alpha is the false-alarm rate of one statistical check; no test makes more than twenty.
+const alpha = 5e-6
 
+// newSeed returns the seed of a randomised test, which GFNEM_SEED changes, and prints it.
+func newSeed(t testing.TB) uint64 {
+	t.Helper()
+	seed, err := strconv.ParseUint(os.Getenv("GFNEM_SEED"), 10, 64)
+	if err != nil {
+		seed = 1
+	}
+	t.Logf("seed %d (GFNEM_SEED)", seed)
+	return seed
+}
+
+// backend runs one operation at a time: where they run in parallel, as is its default, large matrix products can take all
+// workers and then wait for more of them forever.
 var backend = sync.OnceValue(func() compute.Backend {
-	b, err := compute.NewWithConfig("go")
+	b, err := compute.NewWithConfig("go:ops_sequential")
 	if err != nil {
 		panic(err)
 	}
@@ -129,12 +144,13 @@ func (p *problem) get(name string) []float64 {
 	return tensors.MustCopyFlatData[float64](p.store.GetVariable("/" + name).MustValue())
 }
 
-// shift adds normal noise of a given size to a variable.
+// shift adds noise of a given size to a variable, normal but for a gap around 0.
 func (p *problem) shift(name string, seed uint64, size float64) {
 	r := rng.New(seed, name)
 	values := p.get(name)
 	for i := range values {
-		values[i] += size * r.NormFloat64()
+		noise := r.NormFloat64()
+		values[i] += size * (noise + math.Copysign(0.5, noise))
 	}
 	p.set(name, values)
 }
@@ -168,7 +184,9 @@ func (p *problem) path(n gfn.Net, tr gfn.Trajectory, s gfn.Scores, lookAhead boo
 }
 
 // variable is a variable's node, to differentiate by.
-func (p *problem) variable(g *Graph, name string) *Node { return p.store.GetVariable("/" + name).NodeValue(g) }
+func (p *problem) variable(g *Graph, name string) *Node {
+	return p.store.GetVariable("/" + name).NodeValue(g)
+}
 
 // exact is the table of the exact answer.
 func (p *problem) exact() gfn.Table { return gfn.Table{LogPF: p.logPF, LogPB: p.logPB, Flow: p.logF} }
@@ -202,8 +220,10 @@ func normaliseBy(logits []float64, group func(i int) int) []float64 {
 	return out
 }
 
-// programs compile a function of x, a key and more inputs, and return its outputs as numbers.
-func (p *problem) program(t testing.TB, f func(x gfn.Batch, r *rng.Stream, in []*Node) []*Node) func(b int, key *tensors.Tensor, in ...any) [][]float64 {
+// program compiles a function of x, a key and more inputs, which returns its outputs as numbers.
+func (p *problem) program(
+	t testing.TB, f func(x gfn.Batch, r *rng.Stream, in []*Node) []*Node,
+) func(b int, key *tensors.Tensor, in ...any) [][]float64 {
 	t.Helper()
 	exec, err := model.NewExec(backend(), p.store, func(_ *model.Scope, in []*Node) []*Node {
 		out := f(gfn.Batch(in[:1]), rng.In(in[1]), in[2:])
@@ -271,6 +291,9 @@ func chi2(counts []int, p []float64) float64 {
 	if restP > 0 {
 		add(rest, restP)
 	}
+	if cells == 1 {
+		return 1
+	}
 	return distuv.ChiSquared{K: cells - 1}.Survival(x)
 }
 
@@ -291,6 +314,18 @@ func mean(x []float64) float64 {
 		sum += v
 	}
 	return sum / float64(len(x))
+}
+
+// size returns the largest absolute value of a vector.
+func size(x []float64) float64 {
+	m := 0.0
+	for _, v := range x {
+		if math.IsNaN(v) {
+			return v
+		}
+		m = max(m, math.Abs(v))
+	}
+	return m
 }
 
 // farthest returns the largest difference of two vectors, relative to the largest entry of b (but at least 1).

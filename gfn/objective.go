@@ -68,7 +68,7 @@ func (n Net) Partials(tr Trajectory, partial func(x Batch, s State, k int) *Node
 // logFlows returns log F at States[0..T], [B,T+1]: the reward at terminal states, the learned flow elsewhere.
 func (p Path) logFlows() *Node {
 	if p.Flow == nil {
-		panic("gfn: this objective needs a policy with a flow head (Heads.Flow)")
+		fail("this objective needs a policy with a flow head (Heads.Flow)")
 	}
 	b, t := p.LogPF.Shape().Dim(0), p.LogPF.Shape().Dim(1)
 	learned := Concatenate([]*Node{p.Flow, Zeros(p.Flow.Graph(), shapes.Make(p.Flow.DType(), b, 1))}, 1)
@@ -84,7 +84,7 @@ func (p Path) logRatio() *Node { return ReduceSum(Sub(p.LogPF, p.LogPB), 1) }
 // logZ returns LogZ, or explains what is missing.
 func (p Path) logZ() *Node {
 	if p.LogZ == nil {
-		panic("gfn: this objective needs log Z: a policy that is a Partition or has a flow head (Heads.Flow)")
+		fail("this objective needs log Z: a policy that is a Partition or has a flow head (Heads.Flow)")
 	}
 	return p.LogZ
 }
@@ -92,5 +92,5 @@ func (p Path) logZ() *Node {
 // column broadcasts [B] to [B,n].
 func column(x *Node, n int) *Node { return BroadcastToDims(InsertAxes(x, -1), x.Shape().Dim(0), n) }
 
-// asNumber turns a mask into zeros and ones of the dtype of like.
-func asNumber(mask, like *Node) *Node { return ConvertDType(mask, like.DType()) }
+// asNumber turns a mask into zeros and ones of the dtype of like, constant to the gradient.
+func asNumber(mask, like *Node) *Node { return StopGradient(ConvertDType(mask, like.DType())) }

@@ -6,12 +6,15 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
+
+	"github.com/gfnem/gfnem/rng"
 )
 
 const float64Type = dtypes.Float64
 
 // Tabular is a policy with free logits for every state of a DAG, for problems without observations: it can represent
-// every GFlowNet on the environment, so what it cannot learn is the objective's fault.
+// every GFlowNet on the environment, so what it cannot learn is the objective's fault. States must be whole numbers or
+// bools.
 //
 // Its variables are "forward" [S,A], "backward" [S,BackActions] and "flow" [S], all zero at the start, and "logz" [].
 type Tabular struct {
@@ -38,17 +41,36 @@ func (p Tabular) variable(scope *model.Scope, g *Graph, name string, dims ...int
 	return scope.WithInitializer(initializer.Zero).VariableWithShape(name, shapes.Make(p.dtype(), dims...)).NodeValue(g)
 }
 
+// code gives every state a number: the sum of its entries times random weights, modulo 2^64, which is the same for two
+// states with probability 2^-64 or so.
+func code(s State) *Node {
+	r := rng.New(0, "tabular")
+	n := s[0].Shape().Dim(0)
+	sum := Zeros(s[0].Graph(), shapes.Make(dtypes.Int64, n))
+	for _, t := range s {
+		if dtype := t.DType(); !dtype.IsInt() && dtype != dtypes.Bool {
+			fail("Tabular needs states of whole numbers, not %s", dtype)
+		}
+		weights := make([]int64, t.Shape().Size()/n)
+		for i := range weights {
+			weights[i] = int64(r.Uint64())
+		}
+		entries := ConvertDType(Reshape(t, n, len(weights)), dtypes.Int64)
+		sum = Add(sum, ReduceSum(Mul(entries, Const(t.Graph(), [][]int64{weights})), 1))
+	}
+	return sum
+}
+
 // Heads implements Policy.
 func (p Tabular) Heads(scope *model.Scope, x Batch, s State, k int) Heads {
-	g, n, count := x[0].Graph(), s[0].Shape().Dim(0), p.DAG.Len()
-	same := Ones(g, shapes.Make(dtypes.Int32, n, count)) // [N,S]: is row n state s?
-	for i, t := range s {
-		width := t.Shape().Size() / n
-		rows := BroadcastToDims(Reshape(t, n, 1, width), n, count, width)
-		known := BroadcastToDims(Reshape(ConstCachedTensor(g, p.DAG.states[i]), 1, count, width), n, count, width)
-		same = Mul(same, ReduceMin(ConvertDType(Equal(rows, known), dtypes.Int32), 2))
+	g, count := x[0].Graph(), p.DAG.Len()
+	all := make(State, len(p.DAG.states))
+	for i, t := range p.DAG.states {
+		all[i] = ConstCachedTensor(g, t)
 	}
-	hot := ConvertDType(same, p.dtype())
+	rows, known := code(s), InsertAxes(code(all), 0)                                       // [N], [1,S]
+	same := Equal(column(rows, count), BroadcastToDims(known, rows.Shape().Dim(0), count)) // [N,S]
+	hot := StopGradient(ConvertDType(same, p.dtype()))
 	h := Heads{
 		Forward: Dot(hot, p.variable(scope, g, "forward", count, p.DAG.Env.Actions())).Product(),
 		Flow:    Squeeze(Dot(hot, InsertAxes(p.variable(scope, g, "flow", count), 1)).Product(), 1),

@@ -19,7 +19,8 @@ type Net struct {
 }
 
 // Trajectory is a batch of paths through an environment, stored step by step. Paths shorter than T are padded with
-// steps that change nothing: at the end if they were sampled forward, at the start if they were sampled backward.
+// steps that change nothing: at the end if they were sampled forward, at the start if they were sampled backward. All
+// of it is constant to gradients.
 type Trajectory struct {
 	X      Batch
 	States []State // T+1 states; States[t+1] follows States[t]
@@ -46,13 +47,14 @@ func (n Net) Rollout(r *rng.Stream, x Batch, s State, how Behaviour) Trajectory 
 	if s == nil {
 		s = n.Env.Initial(x)
 	}
+	s = constants(s)
 	tr := Trajectory{X: x, States: []State{s}}
 	for range n.Env.Steps() {
 		h := n.Policy.Heads(n.Scope, x, s, 1)
 		legal := n.Env.Legal(s)
 		a := how.choose(r, h.Forward, legal)
 		valid := anyTrue(legal)
-		next := chooseState(valid, n.Env.Step(s, a), s)
+		next := constants(chooseState(valid, n.Env.Step(s, a), s))
 		tr.Action = append(tr.Action, a)
 		tr.Back = append(tr.Back, n.Env.Back(s, a))
 		tr.Valid = append(tr.Valid, valid)
@@ -71,7 +73,7 @@ func (n Net) Backtrack(r *rng.Stream, x Batch, z State, limit *Node, how Behavio
 		X: x, States: make([]State, steps+1),
 		Action: make([]*Node, steps), Back: make([]*Node, steps), Valid: make([]*Node, steps),
 	}
-	s := z
+	s := constants(z)
 	tr.States[steps] = s
 	for taken := range steps {
 		legal := n.Env.LegalBack(s)
@@ -90,7 +92,7 @@ func (n Net) Backtrack(r *rng.Stream, x Batch, z State, limit *Node, how Behavio
 		tr.Back[t] = b
 		tr.Action[t] = n.Env.Redo(s, b)
 		tr.Valid[t] = valid
-		s = chooseState(valid, n.Env.Undo(s, b), s)
+		s = constants(chooseState(valid, n.Env.Undo(s, b), s))
 		tr.States[t] = s
 	}
 	return tr
@@ -118,7 +120,7 @@ func (n Net) Score(tr Trajectory, how Behaviour) Scores {
 func (n Net) ScoreSampled(tr Trajectory, how Behaviour) Scores {
 	heads := tr.heads
 	if heads == nil {
-		panic("gfn: ScoreSampled needs trajectories from Rollout; use Score")
+		fail("ScoreSampled needs trajectories from Rollout; use Score")
 	}
 	if n.learnsBackward(tr) {
 		heads = append(heads[:len(heads):len(heads)], n.Policy.Heads(n.Scope, tr.X, tr.Last(), 1))
@@ -168,6 +170,15 @@ func (n Net) scores(tr Trajectory, h Heads, how Behaviour) Scores {
 // they cost nothing when it runs.
 func (n Net) learnsBackward(tr Trajectory) bool {
 	return n.Policy.Heads(n.Scope, tr.X, tr.States[0], 1).Backward != nil
+}
+
+// constants keeps gradients out of states: they were sampled, and the operations that made them may have no gradient.
+func constants(s State) State {
+	out := make(State, len(s))
+	for i := range s {
+		out[i] = StopGradient(s[i])
+	}
+	return out
 }
 
 // stackStates joins states of successive steps into one of N = B*K rows, row b*K+t being step t of observation b.

@@ -1,10 +1,6 @@
 package gfn
 
-import (
-	"fmt"
-
-	. "github.com/gomlx/gomlx/core/graph"
-)
+import . "github.com/gomlx/gomlx/core/graph"
 
 // VarGrad is the variance of the log-partition estimate (Richter, Boustati, Nüsken, Ruiz, Akyildiz, "VarGrad: A
 // Low-Variance Gradient Estimator for Variational Inference", 2020; for GFlowNets Zhang, Rainone, Peschl, Bondesan,
@@ -25,7 +21,7 @@ func (o VarGrad) Loss(p Path) *Node {
 	zeta := Sub(StopGradient(p.LogR), p.logRatio())
 	k := groupSize(zeta, o.Samples)
 	if k == 1 {
-		panic("gfn: VarGrad needs two or more trajectories per observation")
+		fail("VarGrad needs two or more trajectories per observation")
 	}
 	return Square(Sub(zeta, groupMean(zeta, k)))
 }
@@ -37,7 +33,7 @@ func groupSize(x *Node, samples int) int {
 		return b
 	}
 	if b%samples != 0 {
-		panic(fmt.Sprintf("gfn: a batch of %d rows does not divide into groups of %d", b, samples))
+		fail("a batch of %d rows does not divide into groups of %d", b, samples)
 	}
 	return samples
 }

@@ -20,8 +20,8 @@ type answer struct {
 
 // move is what an action, or a backward action, does.
 type move struct {
-	legal  bool
-	to     string // the child, or the parent
+	legal   bool
+	to      string // the child, or the parent
 	reverse int    // Back, or Redo
 	allowed bool   // whether the return is legal where the move led
 	end     string // where the return leads
@@ -29,6 +29,7 @@ type move struct {
 
 // build makes the graph that answers for a batch of states.
 func (c *checker) build(in []*Node) []*Node {
+	defer panicWithError()
 	s := gfn.State(in)
 	a, b := c.env.Actions(), c.env.BackActions()
 	legal, legalBack := c.env.Legal(s), c.env.LegalBack(s)
@@ -68,6 +69,16 @@ func at(mask, i *Node) *Node { return gfn.Pick(number(mask), i) }
 func counter(s gfn.State, k int) *Node {
 	n := s[0].Shape().Dim(0)
 	return Reshape(Iota(s[0].Graph(), shapes.Make(dtypes.Int32, n, k), 1), n*k)
+}
+
+// panicWithError turns any panic into one with an error, which the call of the graph returns.
+func panicWithError() {
+	if r := recover(); r != nil {
+		if err, ok := r.(error); ok {
+			panic(err)
+		}
+		panic(fmt.Errorf("%v", r))
+	}
 }
 
 // shape stops building a graph whose shapes are wrong.

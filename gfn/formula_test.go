@@ -1,0 +1,112 @@
+package gfn_test
+
+import (
+	"math"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// TestFormulas compares the value of every objective with its definition, written out on the host.
+func TestFormulas(t *testing.T) {
+	seed := newSeed(t)
+	const rows = 24
+	p := newProblem(t, envs.Hypergrid{Side: 4, Dims: 2}, seed)
+	p.randomise(seed)
+	run := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+		net := p.net()
+		tr := net.Rollout(r, x, nil, uniform(x[0].Graph()))
+		s := net.Score(tr, gfn.Behaviour{})
+		out := record(tr)
+		for _, ahead := range []bool{false, true} {
+			for _, o := range objectives {
+				out = append(out, o.loss.Loss(p.path(net, tr, s, ahead)))
+			}
+		}
+		return out
+	})
+	out := run(rows, rng.Key(seed, "formulas"))
+	paths, out := follow(p.dag, out[0], out[1]), out[2:]
+	now, logZ := p.current(), p.get("policy/logz")[0]
+	square := func(x float64) float64 { return x * x }
+
+	for k, partial := range [][]float64{make([]float64, p.dag.Len()), p.partial} {
+		// logF and the sum of log P_F - log P_B at every state of a path.
+		along := func(path []int) (logF, sofar []float64) {
+			logF, sofar = []float64{now.Flow[0] + partial[0]}, []float64{0}
+			for i, e := range path {
+				to := p.dag.Edges[e].To
+				logF = append(logF, now.Flow[to]+partial[to])
+				sofar = append(sofar, sofar[i]+now.LogPF[e]-now.LogPB[e])
+			}
+			logF[len(path)] = p.logR[object(p.dag, path)]
+			return logF, sofar
+		}
+		zeta := make([]float64, rows)
+		for b, path := range paths {
+			zeta[b] = p.logR[object(p.dag, path)] - total(now.LogPF, path) + total(now.LogPB, path)
+		}
+		spans := func(lambda float64) func(b int) float64 {
+			return func(b int) float64 {
+				logF, sofar := along(paths[b])
+				var sum, weights float64
+				for i := range logF {
+					for j := i + 1; j < len(logF); j++ {
+						w := math.Pow(lambda, float64(j-i))
+						sum += w * square(logF[i]+sofar[j]-sofar[i]-logF[j])
+						weights += w
+					}
+				}
+				return sum / weights
+			}
+		}
+		// around is the mean over the group of a row, with or without the row itself.
+		around := func(b, size int, itself bool) float64 {
+			var sum, n float64
+			for c := b / size * size; c < (b/size+1)*size; c++ {
+				if c != b || itself {
+					sum += zeta[c]
+					n++
+				}
+			}
+			return sum / max(n, 1)
+		}
+		hvi := func(size int) func(b int) float64 {
+			return func(b int) float64 {
+				return -total(now.LogPB, paths[b]) - (zeta[b]-around(b, size, false))*total(now.LogPF, paths[b])
+			}
+		}
+		want := map[string]func(b int) float64{
+			"TB": func(b int) float64 { return square(logZ - zeta[b]) },
+			"DB": func(b int) float64 {
+				logF, sofar := along(paths[b])
+				sum := 0.0
+				for i := range paths[b] {
+					sum += square(logF[i] + sofar[i+1] - sofar[i] - logF[i+1])
+				}
+				return sum / float64(len(paths[b]))
+			},
+			"SubTB":        spans(1),
+			"SubTB 0.9":    spans(0.9),
+			"VarGrad":      func(b int) float64 { return square(zeta[b] - mean(zeta)) },
+			"VarGrad of 4": func(b int) float64 { return square(zeta[b] - around(b, 4, true)) },
+			"HVI":          hvi(rows),
+			"HVI of 4":     hvi(4),
+			"HVI alone":    hvi(1),
+			"Likelihood":   func(b int) float64 { return -total(now.LogPF, paths[b]) },
+		}
+		for i, o := range objectives {
+			values := make([]float64, rows)
+			for b := range values {
+				values[b] = want[o.name](b)
+			}
+			if d := farthest(out[k*len(objectives)+i], values); !(d < 1e-12) {
+				t.Errorf("%s (forward-looking: %t) is off by %g", o.name, k == 1, d)
+			}
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package gfn_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// objectives are all of them, with their options.
+var objectives = []struct {
+	name string
+	loss gfn.Objective
+}{
+	{"TB", gfn.TB{}},
+	{"DB", gfn.DB{}},
+	{"SubTB", gfn.SubTB{}},
+	{"SubTB 0.9", gfn.SubTB{Lambda: 0.9}},
+	{"VarGrad", gfn.VarGrad{}},
+	{"VarGrad of 4", gfn.VarGrad{Samples: 4}},
+	{"HVI", gfn.HVI{}},
+	{"HVI of 4", gfn.HVI{Samples: 4}},
+	{"HVI alone", gfn.HVI{Samples: 1}},
+	{"Likelihood", gfn.Likelihood{}},
+}
+
+// tableVars are all variables that a loss could depend on: those of the policy, and those that make the rewards.
+var tableVars = append(slices.Clone(policyVars), "reward/flow", "partial/flow")
+
+// scorings are the two ways to score trajectories.
+var scorings = []struct {
+	name  string
+	score func(gfn.Net, gfn.Trajectory) gfn.Scores
+}{
+	{"Score", func(n gfn.Net, tr gfn.Trajectory) gfn.Scores { return n.Score(tr, gfn.Behaviour{}) }},
+	{"ScoreSampled", func(n gfn.Net, tr gfn.Trajectory) gfn.Scores { return n.ScoreSampled(tr, gfn.Behaviour{}) }},
+}
+
+// TestGradients compares the gradient of every objective with central differences, on trajectories that do not move and
+// of which many are padded in a grid. Rewards are constants, although they are made of variables: their gradient is exactly 0.
+func TestGradients(t *testing.T) {
+	t.Run("grid", func(t *testing.T) { testGradients(t, envs.Hypergrid{Side: 3, Dims: 2}, true) })
+	t.Run("subset", func(t *testing.T) { testGradients(t, envs.Subset{Items: 4, Size: 2}, false) })
+}
+
+func testGradients(t *testing.T, env gfn.Env, padded bool) {
+	seed := newSeed(t)
+	const rows = 16
+	p := newProblem(t, env, seed)
+	p.randomise(seed)
+	key := rng.Key(seed, "gradients")
+
+	// What is scored: every scoring, with whole and with forward-looking flows, of every objective.
+	type scored struct {
+		name string
+		path gfn.Path
+		loss gfn.Objective
+	}
+	build := func(x gfn.Batch, r *rng.Stream) (tr gfn.Trajectory, all []scored) {
+		net := p.net()
+		tr = net.Rollout(r, x, nil, uniform(x[0].Graph()))
+		for _, way := range scorings {
+			s := way.score(net, tr)
+			for _, ahead := range []bool{false, true} {
+				path := p.path(net, tr, s, ahead)
+				for _, o := range objectives {
+					all = append(all, scored{fmt.Sprintf("%s, %s, forward-looking %t", o.name, way.name, ahead), path, o.loss})
+				}
+			}
+		}
+		return tr, all
+	}
+
+	var names []string
+	gradients := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+		tr, all := build(x, r)
+		out := record(tr)[1:]
+		vars := make([]*Node, len(tableVars))
+		for i, name := range tableVars {
+			vars[i] = p.variable(x[0].Graph(), name)
+		}
+		for _, s := range all {
+			names = append(names, s.name)
+			out = append(out, Gradient(ReduceAllMean(s.loss.Loss(s.path)), vars...)...)
+		}
+		return out
+	})(rows, key)
+	valid, gradients := gradients[0], gradients[1:]
+	if m := mean(valid); padded && (m > 0.9 || m < 0.2) || !padded && m != 1 {
+		t.Fatalf("%g of the steps are valid", m)
+	}
+
+	// Losses per row. The learning signal of HVI is a constant: its surrogate is put together here from the sums of log
+	// P_F and log P_B, with the signal of the undisturbed policy.
+	values := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+		_, all := build(x, r)
+		var out []*Node
+		for _, s := range all {
+			out = append(out, s.loss.Loss(s.path))
+		}
+		path := all[0].path
+		return append(out, ReduceSum(path.LogPF, 1), ReduceSum(path.LogPB, 1), path.LogR)
+	})
+	base := values(rows, key)
+	at := func() []float64 {
+		out := values(rows, key)
+		losses := make([]float64, len(names))
+		for i := range names {
+			losses[i] = mean(out[i])
+			if hvi, ok := objectives[i%len(objectives)].loss.(gfn.HVI); ok {
+				losses[i] = surrogate(base[len(names):], out[len(names):], hvi.Samples)
+			}
+		}
+		return losses
+	}
+	const h = 1e-5
+	for v, name := range tableVars {
+		x := p.get(name)
+		numeric := make([][]float64, len(names))
+		for j := range x {
+			y := slices.Clone(x)
+			y[j] = x[j] + h
+			p.set(name, y)
+			up := at()
+			y[j] = x[j] - h
+			p.set(name, y)
+			down := at()
+			for i := range names {
+				numeric[i] = append(numeric[i], (up[i]-down[i])/(2*h))
+			}
+		}
+		p.set(name, x)
+		for i := range names {
+			got := gradients[i*len(tableVars)+v]
+			if v >= len(policyVars) {
+				if slices.ContainsFunc(got, func(g float64) bool { return g != 0 }) {
+					t.Errorf("%s: gradient by %s is %v, not 0", names[i], name, got)
+				}
+				continue
+			}
+			if d := farthest(got, numeric[i]); !(d <= 1e-6) {
+				t.Errorf("%s: gradient by %s is off by %g", names[i], name, d)
+			}
+		}
+	}
+
+	// The two scorings agree, in value and gradient.
+	half := len(names) / 2
+	for i := range half {
+		if d := farthest(base[i], base[i+half]); !(d < 1e-13) {
+			t.Errorf("%s and %s differ by %g", names[i], names[i+half], d)
+		}
+		for v := range tableVars {
+			if d := farthest(gradients[i*len(tableVars)+v], gradients[(i+half)*len(tableVars)+v]); !(d < 1e-12) {
+				t.Errorf("%s and %s: gradients by %s differ by %g", names[i], names[i+half], tableVars[v], d)
+			}
+		}
+	}
+}
+
+// surrogate is the mean of HVI's loss with log P_F and log P_B from now, and the advantage, with its leave-one-out
+// baseline, from before. Both are log P_F, log P_B and log R by row.
+func surrogate(before, now [][]float64, samples int) float64 {
+	n := len(before[0])
+	if samples == 0 {
+		samples = n
+	}
+	signal := func(b int) float64 { return before[2][b] + before[1][b] - before[0][b] }
+	sum := 0.0
+	for b := range n {
+		others := 0.0
+		for c := b / samples * samples; c < (b/samples+1)*samples; c++ {
+			if c != b {
+				others += signal(c) / float64(samples-1)
+			}
+		}
+		sum -= now[1][b] + (signal(b)-others)*now[0][b]
+	}
+	return sum / float64(n)
+}
+
+// TestLeaks checks that the test of constant rewards above could fail: an objective that forgets to hold the reward fixed
+// has a gradient there.
+func TestLeaks(t *testing.T) {
+	seed := newSeed(t)
+	p := newProblem(t, envs.Hypergrid{Side: 3, Dims: 2}, seed)
+	p.randomise(seed)
+	out := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+		net := p.net()
+		tr := net.Rollout(r, x, nil, gfn.Behaviour{})
+		path := p.path(net, tr, net.Score(tr, gfn.Behaviour{}), false)
+		leak := Square(Sub(Add(path.LogZ, ReduceSum(Sub(path.LogPF, path.LogPB), 1)), path.LogR))
+		return Gradient(ReduceAllMean(leak), p.variable(x[0].Graph(), "reward/flow"))
+	})(16, rng.Key(seed, "leaks"))
+	if d := size(out[0]); d == 0 {
+		t.Error("no gradient where there should be one")
+	}
+}
+
+// TestObservations scores with a policy that reads x, so that a row of x that meets the wrong states shows: Score, in one
+// pass over all steps, must agree with ScoreSampled, which evaluated them one by one, and with the exact table.
+func TestObservations(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		env   gfn.Env
+		learn bool
+	}{
+		{"grid", envs.Hypergrid{Side: 3, Dims: 2}, false},
+		{"grid with a learned P_B", envs.Hypergrid{Side: 3, Dims: 2}, true},
+		{"subset", envs.Subset{Items: 4, Size: 2}, false},
+		{"subset with a learned P_B", envs.Subset{Items: 4, Size: 2}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			seed := newSeed(t)
+			const rows = 12
+			p := newProblem(t, c.env, seed)
+			p.randomise(seed)
+			p.table.LearnBackward = c.learn
+			policy := tilted{p.table}
+			x := make([]float32, rows)
+			for i := range x {
+				x[i] = float32(i)/4 - 1
+			}
+			run := p.program(t, func(_ gfn.Batch, r *rng.Stream, in []*Node) []*Node {
+				net := gfn.Net{Env: p.env, Policy: policy, Scope: p.store.Scope("policy")}
+				tr := net.Rollout(r, gfn.Batch{in[0]}, nil, gfn.Behaviour{})
+				a, b := net.Score(tr, gfn.Behaviour{}), net.ScoreSampled(tr, gfn.Behaviour{})
+				return append(record(tr), a.LogPF, a.LogPB, a.Flow, b.LogPF, b.LogPB, b.Flow)
+			})
+			column := tensors.FromFlatDataAndDimensions(x, rows, 1)
+			out := run(rows, rng.Key(seed, "observations"), column)
+			for i := range 3 {
+				if d := farthest(out[2+i], out[5+i]); !(d < 1e-13) {
+					t.Errorf("Score and ScoreSampled differ by %g in output %d", d, i)
+				}
+			}
+			tables, err := p.dag.Tabulate(backend(), p.store, "policy", policy, []*tensors.Tensor{column})
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps := p.env.Steps()
+			for b, path := range follow(p.dag, out[0], out[1]) {
+				pf, pb := make([]float64, steps), make([]float64, steps)
+				for i, e := range path {
+					pf[i], pb[i] = tables[b].LogPF[e], tables[b].LogPB[e]
+					if d := math.Abs(out[4][b*steps+i] - tables[b].Flow[p.dag.Edges[e].From]); !(d < 1e-12) {
+						t.Errorf("row %d, step %d: flow is off by %g", b, i, d)
+					}
+				}
+				if d := farthest(out[2][b*steps:(b+1)*steps], pf); !(d < 1e-12) {
+					t.Errorf("row %d: log P_F is off by %g from the table", b, d)
+				}
+				if d := farthest(out[3][b*steps:(b+1)*steps], pb); !(d < 1e-12) {
+					t.Errorf("row %d: log P_B is off by %g from the table", b, d)
+				}
+			}
+			// The observations do matter.
+			if tables[0].LogPF[0] == tables[1].LogPF[0] {
+				t.Error("the policy does not read x")
+			}
+		})
+	}
+}
+
+// tilted is a table whose logits are multiplied by 1 + x, and whose flow is shifted by x.
+type tilted struct{ gfn.Tabular }
+
+func (p tilted) Heads(scope *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.Heads {
+	h := p.Tabular.Heads(scope, x, s, k)
+	by := ConvertDType(x.Repeat(k)[0], dtypes.Float64) // [B*k,1]
+	tilt := func(logits *Node) *Node { return Mul(logits, BroadcastToShape(OnePlus(by), logits.Shape())) }
+	h.Forward = tilt(h.Forward)
+	if h.Backward != nil {
+		h.Backward = tilt(h.Backward)
+	}
+	h.Flow = Add(h.Flow, Squeeze(by, 1))
+	return h
+}

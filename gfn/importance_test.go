@@ -1,0 +1,40 @@
+package gfn_test
+
+import (
+	"math"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// TestUnbiased sums the weights of all trajectories, each with its probability: that is Z, whatever the policies.
+func TestUnbiased(t *testing.T) {
+	for _, c := range append(smallEnvs[:1:1], smallEnvs[2:]...) {
+		t.Run(c.name, func(t *testing.T) {
+			seed := newSeed(t)
+			p := newProblem(t, c.env, seed)
+			p.randomise(seed)
+			now := p.current()
+			paths := allPaths(p.dag)
+			logW := p.program(t, func(x gfn.Batch, _ *rng.Stream, in []*Node) []*Node {
+				net := p.net()
+				tr := replay(net, x, in[0])
+				return []*Node{gfn.LogWeights(net.Score(tr, gfn.Behaviour{}), p.reward(x, tr.Last()))}
+			})(len(paths), rng.Key(seed, "unused"), actionTable(p.dag, paths))[0]
+			var z, elbo float64
+			for i, w := range forwardWeights(paths, now) {
+				z += w * math.Exp(logW[i])
+				elbo += w * logW[i]
+			}
+			if d := math.Abs(math.Log(z) - p.logF[0]); !(d < 1e-12) {
+				t.Errorf("log of the mean weight is off by %g", d)
+			}
+			if d := math.Abs(elbo - p.dag.ELBO(now, p.logR)); !(d < 1e-11) {
+				t.Errorf("mean log-weight is off by %g", d)
+			}
+		})
+	}
+}
