@@ -14,6 +14,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envtest"
+	"github.com/gfnem/gfnem/lvm/lvmtest"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
 )
@@ -42,9 +43,11 @@ func pairTensor(z []Pair) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(flat, len(z), 2)
 }
 
-func TestEnv(t *testing.T) {
+func TestLaws(t *testing.T) {
 	_, _, start := few(10)
-	envtest.Run(t, gfnModel{Problem{}.filled(), start}.env())
+	m := gfnModel{Problem{}.filled(), start}
+	envtest.Run(t, m.env())
+	lvmtest.Run(t, m, m.env())
 }
 
 // The log-joint and the reward agree with the host's float64 tables on every pair.
