@@ -111,8 +111,8 @@ func (c Classical) bound(theta *model.Scope, x gfn.Batch) *Node {
 // returns q(z), [B,Z], and its entropy, [B].
 //
 // Position t of latent number k is digit t of k, the first one changing fastest (see all). So a sweep is two passes over
-// shrinking tables: the first averages positions out from the last on, with the factors of the sweep
-// before, and the second brings them back from the first on, with new factors.
+// shrinking tables: one averages positions out from the last on, with the factors of the sweep before, and one brings
+// them back from the first on, with new factors.
 func (c Classical) factorised(logP *Node) (q, entropy *Node) {
 	g, dtype, b := logP.Graph(), logP.DType(), logP.Shape().Dim(0)
 	sizes := c.Env.Sizes

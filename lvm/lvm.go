@@ -2,7 +2,11 @@
 package lvm
 
 import (
+	"fmt"
+
+	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/gfn"
@@ -47,4 +51,21 @@ func Table(m Model, scope *model.Scope, x gfn.Batch, z gfn.State) *Node {
 	}
 	b, k := x.Size(), z[0].Shape().Dim(0)
 	return Reshape(m.LogJoint(scope, x.Repeat(k), z.Tile(b)), b, k)
+}
+
+// Pairs are observations with their latents, outside of any graph. Row i of X belongs to row i of Z.
+type Pairs struct{ X, Z []*tensors.Tensor }
+
+// Draw samples n pairs from a model whose variables are below scope, with the random numbers of a key (see rng.Key).
+func Draw(b compute.Backend, scope *model.Scope, m Model, key *tensors.Tensor, n int) (Pairs, error) {
+	var width int // tensors per observation
+	out, err := model.CallOnceN(b, scope.Store(), func(_ *model.Scope, key *Node) []*Node {
+		x, z := m.Sample(scope, rng.In(key), n)
+		width = len(x)
+		return append(append([]*Node{}, x...), z...)
+	}, key)
+	if err != nil {
+		return Pairs{}, fmt.Errorf("draw from %T: %w", m, err)
+	}
+	return Pairs{X: out[:width], Z: out[width:]}, nil
 }

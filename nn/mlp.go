@@ -16,6 +16,13 @@ import (
 // SeedParam is the store parameter that holds the seed of all initial values, a uint64; absent means 0.
 const SeedParam = "seed"
 
+// NewStore returns a store whose variables will start at values drawn from a seed.
+func NewStore(seed uint64) *model.Store {
+	s := model.NewStore()
+	s.RootScope().SetParam(SeedParam, seed)
+	return s
+}
+
 // Param returns a variable whose initial values are drawn on the host, uniform between -bound and bound, from a stream
 // named after the variable: they depend on the seed and the variable's path alone, not on the backend, nor on which
 // other variables exist. The dtype is Float32, which rounds them, or Float64.
