@@ -20,6 +20,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
 
+	simd "github.com/gfnem/gfnem/engine"
 	"github.com/gfnem/gfnem/internal/suggest"
 )
 
@@ -34,11 +35,12 @@ type engine struct {
 
 // engines lists the backends, the preferred ones first. A new backend is a new row.
 var engines = []engine{
-	{name: "go", built: true, auto: true, open: openGo},
+	{name: "simd", built: true, auto: true, open: openSIMD},
+	{name: "go", built: true, open: openGo},
 	{name: "xla", forms: []string{"cuda", "cpu", "/path/plugin.so"}, built: xlaBuilt, open: openXLA},
 }
 
-// Open opens the backend called name: "auto" (or ""), "go", "xla", "xla:KIND" or "xla:PATH", the last three
+// Open opens the backend called name: "auto" (or ""), "simd", "go", "xla", "xla:KIND" or "xla:PATH", the last three
 // optionally followed by go-xla's options ("xla:cuda,tf32=false").
 //
 // A name that cannot be opened because of what was asked (unknown, not in this build, no such plugin) gives a plain
@@ -86,6 +88,15 @@ func (e engine) names() []string {
 		names = append(names, e.name+":"+f)
 	}
 	return names
+}
+
+// openSIMD opens our own backend.
+func openSIMD(string) (compute.Backend, error) {
+	b, err := simd.New("")
+	if err != nil {
+		return nil, &Error{Op: `backend "simd"`, Cause: err}
+	}
+	return b, nil
 }
 
 // openGo opens GoMLX's own backend with operations one after another: run side by side, large matrix products can take all

@@ -24,7 +24,7 @@ func open(t *testing.T, name string) compute.Backend {
 }
 
 func TestOpenComputes(t *testing.T) {
-	for _, name := range []string{"", "auto", "go"} {
+	for _, name := range []string{"", "auto", "simd", "go"} {
 		b := open(t, name)
 		var sum *tensors.Tensor
 		if err := Try(func() {
@@ -40,7 +40,7 @@ func TestOpenComputes(t *testing.T) {
 
 func TestOpenUnknown(t *testing.T) {
 	for name, want := range map[string]string{
-		"goo":     `unknown backend "goo"; did you mean "go"? known: auto, go`,
+		"goo":     `unknown backend "goo"; did you mean "go"? known: auto, simd, go`,
 		"GO":      `did you mean "go"?`,
 		"gpu":     `did you mean "xla:cuda"?`,
 		"cuda":    `did you mean "xla:cuda"?`,

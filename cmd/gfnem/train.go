@@ -22,7 +22,7 @@ type settings struct {
 
 // engine chooses what computes.
 type engine struct {
-	Backend string `help:"What computes: auto, go, xla, xla:cuda, xla:/path/plugin.so." default:"auto"`
+	Backend string `help:"What computes: auto, simd, go, xla, xla:cuda, xla:/path/plugin.so." default:"auto"`
 }
 
 type trainCmd struct {

@@ -16,8 +16,20 @@ type task struct {
 	chunks     int64
 	n, grain   int
 	body       func(lo, hi int)
-	done       chan struct{}
+	done       chan struct{} // receives when the last chunk is done
 	failed     atomic.Pointer[any]
+	users      atomic.Int64 // the caller, and those who have yet to take part
+}
+
+// idle keeps tasks that no one uses any more.
+var idle = sync.Pool{New: func() any { return &task{done: make(chan struct{}, 1)} }}
+
+// leave is called by every user of a task when it is done with it.
+func (t *task) leave() {
+	if t.users.Add(-1) == 0 {
+		t.body = nil
+		idle.Put(t)
+	}
 }
 
 var (
@@ -41,19 +53,25 @@ func For(n, grain int, body func(lo, hi int)) {
 		return
 	}
 	start.Do(launch)
-	t := &task{chunks: int64(chunks), n: n, grain: grain, body: body, done: make(chan struct{})}
+	t := idle.Get().(*task)
+	t.chunks, t.n, t.grain, t.body = int64(chunks), n, grain, body
+	t.next.Store(0)
 	t.left.Store(int64(chunks))
+	t.failed.Store(nil)
+	t.users.Store(1)
 	for range threads - 1 {
+		t.users.Add(1)
 		select {
 		case queue <- t:
 		default: // all hands are busy: the caller does it
+			t.users.Add(-1)
 		}
 	}
 	t.work()
-	if t.left.Load() > 0 {
-		<-t.done
-	}
-	if p := t.failed.Load(); p != nil {
+	<-t.done
+	p := t.failed.Load()
+	t.leave()
+	if p != nil {
 		panic(*p)
 	}
 }
@@ -66,6 +84,7 @@ func launch() {
 		go func() {
 			for t := range queue {
 				t.work()
+				t.leave()
 			}
 		}()
 	}
@@ -80,7 +99,7 @@ func (t *task) work() {
 		}
 		t.chunk(int(c))
 		if t.left.Add(-1) == 0 {
-			close(t.done)
+			t.done <- struct{}{}
 		}
 	}
 }

@@ -1,0 +1,121 @@
+// Package engine is a CPU backend for GoMLX, registered as "simd".
+//
+// A graph is compiled, not interpreted: common subexpressions, dead code and constants go away when it is built; what is
+// left becomes a list of steps over memory that was planned once. Most steps are row programs (see rows.go): chains of
+// elementwise operations, broadcasts, reductions and small matrix products that pass over the rows of their operands
+// once, a block that fits the cache at a time.
+//
+// Laws:
+//   - results do not depend on GOMAXPROCS, bit for bit;
+//   - an executable may run in several goroutines at once;
+//   - after the first run of an executable, running it allocates nothing but the buffers that it returns, and those come
+//     from memory given back by earlier ones;
+//   - an operation that the engine does not have is an error when the graph is built, wrapping compute.ErrNotImplemented.
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/gfnem/gfnem/engine/internal/cpu"
+)
+
+// Name is what the backend is registered as.
+const Name = "simd"
+
+func init() { compute.Register(Name, New) }
+
+var _ compute.Backend = (*Backend)(nil)
+
+// Backend implements compute.Backend on the processor's vector units.
+type Backend struct {
+	pool      pool
+	scratch   pool
+	finalized atomic.Bool
+	noFusion  bool
+}
+
+// New returns a backend. The configuration is empty, or "nofusion", which makes every operation a step of its own (for
+// tests).
+func New(config string) (compute.Backend, error) {
+	switch config {
+	case "":
+		return &Backend{}, nil
+	case "nofusion":
+		return &Backend{noFusion: true}, nil
+	}
+	return nil, fmt.Errorf("backend %s: unknown configuration %q", Name, config)
+}
+
+// Name returns "simd".
+func (b *Backend) Name() string { return Name }
+
+// String returns the same as Name.
+func (b *Backend) String() string { return Name }
+
+// Description says which instructions are used.
+func (b *Backend) Description() string {
+	return fmt.Sprintf("simd - compiled CPU backend (%s, instructions: %s)", runtime.GOARCH, cpu.Use)
+}
+
+// NumDevices is 1.
+func (b *Backend) NumDevices() int { return 1 }
+
+// DeviceDescription describes the device.
+func (b *Backend) DeviceDescription(compute.DeviceNum) string { return b.Description() }
+
+// Capabilities lists what the engine has.
+func (b *Backend) Capabilities() compute.Capabilities { return capabilities.Clone() }
+
+// Builder starts a new computation.
+func (b *Backend) Builder(name string) compute.Builder { return newBuilder(b, name) }
+
+// Finalize drops the memory that is kept for reuse.
+func (b *Backend) Finalize() {
+	b.finalized.Store(true)
+	for _, p := range []*pool{&b.pool, &b.scratch} {
+		p.mu.Lock()
+		p.free, p.held = [48][]ptr{}, 0
+		p.mu.Unlock()
+	}
+}
+
+// IsFinalized reports whether Finalize was called.
+func (b *Backend) IsFinalized() bool { return b.finalized.Load() }
+
+// BufferFromFlatData copies a flat slice into a new buffer.
+func (b *Backend) BufferFromFlatData(deviceNum compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
+	if deviceNum != 0 {
+		return nil, fmt.Errorf("BufferFromFlatData: there is no device %d", deviceNum)
+	}
+	p, n, t := unboxed(flat)
+	if t != shape.DType || n != shape.Size() {
+		return nil, fmt.Errorf("BufferFromFlatData: a %T of %d elements does not fill %s", flat, n, shape)
+	}
+	if !capabilities.DTypes[t] {
+		return nil, fmt.Errorf("BufferFromFlatData: type %s: %w", shape.DType, compute.ErrNotImplemented)
+	}
+	x := b.newBuffer(shape.Clone())
+	copy(bytesAt(x.mem, x.bytes()), bytesAt(p, x.bytes()))
+	return x, nil
+}
+
+// HasSharedBuffers is true: buffers are memory of the process.
+func (b *Backend) HasSharedBuffers() bool { return true }
+
+// NewSharedBuffer returns a zeroed buffer and its elements.
+func (b *Backend) NewSharedBuffer(deviceNum compute.DeviceNum, shape shapes.Shape) (compute.Buffer, any, error) {
+	if deviceNum != 0 {
+		return nil, nil, fmt.Errorf("NewSharedBuffer: there is no device %d", deviceNum)
+	}
+	if !capabilities.DTypes[shape.DType] {
+		return nil, nil, fmt.Errorf("NewSharedBuffer: type %s: %w", shape.DType, compute.ErrNotImplemented)
+	}
+	x := b.newBuffer(shape.Clone())
+	clear(bytesAt(x.mem, x.bytes()))
+	return x, x.flat, nil
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute"
+)
+
+const sumOp = compute.OpTypeReduceSum
+
+// program is a compiled function. It does not change; frames hold what a run needs.
+type program struct {
+	backend *Backend
+	steps   []step
+	slots   int
+	arena   int // bytes
+	params  []int
+	caps    []int
+	outputs []int
+	fixed   []fixed
+	outs    []*value
+	pairs   []int // for each output, the parameter whose memory it may take over, or -1
+}
+
+// fixed is memory that a frame has from the start: a constant, or a place in the arena.
+type fixed struct {
+	slot     int
+	constant ptr
+	off      int
+}
+
+// step is part of a program; bind makes it ready to run in a frame.
+type step interface{ bind(fr *frame) func() }
+
+// opaque is an operation that is a step of its own.
+type opaque interface {
+	bind(fr *frame, l *lop) func()
+}
+
+type opaqueStep struct{ l *lop }
+
+func (s opaqueStep) bind(fr *frame) func() { return s.l.opaque.bind(fr, s.l) }
+
+// frame is the memory of one run of a program at a time. Parameters, captured values and outputs are set before a run.
+type frame struct {
+	prog  *program
+	mem   []ptr
+	steps []func()
+}
+
+func (p *program) newFrame() *frame {
+	fr := &frame{prog: p, mem: make([]ptr, p.slots), steps: make([]func(), len(p.steps))}
+	arena := alloc(p.arena)
+	for _, f := range p.fixed {
+		if f.constant != nil {
+			fr.mem[f.slot] = f.constant
+		} else {
+			fr.mem[f.slot] = add(arena, f.off, 1)
+		}
+	}
+	for i, s := range p.steps {
+		fr.steps[i] = s.bind(fr)
+	}
+	return fr
+}
+
+func (fr *frame) run() {
+	for _, s := range fr.steps {
+		s()
+	}
+}
+
+// set gives the frame the memory of parameter, captured value or output i.
+func (fr *frame) set(slots []int, i int, p ptr) { fr.mem[slots[i]] = p }
+
+// compile turns a function into a program.
+func compile(f *Function, b *Backend) *program {
+	c := &compiler{fn: f, backend: b, views: map[*node]*access{}, copies: map[*node]*access{},
+		results: map[*node][]*value{}, fold: map[*node]*node{}}
+	order, outputs := c.live()
+	for _, n := range append(slices.Clone(f.params), f.captures...) {
+		c.lower(n)
+	}
+	for _, n := range order {
+		if n.op != compute.OpTypeParameter && n.op != compute.OpTypeCapturedValue {
+			c.lower(n)
+		}
+	}
+	p := &program{backend: b}
+	// Outputs are values of their own: one that is an input, a constant or an earlier output is copied.
+	for _, n := range outputs {
+		v := c.densely(n).v
+		if v.input || v.constant != nil || v.output {
+			v = c.copied(dense(v, []int{v.size}), v.t).v
+		}
+		v.output = true
+		p.outs = append(p.outs, v)
+	}
+	c.lops = slices.DeleteFunc(c.lops, func(l *lop) bool {
+		return !slices.ContainsFunc(l.outs, func(v *value) bool { return v.size > 0 })
+	})
+	c.addBiases(p.outs)
+	for i, l := range c.lops {
+		l.pos = i
+	}
+	var cs clusters
+	cs.build(c.lops, !b.noFusion)
+	c.plan(p, cs.order())
+	return p
+}

@@ -1,0 +1,172 @@
+package engine_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// numbers returns n reproducible floats.
+func numbers(n int, seed uint64) []float64 {
+	r := rand.New(rand.NewPCG(seed, 3))
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = r.NormFloat64()
+	}
+	return out
+}
+
+func tensor(t dtypes.DType, seed uint64, scale float64, dims ...int) *tensors.Tensor {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	wide := numbers(n, seed)
+	narrow := make([]float32, n)
+	for i := range wide {
+		wide[i] *= scale
+		narrow[i] = float32(wide[i])
+	}
+	if t == dtypes.Float64 {
+		return tensors.FromFlatDataAndDimensions(wide, dims...)
+	}
+	return tensors.FromFlatDataAndDimensions(narrow, dims...)
+}
+
+// net is a small classifier with a layer of each kind that matters: dense, normalisation, attention, log-softmax.
+func net(s *model.Scope, x *Node, t dtypes.DType) *Node {
+	g := x.Graph()
+	param := func(name string, seed uint64, scale float64, dims ...int) *Node {
+		if v := s.GetVariable(name); v != nil {
+			return v.NodeValue(g)
+		}
+		return s.VariableWithValue(name, tensor(t, seed, scale, dims...)).NodeValue(g)
+	}
+	d := x.Shape().Dim(-1)
+	dense := func(name string, x *Node, seed uint64, width int) *Node {
+		in := x.Shape().Dim(-1)
+		w := param(name, seed, 1/math.Sqrt(float64(in)), in, width)
+		b := param(name+"b", seed+1, 0.1, width)
+		return Add(DotGeneral(x, []int{-1}, nil, w, []int{0}, nil), ExpandLeftToRank(b, x.Rank()))
+	}
+	norm := func(x *Node) *Node {
+		x = Sub(x, ReduceAndKeep(x, ReduceMean, -1))
+		return Div(x, Sqrt(AddScalar(ReduceAndKeep(Square(x), ReduceMean, -1), 1e-5)))
+	}
+	q, k, v := dense("q", x, 1, d), dense("k", x, 3, d), dense("v", x, 5, d) // [B,T,D]
+	w := Softmax(MulScalar(DotGeneral(q, []int{2}, []int{0}, k, []int{2}, []int{0}), 0.3), -1)
+	x = norm(Add(x, DotGeneral(w, []int{2}, []int{0}, v, []int{1}, []int{0})))
+	x = norm(Add(x, dense("down", Tanh(dense("up", x, 7, 2*d)), 9, d)))
+	return LogSoftmax(dense("out", ReduceMean(x, 1), 11, 5), -1)
+}
+
+// trained runs some steps of gradient descent with momentum and returns losses and final variables.
+func trained(t *testing.T, b compute.Backend, dtype dtypes.DType, batch, steps int) (losses []float64, vars map[string][]float64) {
+	store := model.NewStore()
+	x := tensor(dtype, 20, 1, batch, 6, 8)
+	labels := make([]int32, batch)
+	for i := range labels {
+		labels[i] = int32(i % 5)
+	}
+	y := tensors.FromFlatDataAndDimensions(labels, batch)
+	exec, err := model.NewExec(b, store, func(s *model.Scope, in []*Node) *Node {
+		g := in[0].Graph()
+		logp := net(s, in[0], dtype)
+		loss := Neg(ReduceAllMean(ReduceSum(Mul(OneHot(in[1], 5, dtype), logp), -1)))
+		var list []*model.Variable
+		var values []*Node
+		for v := range store.IterVariables() {
+			if v.InUseByGraph(g) {
+				list, values = append(list, v), append(values, v.NodeValue(g))
+			}
+		}
+		for i, d := range Gradient(loss, values...) {
+			m := "momentum of " + list[i].Name()
+			mv := s.GetVariable(m)
+			if mv == nil {
+				mv = s.VariableWithValue(m, tensor(dtype, 0, 0, list[i].Shape().Dimensions...)).SetTrainable(false)
+			}
+			next := Add(MulScalar(mv.NodeValue(g), 0.9), d)
+			mv.SetNodeValue(next)
+			list[i].SetNodeValue(Sub(values[i], MulScalar(next, 0.05)))
+		}
+		return ConvertDType(loss, dtypes.Float64)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range steps {
+		out, err := exec.Exec(x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses = append(losses, tensors.ToScalar[float64](out[0]))
+	}
+	vars = map[string][]float64{}
+	for v := range store.IterVariables() {
+		var flat []float64
+		if dtype == dtypes.Float64 {
+			flat = tensors.MustCopyFlatData[float64](v.MustValue())
+		} else {
+			for _, x := range tensors.MustCopyFlatData[float32](v.MustValue()) {
+				flat = append(flat, float64(x))
+			}
+		}
+		vars[v.Path()] = flat
+	}
+	return losses, vars
+}
+
+// TestTraining trains through GoMLX on both backends.
+func TestTraining(t *testing.T) {
+	for _, c := range []struct {
+		t            dtypes.DType
+		tol          float64
+		batch, steps int
+	}{{dtypes.Float32, 2e-5, 20, 10}, {dtypes.Float64, 1e-12, 20, 10}, {dtypes.Float64, 1e-12, 1500, 2}} {
+		want, wantVars := trained(t, open(t, oracle), c.t, c.batch, c.steps)
+		got, gotVars := trained(t, open(t, "simd"), c.t, c.batch, c.steps)
+		for i := range want {
+			if math.Abs(want[i]-got[i]) > c.tol {
+				t.Errorf("%s: loss %d is %v, want %v", c.t, i, got[i], want[i])
+			}
+		}
+		if !(want[c.steps-1] < want[0]) {
+			t.Errorf("%s: no progress: %v", c.t, want)
+		}
+		for path, w := range wantVars {
+			for i := range w {
+				if math.Abs(w[i]-gotVars[path][i]) > c.tol*10 {
+					t.Errorf("%s: %s[%d] = %v, want %v", c.t, path, i, gotVars[path][i], w[i])
+					break
+				}
+			}
+		}
+	}
+}
+
+// TestThreads checks that the number of threads changes no bit.
+func TestThreads(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	one, oneVars := trained(t, open(t, "simd"), dtypes.Float32, 3000, 3)
+	for _, n := range []int{2, 3} {
+		runtime.GOMAXPROCS(n)
+		some, someVars := trained(t, open(t, "simd"), dtypes.Float32, 3000, 3)
+		if !slices.Equal(one, some) {
+			t.Errorf("losses with 1 thread %v, with %d %v", one, n, some)
+		}
+		for path, v := range oneVars {
+			if !slices.Equal(v, someVars[path]) {
+				t.Errorf("%s differs between 1 thread and %d", path, n)
+			}
+		}
+	}
+}
