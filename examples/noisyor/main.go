@@ -35,11 +35,9 @@ func links(g *Graph) *Node {
 	return Reshape(Const(g, known), causes, effects)
 }
 
-// noisyOR is the model, an lvm.Tabler: x_e is 0 with probability exp(-r_e), r_e = leak_e + sum_k z_k weight_ke.
-type noisyOR struct{}
+type noisyOR struct{} // the model, an lvm.Tabler: x_e is 0 with probability exp(-r_e), r_e = leak_e + sum_k z_k weight_ke
 
-// parameters returns the logits of the causes, [1,10], the weights, [10,30], and the leaks, [1,30].
-func (noisyOR) parameters(scope *model.Scope, g *Graph) (prior, weights, leak *Node) {
+func (noisyOR) parameters(scope *model.Scope, g *Graph) (prior, weights, leak *Node) { // [1,10], [10,30], [1,30]
 	weights = Mul(Exp(nn.Param(scope, g, float, "weights", 0.5, causes, effects)), links(g))
 	leak = AddScalar(Exp(AddScalar(nn.Param(scope, g, float, "leak", 0.5, 1, effects), -3)), 1e-3) // never 0
 	return AddScalar(nn.Param(scope, g, float, "prior", 0.5, 1, causes), -1), weights, leak
@@ -72,8 +70,7 @@ func (m noisyOR) Sample(scope *model.Scope, r *rng.Stream, n int) (gfn.Batch, gf
 	return gfn.Batch{ConvertDType(x, float)}, gfn.State{ConvertDType(z, dtypes.Int32)}
 }
 
-// policy is q(z|x): a network that reads the effects, those still unexplained, and the causes decided so far.
-type policy struct{}
+type policy struct{} // q(z|x): reads the effects, those still unexplained, and the causes decided so far
 
 func (policy) Heads(scope *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.Heads {
 	seen, zero := x.Repeat(k)[0], ZerosLike(s[0]) // s is 1 (on), 0 (off) or -1 (not decided yet)
