@@ -13,6 +13,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/optim"
 )
@@ -47,6 +48,7 @@ type Classical struct {
 func (c Classical) Train(b compute.Backend, store *model.Store, updates uint64) (float64, error) {
 	opt := orAdam(c.Optimizer, Theta)
 	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) *Node {
+		defer panics.WithError()
 		x := gfn.Batch(in[1:])
 		loss := Neg(ReduceAllMean(c.bound(store.Scope(Theta), x)))
 		return numbers(loss, opt.Minimize(store, loss, in[0]), nil)
@@ -87,6 +89,7 @@ func (c Classical) LogLikelihood(b compute.Backend, store *model.Store, x ...*te
 	exact := c
 	exact.Posterior = Exact
 	out, err := model.CallOnce(b, store, func(_ *model.Scope, in []*Node) *Node {
+		defer panics.WithError()
 		return ConvertDType(ReduceAllMean(exact.bound(store.Scope(Theta), gfn.Batch(in))), dtypes.Float64)
 	}, args...)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
@@ -81,6 +82,10 @@ func New(b compute.Backend, store *model.Store, spec Spec) (*Learner, error) {
 	}
 	if err := below(Theta, "MStep", spec.MStep.Optimizer); err != nil {
 		return nil, err
+	}
+	explores := spec.Wake.Epsilon != Linear{} || spec.Wake.Beta != Linear{} && spec.Wake.Beta != Constant(1)
+	if _, ok := spec.Wake.Objective.(gfn.HVI); ok && explores {
+		return nil, errors.New("em: the gradient of HVI is right for on-policy trajectories only: leave Wake.Beta and Wake.Epsilon at zero")
 	}
 	store.RootScope().SetParam(nn.SeedParam, spec.Seed)
 	return &Learner{spec: spec.withDefaults(), store: store, b: b, programs: map[kind]*model.Exec{}}, nil
@@ -207,7 +212,7 @@ func (l *Learner) count(u Update, inARow *int, name string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %d %s-updates in a row were not finite (loss %g, gradient norm %g); "+
-		"try a smaller learning rate or gradient clipping", ErrDiverged, *inARow, name, u.Loss, u.GradNorm)
+		"try a smaller learning rate", ErrDiverged, *inARow, name, u.Loss, u.GradNorm)
 }
 
 // call runs a program for one step of its stream, in iteration it.

@@ -704,3 +704,26 @@ func TestClose(t *testing.T) {
 		t.Errorf("closing changed %v", d)
 	}
 }
+
+// abort panics with something that is no error, as a user's network may.
+type abort struct{}
+
+func (abort) Heads(*model.Scope, gfn.Batch, gfn.State, int) gfn.Heads { panic("boom") }
+
+func TestPanicOfPolicy(t *testing.T) {
+	spec := toySpec(tiny())
+	spec.Policy = abort{}
+	l := newLearner(t, newBackend(t), spec)
+	if _, err := l.Step(); err == nil || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("error %v, want the policy's", err)
+	}
+	l.Close()
+}
+
+func TestHVINeedsOnPolicy(t *testing.T) {
+	spec := toySpec(tiny())
+	spec.Wake.Objective, spec.Wake.Epsilon = gfn.HVI{}, Constant(0.1)
+	if _, err := New(newBackend(t), model.NewStore(), spec); err == nil {
+		t.Error("HVI with exploration was accepted")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
@@ -31,6 +32,7 @@ func (l *Learner) program(k kind) (*model.Exec, error) {
 		return p, nil
 	}
 	p, err := model.NewExec(l.b, l.store, func(_ *model.Scope, in []*Node) *Node {
+		defer panics.WithError()
 		r, rates, x := rng.In(in[0]), in[1], gfn.Batch(in[3:])
 		how := l.behaviour(in[2])
 		switch k {

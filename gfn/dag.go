@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/internal/panics"
 )
 
 // DAG lists all states of a small environment and the actions between them, for exact answers on the host. State 0 is the
@@ -68,7 +70,7 @@ func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG
 		args[i] = x[i]
 	}
 	first, err := CallOnceN(b, func(in []*Node) []*Node {
-		defer panicWithError()
+		defer panics.WithError()
 		return env.Initial(in)
 	}, args...)
 	if err != nil {
@@ -118,7 +120,7 @@ func (e *explorer) add(row string) int {
 
 // expand builds, for a chunk of states, which actions are legal, what undoes them and where they lead.
 func (e *explorer) expand(in []*Node) []*Node {
-	defer panicWithError()
+	defer panics.WithError()
 	s, a := State(in), e.env.Actions()
 	n := s[0].Shape().Dim(0)
 	wide := s.Repeat(a)

@@ -8,6 +8,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/internal/panics"
 )
 
 // Table holds a policy's answers for one observation on every edge and state of a DAG, in float64.
@@ -22,7 +24,7 @@ func (d *DAG) Tabulate(b compute.Backend, store *model.Store, scope string, p Po
 	xs, ss := len(x), len(d.states)
 	var hasFlow bool
 	exec, err := model.NewExec(b, store, func(root *model.Scope, in []*Node) []*Node {
-		defer panicWithError()
+		defer panics.WithError()
 		net := Net{d.Env, p, root.Store().Scope(scope)}
 		obs := Batch(in[:xs])
 		states := State(in[xs : xs+ss])

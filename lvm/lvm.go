@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -60,6 +61,7 @@ type Pairs struct{ X, Z []*tensors.Tensor }
 func Draw(b compute.Backend, scope *model.Scope, m Model, key *tensors.Tensor, n int) (Pairs, error) {
 	var width int // tensors per observation
 	out, err := model.CallOnceN(b, scope.Store(), func(_ *model.Scope, key *Node) []*Node {
+		defer panics.WithError()
 		x, z := m.Sample(scope, rng.In(key), n)
 		width = len(x)
 		return append(append([]*Node{}, x...), z...)

@@ -22,12 +22,12 @@ type Config struct {
 	ESteps int `toml:"e_steps"` // E-updates per iteration
 	// FirstESteps is the number of E-updates of the first iteration; 0 means e_steps.
 	FirstESteps int     `toml:"first_e_steps"`
-	Batch       int     `toml:"batch"` // points per E-update; 0 means all
+	Batch       int     `toml:"batch"` // points per E-update; 0, or more than there are, means all
 	Hidden      int     `toml:"hidden"`
 	LR          float64 `toml:"gfn_lr"`
 	LRDrop      float64 `toml:"gfn_lr_drop"` // multiplies gfn_lr for the second half of the updates
 	Epsilon     float64 `toml:"epsilon"`
-	EpsilonEnd  float64 `toml:"epsilon_end"` // reached linearly over the first half of the updates
+	EpsilonEnd  float64 `toml:"epsilon_end"` // reached linearly over the first half of the updates; -1 means epsilon
 	RewardClip  float64 `toml:"reward_clip"` // -inf means none
 	// LossThreshold skips the M-step of an iteration that ends with a loss not below it; 0 means never.
 	LossThreshold float64 `toml:"loss_threshold"`
@@ -45,7 +45,7 @@ type Config struct {
 func Released() Config {
 	return Config{
 		Points: DefaultPoints, Super: 4, Petals: 4, Sigma: 0.25, Iterations: DefaultIterations,
-		ESteps: 1000, Hidden: 32, LR: 3e-4, LRDrop: 1, RewardClip: DefaultClip,
+		ESteps: 1000, Hidden: 32, LR: 3e-4, LRDrop: 1, EpsilonEnd: -1, RewardClip: DefaultClip,
 		MSteps: 1, MLR: 0.1, PosteriorSamples: 1,
 	}
 }
@@ -54,7 +54,7 @@ func Released() Config {
 // published result.
 func Recommended() Config {
 	c := Released()
-	c.LR, c.Epsilon, c.EpsilonEnd = 3e-3, 0.1, 0.1
+	c.LR, c.Epsilon = 3e-3, 0.1
 	return c
 }
 
@@ -71,7 +71,7 @@ func Best() Config {
 // Quick is Best with fewer updates and no schedules.
 func Quick() Config {
 	c := Best()
-	c.Iterations, c.ESteps, c.LRDrop, c.EpsilonEnd = 60, 20, 1, c.Epsilon
+	c.Iterations, c.ESteps, c.LRDrop, c.EpsilonEnd = 60, 20, 1, -1
 	return c
 }
 
@@ -92,15 +92,15 @@ func (c *Config) Validate() error {
 		{"n_points", float64(c.Points), 1, 1e7}, {"n_super", float64(c.Super), 1, 64}, {"n_petals", float64(c.Petals), 1, 64},
 		{"sigma", c.Sigma, 1e-6, 1e6}, {"iterations", float64(c.Iterations), 1, big},
 		{"e_steps", float64(c.ESteps), 1, big}, {"first_e_steps", float64(c.FirstESteps), 0, big},
-		{"batch", float64(c.Batch), 0, float64(c.Points)}, {"hidden", float64(c.Hidden), 1, 1 << 16},
+		{"batch", float64(c.Batch), 0, big}, {"hidden", float64(c.Hidden), 1, 1 << 16},
 		{"gfn_lr", c.LR, 0, 1e3}, {"gfn_lr_drop", c.LRDrop, 0, 1},
-		{"epsilon", c.Epsilon, 0, 1}, {"epsilon_end", c.EpsilonEnd, 0, 1}, {"reward_clip", c.RewardClip, math.Inf(-1), -1e-9},
+		{"epsilon", c.Epsilon, 0, 1}, {"epsilon_end", c.EpsilonEnd, -1, 1}, {"reward_clip", c.RewardClip, math.Inf(-1), -1e-9},
 		{"loss_threshold", c.LossThreshold, 0, math.Inf(1)}, {"m_steps", float64(c.MSteps), 1, big},
 		{"m_lr", c.MLR, 0, 1e3}, {"posterior_samples", float64(c.PosteriorSamples), 1, 1e4},
 		{"mcmc_moves", float64(c.Moves), 0, 1000},
 	} {
 		if !(b.low <= b.value && b.value <= b.high) {
-			return fmt.Errorf("%s = %g is not between %g and %g", b.key, b.value, b.low, b.high)
+			return fmt.Errorf("%s = %.12g is not between %.12g and %.12g", b.key, b.value, b.low, b.high)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -71,7 +72,10 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 			return nil, err
 		}
 	}
-	half := t.total() / 2
+	half, end := t.total()/2, c.EpsilonEnd
+	if end < 0 {
+		end = c.Epsilon
+	}
 	group := func(scope string, rule optim.Rule, rate optim.Rate) optim.Optimizer {
 		return optim.Optimizer{Groups: []optim.Group{{Scope: scope, Rule: rule, Rate: rate}}}
 	}
@@ -84,7 +88,7 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 		Seed:   seed,
 		Wake: em.Wake{
 			Reward:    t.model.reward(c.RewardClip),
-			Epsilon:   em.Linear{From: c.Epsilon, To: c.EpsilonEnd, Over: half},
+			Epsilon:   em.Linear{From: c.Epsilon, To: end, Over: half},
 			Optimizer: group(em.Phi, optim.Adam{}, optim.Rate{Base: c.LR, Drops: []optim.Drop{{Step: half, Factor: c.LRDrop}}}),
 		},
 		Gate: em.Gate{ESteps: c.ESteps, First: c.FirstESteps, MSteps: c.MSteps, Below: c.LossThreshold},
@@ -118,7 +122,9 @@ func (t *trainer) Done() bool { return t.learner.State().Iteration >= t.total() 
 // Step implements run.Job: one E-update, and the M-updates that follow it.
 func (t *trainer) Step() (run.Tick, error) {
 	r, err := t.learner.Step()
-	if err != nil {
+	if errors.Is(err, em.ErrDiverged) {
+		return run.Tick{}, fmt.Errorf("%w: %w", run.ErrGaveUp, err)
+	} else if err != nil {
 		return run.Tick{}, err
 	}
 	at := r.State.Iteration

@@ -173,6 +173,10 @@ func Read(dir string) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read configuration of the run: %w", err)
 	}
+	if configSum(string(config)) != info.Config {
+		return nil, Inputf("%s was changed after the run was made: restore it, or start a run of its own with --config",
+			filepath.Join(dir, configName))
+	}
 	return &Run{dir: dir, info: info, config: string(config), disk: osDisk{}, now: time.Now}, nil
 }
 

@@ -23,6 +23,9 @@ type Job interface {
 	Restore(State) error
 }
 
+// ErrGaveUp is wrapped by the error of a Step that cannot go on although the job's state is good; Drive then saves it.
+var ErrGaveUp = errors.New("stopped")
+
 // Tick is what one step of a job says.
 type Tick struct {
 	Step, Total uint64
@@ -47,7 +50,9 @@ func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writ
 			return fmt.Errorf("%w at step %d: continue with \"gfnem resume %s\"", ErrInterrupted, step, r.Dir())
 		}
 		t, err := job.Step()
-		if err != nil {
+		if errors.Is(err, ErrGaveUp) {
+			return errors.Join(fmt.Errorf("%w; the last good state is kept in %s", err, r.Dir()), r.save(job, step))
+		} else if err != nil {
 			return err
 		}
 		step = t.Step

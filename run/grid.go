@@ -102,7 +102,7 @@ func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessag
 		return nil, err
 	}
 	defer s.Close()
-	if err := r.Drive(ctx, watched{s, progress}, g.Every, nil); err != nil {
+	if err := r.Drive(ctx, &watched{Job: s, progress: progress}, g.Every, nil); err != nil {
 		return nil, err
 	}
 	result, err := s.Evaluate()
@@ -134,12 +134,15 @@ func (g Grid) create(dir string, c Cell, text string) (*Run, error) {
 type watched struct {
 	Job
 	progress *tally
+	at       float64 // what the tally knows of this job
 }
 
-func (w watched) Step() (Tick, error) {
+func (w *watched) Step() (Tick, error) {
 	t, err := w.Job.Step()
 	if err == nil && t.Total > 0 {
-		w.progress.add(1000*float64(1)/float64(t.Total), 0)
+		at := 1000 * float64(t.Step) / float64(t.Total) // more than one step at first, if the job was restored
+		w.progress.add(at-w.at, 0)
+		w.at = at
 	}
 	return t, err
 }

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +28,8 @@ type Info struct {
 	Command  []string          `json:"command"`
 	Seed     uint64            `json:"seed"`
 	Backend  string            `json:"backend"`
-	Data     map[string]string `json:"data"` // hash of each data set, by name
+	Data     map[string]string `json:"data"`   // hash of each data set, by name
+	Config   string            `json:"config"` // SHA-256 of the configuration
 	Created  time.Time         `json:"created"`
 	Version  string            `json:"version"`  // of the program
 	Revision string            `json:"revision"` // of its source; empty if it was built outside a repository
@@ -56,6 +59,7 @@ func newInfo(o Options, now time.Time, build *debug.BuildInfo) Info {
 		Seed:    o.Seed,
 		Backend: o.Backend,
 		Data:    o.Data,
+		Config:  configSum(o.Config),
 		Created: now.UTC().Truncate(time.Second),
 		Go:      runtime.Version(),
 		OS:      runtime.GOOS,
@@ -81,6 +85,11 @@ func newInfo(o Options, now time.Time, build *debug.BuildInfo) Info {
 		info.Modules[m.Path+"@"+m.Version] = m.Sum
 	}
 	return info
+}
+
+func configSum(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 func writeInfo(d disk, dir string, info Info) error {
@@ -110,20 +119,24 @@ func readInfo(dir string) (Info, error) {
 		Format int `json:"format"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return Info{}, fmt.Errorf("read provenance %s: %w", filepath.Join(dir, infoName), err)
+		return Info{}, damagedInfo(dir, err)
 	}
 	if head.Format > formatVersion {
 		return Info{}, Inputf("%s was %w: it has format %d, this one reads up to %d",
 			dir, ErrNewer, head.Format, formatVersion)
 	}
 	if head.Format < 1 {
-		return Info{}, fmt.Errorf("read provenance %s: no format number", filepath.Join(dir, infoName))
+		return Info{}, damagedInfo(dir, errors.New("no format number"))
 	}
 	var info Info
 	if err := json.Unmarshal(data, &info); err != nil {
-		return Info{}, fmt.Errorf("read provenance %s: %w", filepath.Join(dir, infoName), err)
+		return Info{}, damagedInfo(dir, err)
 	}
 	return info, nil
+}
+
+func damagedInfo(dir string, err error) error {
+	return Inputf("%s is damaged (%w): restore it from a copy, or start again in another folder", filepath.Join(dir, infoName), err)
 }
 
 // String returns the provenance line by line, without the sums of modules.

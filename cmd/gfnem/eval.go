@@ -25,7 +25,11 @@ Measures the newest checkpoint, also of a run that is not finished or still runn
 
 // Run evaluates a run.
 func (c evalCmd) Run(io console) error {
-	r, s, err := c.newest(c.Dir, io)
+	r, err := run.Read(c.Dir)
+	if err != nil {
+		return err
+	}
+	s, err := c.newest(r, io)
 	if err != nil {
 		return err
 	}
@@ -40,15 +44,11 @@ func (c evalCmd) Run(io console) error {
 	return result.Print(io.out)
 }
 
-// newest reads a run and prepares a session at its newest checkpoint.
-func (e engine) newest(dir string, io console) (*run.Run, run.Session, error) {
-	r, err := run.Read(dir)
-	if err != nil {
-		return nil, nil, err
-	}
+// newest prepares a session at the newest checkpoint of a run.
+func (e engine) newest(r *run.Run, io console) (run.Session, error) {
 	s, err := e.session(r)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	state, warnings, err := r.Load()
 	for _, w := range warnings {
@@ -57,13 +57,13 @@ func (e engine) newest(dir string, io console) (*run.Run, run.Session, error) {
 	if err == nil {
 		err = s.Restore(state)
 	} else if errors.Is(err, run.ErrNoCheckpoint) {
-		err = run.Inputf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", dir, dir)
+		err = run.Inputf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", r.Dir(), r.Dir())
 	}
 	if err != nil {
 		s.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	return r, s, nil
+	return s, nil
 }
 
 type reportCmd struct {
@@ -81,7 +81,12 @@ Evaluates the newest checkpoint and writes report.html, figures and parameters.s
 
 // Run writes the report of a run.
 func (c reportCmd) Run(io console) error {
-	r, s, err := c.newest(c.Dir, io)
+	r, err := run.Open(c.Dir) // with the lock: it writes
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	s, err := c.newest(r, io)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func TestKilled(t *testing.T) {
 		}
 		return program(t, "resume", killed, "--save-every", "1ms", "--json")
 	}
-	done := 0
+	done, advanced, newest := 0, 0, ""
 	for range kills {
 		cmd := next()
 		var errOut bytes.Buffer
@@ -79,8 +79,15 @@ func TestKilled(t *testing.T) {
 		case cmd.ProcessState.ExitCode() != -1:
 			t.Fatalf("a run that was killed before does not resume: %v\n%s", err, errOut.Bytes())
 		}
+		if saved, _ := filepath.Glob(filepath.Join(killed, "state", "????????????")); len(saved) > 0 && saved[len(saved)-1] > newest {
+			newest = saved[len(saved)-1]
+			advanced++
+		}
 	}
-	t.Logf("%d of %d lives reached the end", done, kills)
+	t.Logf("%d of %d lives saved a checkpoint, %d reached the end", advanced, kills, done)
+	if advanced < 3 {
+		t.Errorf("only %d lives saved anything: the test shows too little", advanced)
+	}
 	if out, err = program(t, "resume", killed, "--json").Output(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ type console struct {
 // Help shows examples below the commands.
 func (cli) Help() string {
 	return `Examples:
-  gfnem train mixture                        a minute on two cores, with a report to look at
+  gfnem train mixture                        a few seconds, with a report to look at
   gfnem train mixture --preset paper --seed 7 --out runs/paper
   gfnem resume runs/paper                    after Ctrl-C, a crash or a power cut
   gfnem eval runs/paper --json
@@ -86,9 +85,6 @@ func execute(args []string, out, errOut io.Writer) int {
 	if err != nil {
 		return complain(errOut, asBadInput(err))
 	}
-	ctx, stop := run.WithSignals(context.Background())
-	defer stop()
-	command.BindTo(ctx, (*context.Context)(nil))
 	return complain(errOut, command.Run(console{out, errOut, append([]string{"gfnem"}, args...)}))
 }
 

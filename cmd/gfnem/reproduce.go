@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -31,11 +32,13 @@ func (reproduceCmd) Help() string {
   gfnem reproduce mixture --rows exact,meanfield,perfect          seconds
   gfnem reproduce mixture --rows gfn-quick --runs 10
 
-A table that is interrupted goes on where it was when the same command is given again.`
+When the same command is given again, finished trainings are reused and interrupted ones go on where they were.`
 }
 
 // Run reproduces a table.
-func (c reproduceCmd) Run(ctx context.Context, io console) error {
+func (c reproduceCmd) Run(io console) error {
+	ctx, stop := run.WithSignals(context.Background())
+	defer stop()
 	task, err := findTable(c.Table, c.Rows)
 	if err != nil {
 		return err
@@ -50,6 +53,9 @@ func (c reproduceCmd) Run(ctx context.Context, io console) error {
 	if c.Workers == 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
+	if err := checkSeed(c.Seed); err != nil {
+		return err
+	}
 	if c.Runs < 0 || c.Workers < 0 {
 		return run.Inputf("--runs and --workers cannot be negative")
 	}
@@ -60,7 +66,9 @@ func (c reproduceCmd) Run(ctx context.Context, io console) error {
 		},
 		Table: c.Table, Rows: c.Rows, Runs: c.Runs, Seed: c.Seed,
 	})
-	if err != nil {
+	if errors.Is(err, run.ErrInterrupted) {
+		return fmt.Errorf("%w: give the same command again to go on", err)
+	} else if err != nil {
 		return err
 	}
 	if c.JSON {

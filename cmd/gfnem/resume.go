@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -26,7 +27,9 @@ evaluates it and writes its report again.`
 }
 
 // Run continues a run.
-func (c resumeCmd) Run(ctx context.Context, io console) error {
+func (c resumeCmd) Run(io console) error {
+	ctx, stop := run.WithSignals(context.Background())
+	defer stop()
 	r, err := run.Open(c.Dir)
 	if err != nil {
 		return err
@@ -51,5 +54,12 @@ func (e engine) session(r *run.Run) (run.Session, error) {
 		return nil, err
 	}
 	s, _, err := e.start(task, config)
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	if !maps.Equal(s.Data(), r.Info().Data) {
+		s.Close()
+		return nil, run.Inputf("%s was made with other data than its configuration gives now: was run.toml edited?", r.Dir())
+	}
+	return s, nil
 }

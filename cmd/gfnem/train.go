@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -47,9 +48,14 @@ TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and re
 }
 
 // Run trains.
-func (c trainCmd) Run(ctx context.Context, io console) error {
+func (c trainCmd) Run(io console) error {
+	ctx, stop := run.WithSignals(context.Background())
+	defer stop()
 	task, err := findTask(c.Task)
 	if err != nil {
+		return err
+	}
+	if err := checkPositive("--save-every", c.SaveEvery); err != nil {
 		return err
 	}
 	config, err := c.resolve(task)
@@ -90,9 +96,28 @@ func (s settings) resolve(task run.Task) (any, error) {
 	}
 	layers = append(layers, run.Set(s.Set))
 	if s.Seed != nil {
+		if err := checkSeed(*s.Seed); err != nil {
+			return nil, err
+		}
 		layers = append(layers, run.Set{"seed=" + strconv.FormatUint(*s.Seed, 10)})
 	}
 	return config, run.Resolve(config, layers...)
+}
+
+// checkSeed refuses seeds that a configuration file cannot hold.
+func checkSeed(seed uint64) error {
+	if seed > math.MaxInt64 {
+		return run.Inputf("--seed %d is too large: at most %d", seed, math.MaxInt64)
+	}
+	return nil
+}
+
+// checkPositive refuses negative durations of a flag.
+func checkPositive(flag string, d time.Duration) error {
+	if d < 0 {
+		return run.Inputf("%s=%s: a duration cannot be negative", flag, d)
+	}
+	return nil
 }
 
 // start opens the backend and prepares a session; the second result describes the backend.
@@ -114,7 +139,7 @@ func finish(ctx context.Context, io console, r *run.Run, s run.Session, every ti
 	took := time.Since(begin)
 	result, err := conclude(r, s)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; the training is saved: mend that and finish with \"gfnem report %s\"", err, r.Dir())
 	}
 	if asJSON {
 		return printResult(io, r, s, result)

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/panics"
 )
 
 const (
@@ -134,7 +135,7 @@ func (c *checker) check(x []*tensors.Tensor) {
 
 // start makes the graph of the initial states.
 func (c *checker) start(in []*Node) []*Node {
-	defer panicWithError()
+	defer panics.WithError()
 	return c.env.Initial(in)
 }
 

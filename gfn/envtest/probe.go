@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/panics"
 )
 
 // answer is all that the environment says about one state, by action and by backward action.
@@ -29,7 +30,7 @@ type move struct {
 
 // build makes the graph that answers for a batch of states.
 func (c *checker) build(in []*Node) []*Node {
-	defer panicWithError()
+	defer panics.WithError()
 	s := gfn.State(in)
 	a, b := c.env.Actions(), c.env.BackActions()
 	legal, legalBack := c.env.Legal(s), c.env.LegalBack(s)
@@ -69,16 +70,6 @@ func at(mask, i *Node) *Node { return gfn.Pick(number(mask), i) }
 func counter(s gfn.State, k int) *Node {
 	n := s[0].Shape().Dim(0)
 	return Reshape(Iota(s[0].Graph(), shapes.Make(dtypes.Int32, n, k), 1), n*k)
-}
-
-// panicWithError turns any panic into one with an error, which the call of the graph returns.
-func panicWithError() {
-	if r := recover(); r != nil {
-		if err, ok := r.(error); ok {
-			panic(err)
-		}
-		panic(fmt.Errorf("%v", r))
-	}
 }
 
 // shape stops building a graph whose shapes are wrong.
