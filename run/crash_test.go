@@ -82,17 +82,12 @@ func train(d disk, dir string) (acknowledged uint64, err error) {
 	return acknowledged, nil
 }
 
-// outcome is all that must not depend on whether a run was killed. Killed after its last Save, before it removed what
-// that made superfluous, it still has one checkpoint more; that one does not count.
+// outcome is all that must not depend on whether a run was killed.
 func outcome(dir string) (map[string]string, error) {
 	result := make(map[string]string)
-	superfluous := checkpointName(lastStep - keep*saveEvery)
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || e.Name() == infoName || e.Name() == lockName {
 			return err
-		}
-		if filepath.Base(filepath.Dir(path)) == superfluous {
-			return nil
 		}
 		data, err := os.ReadFile(path)
 		result[strings.TrimPrefix(path, dir)] = string(data)

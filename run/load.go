@@ -11,8 +11,9 @@ var ErrNoCheckpoint = errors.New("the run has no checkpoint")
 // Load returns the newest checkpoint that verifies, with a line for each newer one that did not.
 //
 // In a Run that may write, it also takes the run back to that checkpoint: the journals are cut to their length at
-// the time, and damaged checkpoints, which later steps will save again, are set aside. With ErrNoCheckpoint the run
-// is back at its beginning. If there are checkpoints and none verifies, Load changes nothing.
+// the time, damaged checkpoints, which later steps will save again, are set aside, and superfluous ones, which a crash
+// brought back, are removed. With ErrNoCheckpoint the run is back at its beginning. If there are checkpoints and none
+// verifies, Load changes nothing.
 func (r *Run) Load() (State, []string, error) {
 	steps, err := r.checkpoints()
 	if err != nil {
@@ -65,5 +66,8 @@ func (r *Run) rewind(m manifest, damaged []uint64) (warnings []string, err error
 	if err := r.closeJournals(); err != nil {
 		return nil, err
 	}
-	return warnings, r.openJournals(sizes[0], sizes[1])
+	if err := r.openJournals(sizes[0], sizes[1]); err != nil {
+		return nil, err
+	}
+	return warnings, r.prune()
 }
