@@ -207,28 +207,3 @@ func TestDynamicSlices(t *testing.T) {
 		}
 	}
 }
-
-// TestRandomBits checks that random bits are those of the go backend, and so is the state after them.
-func TestRandomBits(t *testing.T) {
-	for _, s := range []shapes.Shape{shapes.Make(dtypes.Uint32, 7), shapes.Make(dtypes.Uint64, 1000, 33),
-		shapes.Make(dtypes.Uint8, 13), shapes.Make(dtypes.Uint32, 100001)} {
-		var results [2][]any
-		for i, name := range []string{oracle, "simd"} {
-			out, err := testutil.Exec(open(t, name), []any{[]uint64{12345, 678, 9}}, func(f compute.Function, p []compute.Value) ([]compute.Value, error) {
-				next, v, err := f.RNGBitGenerator(p[0], s)
-				if err != nil {
-					return nil, err
-				}
-				_, w, err := f.RNGBitGenerator(next, s)
-				return []compute.Value{v, w}, err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			results[i] = out
-		}
-		if !reflect.DeepEqual(results[0], results[1]) {
-			t.Errorf("%s: random bits differ from the go backend's", s)
-		}
-	}
-}

@@ -212,8 +212,8 @@ func (f *Function) SelectAndScatterMin(x, source compute.Value, window, strides 
 	return f.selectAndScatter(compute.OpTypeSelectAndScatterMin, x, source, window, strides, paddings)
 }
 
-// RNGBitGenerator fills a shape with the bits that math/rand/v2's PCG makes from the first two words of the state, and
-// returns the state after them; the third word is kept.
+// RNGBitGenerator fills a shape with random bits and returns the state after them. It is Philox 4x32-10, with the
+// conventions of XLA: the first word of the state is the key, the other two count blocks of 128 bits, low word first.
 func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (compute.Value, compute.Value, error) {
 	op := compute.OpTypeRNGBitGenerator
 	in, err := f.operands(op, state)

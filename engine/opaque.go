@@ -7,7 +7,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/gfnem/gfnem/engine/internal/par"
-	"github.com/gfnem/gfnem/engine/internal/vec"
 )
 
 // opaqueOf returns how a node is carried out as a step of its own.
@@ -265,22 +264,6 @@ func bindCum[T number](fr *frame, l *lop) func() {
 				}
 			}
 		}
-	}
-}
-
-// randomBits is math/rand/v2's PCG, eight bytes at a time, low byte first. Parts of the stream are made apart.
-type randomBits struct{}
-
-func (randomBits) bind(fr *frame, l *lop) func() {
-	state, next, out := l.ins[0].v, l.outs[0], l.outs[1]
-	n := out.bytes()
-	fill := rowsOf((n+7)/8, 12, func(lo, hi int) {
-		s := *(*vec.State)(fr.mem[state.slot])
-		vec.RandomPCG(bytesAt(add(fr.mem[out.slot], lo, 8), min(8*hi, n)-8*lo), vec.SkipPCG(s, uint64(lo)))
-	})
-	return func() {
-		fill()
-		*(*vec.State)(fr.mem[next.slot]) = vec.NextPCG(*(*vec.State)(fr.mem[state.slot]), n)
 	}
 }
 

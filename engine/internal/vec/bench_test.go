@@ -137,8 +137,6 @@ func speed[T Float](t *testing.T, k kind[T]) {
 			d := fastest(func() { randomPhilox(l, words[:small], State{1, 2, 3}) })
 			fmt.Fprintf(w, "philox %s\t%.3f\n", l, float64(d)/small)
 		}
-		bytes := make([]byte, 4*small)
-		fmt.Fprintf(w, "pcg\t%.3f\n", float64(fastest(func() { RandomPCG(bytes, State{1, 2, 3}) }))/small)
 	}
 }
 

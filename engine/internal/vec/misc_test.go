@@ -1,18 +1,12 @@
 package vec
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/gfnem/gfnem/engine/internal/cpu"
-	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/gobackend"
-	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/compute/support/testutil"
 )
 
 func TestTranspose(t *testing.T) {
@@ -196,31 +190,24 @@ func TestPhilox(t *testing.T) {
 	}
 }
 
-// TestPCG compares with GoMLX's own backend, bits and state.
-func TestPCG(t *testing.T) {
-	backend, err := gobackend.New("")
-	if err != nil {
-		t.Fatal(err)
+// TestPhiloxParts fills a stream in parts, and narrow types from it.
+func TestPhiloxParts(t *testing.T) {
+	s := State{11, math.MaxUint64 - 40, 13}
+	want := make([]uint32, 1001)
+	next := RandomPhilox(want, s)
+	got := make([]uint32, len(want))
+	RandomPhilox(got[400:], SkipPhilox(s, 100))
+	RandomPhilox(got[:400], s)
+	if !slices.Equal(want, got) {
+		t.Error("a stream in two parts is another one")
 	}
-	for _, n := range []int{0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 64, 1001} {
-		s := State{rand.Uint64(), rand.Uint64(), rand.Uint64()}
-		state, values, err := testutil.Exec2(backend, []any{s[:]}, func(f compute.Function, p []compute.Value) (compute.Value, compute.Value, error) {
-			return f.RNGBitGenerator(p[0], shapes.Make(dtypes.Uint8, n))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := make([]byte, n)
-		RandomPCG(got, s)
-		next := NextPCG(s, n)
-		if fmt.Sprint(values) != fmt.Sprint(got) || !slices.Equal(state.([]uint64)[:2], next[:2]) {
-			t.Fatalf("%d bytes of %x are %v and %v, want %v and %v", n, s, got, next, values, state)
-		}
-		if k := n / 24; k > 0 {
-			RandomPCG(got[8*k:], SkipPCG(s, uint64(k)))
-			if fmt.Sprint(values) != fmt.Sprint(got) {
-				t.Fatalf("%d bytes of %x in two parts are wrong", n, s)
-			}
+	bytes, shorts := make([]uint8, len(want)), make([]uint16, len(want))
+	if a, b := RandomNarrow(bytes, s), RandomNarrow(shorts, s); a != next || b != next {
+		t.Errorf("the state after narrow words is %x and %x, want %x", a, b, next)
+	}
+	for i, w := range want {
+		if bytes[i] != uint8(w) || shorts[i] != uint16(w) {
+			t.Fatalf("word %d is %x, as a byte %x, as two bytes %x", i, w, bytes[i], shorts[i])
 		}
 	}
 }
