@@ -51,6 +51,9 @@ func init() {
 		compute.OpTypeReduceWindow,
 
 		compute.OpTypeCall, compute.OpTypeIf, compute.OpTypeWhile, compute.OpTypeSort,
+
+		compute.OpTypeFusedSoftmax, compute.OpTypeFusedGelu, compute.OpTypeFusedLayerNorm, compute.OpTypeFusedDense,
+		compute.OpTypeFusedAttentionQKVProjection,
 	} {
 		capabilities.Operations[op] = true
 	}
