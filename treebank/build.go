@@ -1,0 +1,237 @@
+package treebank
+
+import (
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
+)
+
+// Formats of input files.
+const (
+	FormatAuto      = "auto"      // trees if the first character is a bracket, else sentences
+	FormatTrees     = "trees"     // trees in brackets
+	FormatSentences = "sentences" // one sentence a line, words between spaces
+)
+
+// Inputs are the texts of a data set: either a list of files for each split, or files to be divided. A folder stands
+// for the files below it that end in .mrg, .trees or .txt, compressed or not.
+type Inputs struct {
+	Train, Valid, Test []string
+
+	// All is divided, if the lists above are empty: its last sentences are the test split, those before them the
+	// validation split, so that texts stay together.
+	All           []string
+	ValidFraction float64
+	TestFraction  float64
+	Shuffle       bool   // divide at random instead
+	Seed          uint64 // of Shuffle
+
+	Format string // one of the formats above; "" means FormatAuto
+}
+
+// Build prepares a data set. Sentences keep their order.
+func Build(in Inputs, o Options) (*Dataset, error) {
+	o = o.filled()
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	parts, err := in.read(o)
+	if err != nil {
+		return nil, err
+	}
+	vocabulary := o.Vocabulary
+	if vocabulary == nil {
+		if len(parts[Train]) == 0 {
+			return nil, run.Inputf("no training sentences to make a vocabulary of")
+		}
+		if vocabulary, err = countWords(parts[Train], o.VocabSize); err != nil {
+			return nil, err
+		}
+	}
+	d := &Dataset{Source: in.describe(), Options: o, Vocabulary: vocabulary}
+	for _, name := range []string{Train, Valid, Test} {
+		if len(parts[name]) == 0 {
+			continue
+		}
+		split, err := makeSplit(name, parts[name], o, vocabulary)
+		if err != nil {
+			return nil, err
+		}
+		d.Splits = append(d.Splits, split)
+	}
+	return d, nil
+}
+
+func (in Inputs) check() error {
+	named := len(in.Train) + len(in.Valid) + len(in.Test)
+	switch {
+	case named == 0 && len(in.All) == 0:
+		return run.Inputf("no input: name a file for training, or files to divide")
+	case named > 0 && len(in.All) > 0:
+		return run.Inputf("files of splits and files to divide (%s) exclude each other", strings.Join(in.All, ", "))
+	case !(in.ValidFraction >= 0 && in.TestFraction >= 0 && in.ValidFraction+in.TestFraction < 1):
+		return run.Inputf("fractions %v and %v for validation and test leave no training data, or are negative", in.ValidFraction, in.TestFraction)
+	}
+	switch in.Format {
+	case "", FormatAuto, FormatTrees, FormatSentences:
+		return nil
+	}
+	return run.Inputf("unknown format %q; known: %s, %s, %s", in.Format, FormatAuto, FormatTrees, FormatSentences)
+}
+
+// read returns the prepared sentences of each split.
+func (in Inputs) read(o Options) (map[string][]raw, error) {
+	if len(in.All) > 0 {
+		all, err := readAll(in.All, in.Format, o)
+		if err != nil {
+			return nil, err
+		}
+		return in.divide(all), nil
+	}
+	parts := make(map[string][]raw)
+	for _, p := range in.lists() {
+		part, err := readAll(p.paths, in.Format, o)
+		if err != nil {
+			return nil, err
+		}
+		parts[p.split] = part
+	}
+	return parts, nil
+}
+
+// list is the inputs of a split.
+type list struct {
+	split string
+	paths []string
+}
+
+func (in Inputs) lists() []list { return []list{{Train, in.Train}, {Valid, in.Valid}, {Test, in.Test}} }
+
+func (in Inputs) divide(all []raw) map[string][]raw {
+	if in.Shuffle {
+		rng.New(in.Seed, "treebank/shuffle").Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	}
+	test := int(math.Round(in.TestFraction * float64(len(all))))
+	valid := int(math.Round(in.ValidFraction * float64(len(all))))
+	train := len(all) - valid - test
+	return map[string][]raw{Train: all[:train], Valid: all[train : train+valid], Test: all[train+valid:]}
+}
+
+// describe names the inputs without their folders, which mean nothing elsewhere.
+func (in Inputs) describe() string {
+	var parts []string
+	for _, p := range append(in.lists(), list{"all", in.All}) {
+		if len(p.paths) == 0 {
+			continue
+		}
+		part := p.split + ":"
+		for _, path := range p.paths {
+			part += " " + filepath.Base(path)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// readAll reads and prepares the sentences of files and folders.
+func readAll(paths []string, format string, o Options) ([]raw, error) {
+	files, err := expand(paths)
+	if err != nil {
+		return nil, err
+	}
+	var all []raw
+	for _, path := range files {
+		before := len(all)
+		if err := readFile(path, format, o, func(s raw, _ *Tree) { all = append(all, s) }); err != nil {
+			return nil, err
+		}
+		if len(all) == before {
+			return nil, run.Inputf("%s holds no sentence", path)
+		}
+	}
+	return all, nil
+}
+
+// readFile calls visit with each sentence of a file and its tree, which is nil where there are only words.
+func readFile(path, format string, o Options, visit func(raw, *Tree)) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	t, err := newText(f, path)
+	if err != nil {
+		return err
+	}
+	c, err := t.first()
+	if err != nil {
+		return err
+	}
+	if format == FormatTrees || format != FormatSentences && c == '(' {
+		return readTrees(&Reader{text: t}, o, visit)
+	}
+	return readSentences(t, o, visit)
+}
+
+func readTrees(r *Reader, o Options, visit func(raw, *Tree)) error {
+	keep := o.tagFilter()
+	for {
+		t, err := r.Next()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		words, gold := o.prepareTree(t, keep)
+		visit(raw{words, gold, r.text.at(r.Line())}, t)
+	}
+}
+
+func readSentences(t *text, o Options, visit func(raw, *Tree)) error {
+	for {
+		words, line, err := t.sentence()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		for i, w := range words {
+			words[i] = o.prepareWord(w)
+		}
+		visit(raw{words: words, where: t.at(line)}, nil)
+	}
+}
+
+// makeSplit selects sentences and numbers their words.
+func makeSplit(name string, all []raw, o Options, v *Vocabulary) (Split, error) {
+	kept, dropped, err := o.selectLengths(all)
+	if err != nil {
+		return Split{}, err
+	}
+	if len(kept) == 0 {
+		return Split{}, run.Inputf("%s: none of its %d sentences has a length that is wanted (too short %d, too long %d)", name, len(all), dropped.Short, dropped.Long)
+	}
+	s := Split{Name: name, Sentences: make([]Sentence, len(kept)), Gold: kept[0].gold != nil, Dropped: dropped}
+	for i, r := range kept {
+		if s.Gold != (r.gold != nil) {
+			return Split{}, run.Inputf("%s: trees and plain sentences in one split (the first is at %s)", r.where, kept[0].where)
+		}
+		words := make([]int32, len(r.words))
+		for j, w := range r.words {
+			if words[j] = v.ID(w); words[j] < 0 {
+				return Split{}, run.Inputf("%s: the word %q is not in the vocabulary, which has no %s", r.where, w, Unknown)
+			}
+		}
+		s.Sentences[i] = Sentence{Words: words, Gold: r.gold}
+	}
+	return s, nil
+}

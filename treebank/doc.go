@@ -1,0 +1,11 @@
+// Package treebank reads parsed text, prepares it as is usual for unsupervised parsing, and scores predicted trees.
+//
+//	trees, err := treebank.Open("wsj_0001.mrg")         // one tree at a time, gzip or not
+//	data, err := treebank.Build(inputs, treebank.Options{}) // words, vocabulary, gold spans
+//	err = data.Save("data/ptb", false)                  // text files and a manifest with hashes
+//	data, err = treebank.Load("data/ptb")               // verified
+//	data, err = treebank.SyntheticDataset("ncfg", 0)    // no files needed, the truth is known
+//
+// The zero Options are the preprocessing of Kim, Dyer and Rush (2019), "Compound probabilistic context-free grammars
+// for grammar induction". Positions of words count from 0, and a [Span] holds its first and its last word.
+package treebank

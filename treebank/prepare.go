@@ -1,0 +1,175 @@
+package treebank
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/gfnem/gfnem/run"
+)
+
+// Names of sets of tags for Options.KeepTags.
+const (
+	KimTags = "kim" // the 36 tags of words in the Penn Treebank
+	AllTags = "all" // every tag but -NONE-, which marks traces
+)
+
+var kimTags = strings.Fields(`CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH
+	VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB`)
+
+// Options say how sentences are prepared. The zero value is the usual preprocessing of Kim, Dyer and Rush (2019).
+type Options struct {
+	KeepTags    []string `json:"keep_tags"`    // leaves to keep, by tag; KimTags and AllTags stand for many; nil means KimTags
+	KeepCase    bool     `json:"keep_case"`    // do not change words to lower case
+	KeepNumbers bool     `json:"keep_numbers"` // do not write numbers as N
+	VocabSize   int      `json:"vocab_size"`   // most frequent words of the training split; the others are <unk>; 0 means 10,000
+	MinLength   int      `json:"min_length"`   // of a sentence, in words; 0 means 2
+	MaxLength   int      `json:"max_length"`   // of a sentence, in words; 0 means no limit
+	Strict      bool     `json:"strict"`       // a sentence of another length is an error instead of left out and counted
+
+	// Vocabulary, if not nil, is used instead of one made from the training split, to measure a trained model on
+	// other texts.
+	Vocabulary *Vocabulary `json:"-"`
+}
+
+// filled returns the options with zeros replaced by what they mean.
+func (o Options) filled() Options {
+	if o.KeepTags == nil {
+		o.KeepTags = []string{KimTags}
+	}
+	if o.VocabSize == 0 {
+		o.VocabSize = 10_000
+	}
+	if o.MinLength == 0 {
+		o.MinLength = 2
+	}
+	return o
+}
+
+// check returns an error for filled options that make no sense.
+func (o Options) check() error {
+	switch {
+	case o.VocabSize < 1:
+		return run.Inputf("a vocabulary of %d words: give at least 1", o.VocabSize)
+	case o.MinLength < 1:
+		return run.Inputf("minimum length %d: give at least 1", o.MinLength)
+	case o.MaxLength != 0 && o.MaxLength < o.MinLength:
+		return run.Inputf("maximum length %d is below the minimum length %d", o.MaxLength, o.MinLength)
+	case len(o.KeepTags) == 0:
+		return run.Inputf("no tags to keep: give some, %q or %q", KimTags, AllTags)
+	}
+	return nil
+}
+
+// tagFilter returns which leaves to keep, by tag.
+func (o Options) tagFilter() func(tag string) bool {
+	kept := make(map[string]bool)
+	for _, tag := range o.KeepTags {
+		kept[tag] = true
+	}
+	if kept[KimTags] {
+		for _, tag := range kimTags {
+			kept[tag] = true
+		}
+	}
+	if kept[AllTags] {
+		return func(tag string) bool { return tag != "-NONE-" || kept[tag] }
+	}
+	return func(tag string) bool { return kept[tag] }
+}
+
+// raw is a prepared sentence before words become numbers.
+type raw struct {
+	words []string
+	gold  []Span // nil without a tree
+	where string // file and line
+}
+
+// prepareTree returns the words to keep of a tree and its gold spans: one for each constituent of two words or more,
+// in the order in which constituents close, so that the last one is the whole sentence. Constituents that hold the
+// same words give the same span several times.
+func (o Options) prepareTree(t *Tree, keep func(tag string) bool) (words []string, gold []Span) {
+	gold = []Span{}
+	var visit func(t *Tree)
+	visit = func(t *Tree) {
+		if t.Word != "" {
+			if keep(t.Label) {
+				words = append(words, o.prepareWord(t.Word))
+			}
+			return
+		}
+		first := len(words)
+		for _, c := range t.Children {
+			visit(c)
+		}
+		if last := len(words) - 1; last > first {
+			gold = append(gold, Span{first, last})
+		}
+	}
+	visit(t.unwrap())
+	return words, gold
+}
+
+// prepareWord changes case and numbers, and a space that is not plain ASCII to an underscore.
+func (o Options) prepareWord(w string) string {
+	if !o.KeepCase {
+		w = strings.ToLower(w)
+	}
+	if !o.KeepNumbers {
+		w = replaceNumbers(w)
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return '_'
+		}
+		return r
+	}, w)
+}
+
+// replaceNumbers writes each digit, with all digits, commas and periods that follow, as N: the longest matches of
+// [0-9]+([,.]?[0-9]*)*.
+func replaceNumbers(w string) string {
+	if !strings.ContainsAny(w, "0123456789") {
+		return w
+	}
+	var b strings.Builder
+	inside := false
+	for _, r := range w {
+		digit := '0' <= r && r <= '9'
+		if inside && (digit || r == ',' || r == '.') {
+			continue
+		}
+		if inside = digit; digit {
+			r = 'N'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// Dropped counts sentences that were left out.
+type Dropped struct {
+	Short int `json:"short"` // fewer words than MinLength, after preparation
+	Long  int `json:"long"`  // more words than MaxLength
+}
+
+// selectLengths returns the sentences of the right length.
+func (o Options) selectLengths(all []raw) (kept []raw, d Dropped, err error) {
+	for _, s := range all {
+		n := len(s.words)
+		short, long := n < o.MinLength, o.MaxLength > 0 && n > o.MaxLength
+		switch {
+		case o.Strict && short:
+			return nil, d, run.Inputf("%s: the sentence has %d words to keep, the minimum is %d", s.where, n, o.MinLength)
+		case o.Strict && long:
+			return nil, d, run.Inputf("%s: the sentence has %d words to keep, the maximum is %d", s.where, n, o.MaxLength)
+		case short:
+			d.Short++
+		case long:
+			d.Long++
+		default:
+			kept = append(kept, s)
+		}
+	}
+	return slices.Clip(kept), d, nil
+}

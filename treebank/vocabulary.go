@@ -1,0 +1,75 @@
+package treebank
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/gfnem/gfnem/run"
+)
+
+// Unknown stands for words that are not in the vocabulary.
+const Unknown = "<unk>"
+
+// Vocabulary numbers words.
+//
+// One made from text begins with <unk>, number 0; then come words in order of falling frequency, and among equals in
+// order of their bytes.
+type Vocabulary struct {
+	words []string
+	ids   map[string]int32
+}
+
+// NewVocabulary returns a vocabulary of the given words, numbered from 0.
+func NewVocabulary(words []string) (*Vocabulary, error) {
+	v := &Vocabulary{words: slices.Clone(words), ids: make(map[string]int32, len(words))}
+	for i, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\r\n\f\v") {
+			return nil, run.Inputf("vocabulary: %q, number %d, is not a word", w, i)
+		}
+		if _, twice := v.ids[w]; twice {
+			return nil, run.Inputf("vocabulary: %q, number %d, occurs twice", w, i)
+		}
+		v.ids[w] = int32(i)
+	}
+	return v, nil
+}
+
+// Size returns the number of words, <unk> included.
+func (v *Vocabulary) Size() int { return len(v.words) }
+
+// Word returns a word by its number.
+func (v *Vocabulary) Word(id int32) string { return v.words[id] }
+
+// Words returns all words in order of their numbers; the caller must not change them.
+func (v *Vocabulary) Words() []string { return v.words }
+
+// ID returns the number of a word, that of <unk> if it is not in the vocabulary, and -1 if <unk> is not either.
+func (v *Vocabulary) ID(word string) int32 {
+	for _, w := range []string{word, Unknown} {
+		if id, ok := v.ids[w]; ok {
+			return id
+		}
+	}
+	return -1
+}
+
+// countWords makes a vocabulary of <unk> and the most frequent words of some sentences.
+func countWords(sentences []raw, size int) (*Vocabulary, error) {
+	counts := make(map[string]int)
+	for _, s := range sentences {
+		for _, w := range s.words {
+			counts[w]++
+		}
+	}
+	delete(counts, Unknown)
+	words := make([]string, 0, len(counts))
+	for w := range counts {
+		words = append(words, w)
+	}
+	slices.SortFunc(words, func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	words = words[:min(size, len(words))]
+	return NewVocabulary(append([]string{Unknown}, words...))
+}
