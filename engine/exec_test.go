@@ -207,3 +207,13 @@ func TestDynamicSlices(t *testing.T) {
 		}
 	}
 }
+
+// parameter adds a parameter to a function.
+func parameter(t testing.TB, f compute.Function, dtype dtypes.DType, dims ...int) compute.Value {
+	t.Helper()
+	v, err := f.Parameter("p", shapes.Make(dtype, dims...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

@@ -145,7 +145,7 @@ func (c *chain) gelu(x *node, exact bool) *node {
 	k := func(v float64) *node { return c.number(x.shape.DType, v) }
 	var cdf *node
 	if exact {
-		cdf = c.op(c.Add(c.op(c.Erf(c.op(c.Div(x, k(math.Sqrt2))))), k(1)))
+		cdf = c.op(c.Add(c.op(c.Erf(c.op(c.Mul(x, k(1/math.Sqrt(2)))))), k(1)))
 	} else {
 		cube := c.op(c.Mul(c.op(c.Mul(x, x)), x))
 		z := c.op(c.Add(x, c.op(c.Mul(cube, k(0.044715)))))
@@ -155,11 +155,18 @@ func (c *chain) gelu(x *node, exact bool) *node {
 }
 
 // FusedLayerNorm moves and scales x to mean 0 and variance 1 along axes, then by gamma and beta, which may be nil.
+// Negative axes count from the last.
 func (f *Function) FusedLayerNorm(x compute.Value, axes []int, epsilon float64, gamma, beta compute.Value) (compute.Value, error) {
 	op := compute.OpTypeFusedLayerNorm
 	in, err := f.floats(op, x, gamma, beta)
 	if err != nil {
 		return nil, err
+	}
+	axes = slices.Clone(axes)
+	for i, a := range axes {
+		if a < 0 {
+			axes[i] = a + in[0].shape.Rank()
+		}
 	}
 	if axes, err = axesOf(op, in[0].shape, axes); err != nil {
 		return nil, err
