@@ -22,7 +22,12 @@ type Measurement struct {
 
 // workloads prepare a step on a backend.
 var workloads = map[string]func(compute.Backend) (step func() error, err error){
-	"mixture": mixtureStep,
+	"mixture":             mixtureStep,
+	"mlp":                 mlpStep,
+	"transformer":         transformerStep,
+	"transformer-forward": transformerForward,
+	"vae-e":               vaeE,
+	"vae-m":               vaeM,
 }
 
 // Names lists the workloads.

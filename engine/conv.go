@@ -4,19 +4,18 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/gfnem/gfnem/engine/internal/gemm"
-	"github.com/gfnem/gfnem/engine/internal/par"
 )
 
-// convolution multiplies patches of the input by the kernel: for a tile of output positions, the elements of the input
-// under each tap of the kernel become a matrix, and the product of that with the kernel is the output.
+// convolution is ConvGeneral. There are three ways: as products of patches with the kernel (conv_rows.go), as sums of
+// products of patches, for gradients of kernels (conv_sum.go), and term by term, for integers (conv_int.go).
 type convolution struct{ n *node }
 
 func (w convolution) bind(fr *frame, l *lop) func() {
 	switch w.n.shape.DType {
 	case dtypes.Float32:
-		return bindPatches[float32](fr, l)
+		return bindFloatConv[float32](fr, l)
 	case dtypes.Float64:
-		return bindPatches[float64](fr, l)
+		return bindFloatConv[float64](fr, l)
 	case dtypes.Int8:
 		return bindConv[int8](fr, l)
 	case dtypes.Int16:
@@ -100,157 +99,15 @@ func (p *convPlan) under(at, tap []int) int {
 	return off
 }
 
-const patchBytes = 1 << 19 // of a tile of patches, about
-
-func bindPatches[T gemm.Float](fr *frame, l *lop) func() {
+func bindFloatConv[T gemm.Float](fr *frame, l *lop) func() {
 	p := planConv(l)
-	size := sizeOf(l.outs[0].t)
-	if l.outs[0].size == 0 {
+	switch {
+	case l.outs[0].size == 0:
 		return func() {}
-	}
-	if p.k == 0 {
+	case p.k == 0:
 		return zeroStep{}.bind(fr, l)
+	case p.sums():
+		return bindConvSums[T](fr, l, p)
 	}
-	ax := p.axes
-	// Terms are (tap, channel), so that channels that are contiguous are copied as one; otherwise (channel, tap).
-	last := p.si[ax.InputChannels] == 1 && p.inC >= 4
-	tile := min(p.positions, max(8, patchBytes/(p.k*size)))
-	tiles := (p.positions + tile - 1) / tile
-	weights := alloc(p.groups * p.k * p.outC * size) // [group, term, output channel]
-	pack := packKernel[T](p, last)
-	patch := p.channelsPatch(last)
-	scratch := &fr.prog.backend.scratch
-	patchSize, outSize := tile*p.k*size, tile*p.outC*size
-	spatial := &access{dims: p.space, strides: make([]int, len(p.space))}
-	for i, d := range ax.OutputSpatial {
-		spatial.strides[i] = p.so[d]
-	}
-	dims, strides := spatial.collapse()
-	line := len(dims) == 0 || len(dims) == 1 // positions are evenly spaced
-	gap := 1
-	if len(dims) == 1 {
-		gap = strides[0]
-	}
-	channel := p.so[ax.OutputChannels]
-	body := func(lo, hi int) {
-		buf := scratch.get(patchSize + outSize)
-		x := elems[T](fr.mem[l.ins[0].v.slot], l.ins[0].v.size)
-		y := elems[T](fr.mem[l.outs[0].slot], l.outs[0].size)
-		for job := lo; job < hi; job++ {
-			first := job % tiles * tile
-			g, b := job/tiles%p.groups, job/tiles/p.groups
-			n := min(tile, p.positions-first)
-			m := elems[T](buf, n*p.k)
-			fillPatches(patch, m, x[p.base(b, g):], first, n)
-			a := gemm.Dense(m, n, p.k)
-			w := gemm.Dense(elems[T](add(weights, g*p.k*p.outC, size), p.k*p.outC), p.k, p.outC)
-			to := b*p.so[ax.OutputBatch] + g*p.outC*channel
-			switch {
-			case line && (channel == 1 || p.outC == 1):
-				c := gemm.Matrix[T]{Data: y[to+first*gap:], Rows: n, Cols: p.outC, RowStride: max(gap, p.outC), ColStride: 1}
-				gemm.Gemm(c, a, w, gemm.Options[T]{})
-			case line && gap == 1:
-				c := gemm.Matrix[T]{Data: y[to+first:], Rows: p.outC, Cols: n, RowStride: channel, ColStride: 1}
-				gemm.Gemm(c, w.T(), a.T(), gemm.Options[T]{})
-			default:
-				c := elems[T](add(buf, patchSize, 1), n*p.outC)
-				gemm.Gemm(gemm.Dense(c, n, p.outC), a, w, gemm.Options[T]{})
-				at := make([]int, len(p.space))
-				for i := range n {
-					unravel(first+i, p.space, at)
-					off := to
-					for k, d := range ax.OutputSpatial {
-						off += at[k] * p.so[d]
-					}
-					for o := range p.outC {
-						y[off+o*channel] = c[i*p.outC+o]
-					}
-				}
-			}
-		}
-		scratch.put(buf, patchSize+outSize)
-	}
-	return func() {
-		pack(elems[T](weights, p.groups*p.k*p.outC), elems[T](fr.mem[l.ins[1].v.slot], l.ins[1].v.size))
-		par.For(p.batch*p.groups*tiles, max(1, 1<<21/(tile*p.k*p.outC)), body)
-	}
-}
-
-// packKernel orders the kernel as [group, term, output channel].
-func packKernel[T gemm.Float](p *convPlan, last bool) func(to, from []T) {
-	offsets := make([]int, 0, p.k)
-	tap := make([]int, len(p.taps))
-	place := func(t, c int) {
-		unravel(t, p.taps, tap)
-		off := c * p.sk[p.axes.KernelInputChannels]
-		for i, d := range p.axes.KernelSpatial {
-			off += tap[i] * p.sk[d]
-		}
-		offsets = append(offsets, off)
-	}
-	if last {
-		for t := range p.tapCount {
-			for c := range p.inC {
-				place(t, c)
-			}
-		}
-	} else {
-		for c := range p.inC {
-			for t := range p.tapCount {
-				place(t, c)
-			}
-		}
-	}
-	step := p.sk[p.axes.KernelOutputChannels]
-	return func(to, from []T) {
-		i := 0
-		for g := range p.groups {
-			for _, off := range offsets {
-				row := from[off+g*p.outC*step:]
-				for o := range p.outC {
-					to[i] = row[o*step]
-					i++
-				}
-			}
-		}
-	}
-}
-
-// bindConv is the convolution of integers, one output at a time.
-func bindConv[T integer](fr *frame, l *lop) func() {
-	p := planConv(l)
-	ax := p.axes
-	return rowsOf(p.batch*p.positions, p.k*p.outC*p.groups*4, func(lo, hi int) {
-		x := elems[T](fr.mem[l.ins[0].v.slot], l.ins[0].v.size)
-		k := elems[T](fr.mem[l.ins[1].v.slot], l.ins[1].v.size)
-		y := elems[T](fr.mem[l.outs[0].slot], l.outs[0].size)
-		at, tap := make([]int, len(p.space)), make([]int, len(p.taps))
-		for i := lo; i < hi; i++ {
-			b := i / p.positions
-			unravel(i%p.positions, p.space, at)
-			to := b * p.so[ax.OutputBatch]
-			for i, d := range ax.OutputSpatial {
-				to += at[i] * p.so[d]
-			}
-			for o := range p.outC * p.groups {
-				var sum T
-				from := p.base(b, o/p.outC)
-				for t := range p.tapCount {
-					unravel(t, p.taps, tap)
-					off := p.under(at, tap)
-					if off < 0 {
-						continue
-					}
-					w := o * p.sk[ax.KernelOutputChannels]
-					for i, d := range ax.KernelSpatial {
-						w += tap[i] * p.sk[d]
-					}
-					for c := range p.inC {
-						sum += x[from+off+c*p.si[ax.InputChannels]] * k[w+c*p.sk[ax.KernelInputChannels]]
-					}
-				}
-				y[to+o*p.so[ax.OutputChannels]] = sum
-			}
-		}
-	})
+	return bindConvRows[T](fr, l, p)
 }

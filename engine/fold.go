@@ -188,6 +188,13 @@ func (c *compiler) shortcut(n *node) *node {
 		if isAll(n.inputs[1], 0) {
 			return same(n.inputs[0])
 		}
+	case compute.OpTypeWhere:
+		if isAll(n.inputs[0], 0) {
+			return same(n.inputs[2])
+		}
+		if isAll(n.inputs[0], 1) {
+			return same(n.inputs[1])
+		}
 	}
 	return n
 }

@@ -67,7 +67,15 @@ func Linear(scope *model.Scope, x *Node, width int) *Node {
 }
 
 // LeakyReLU is max(x, slope*x).
-func LeakyReLU(x *Node, slope float64) *Node { return Max(x, MulScalar(x, slope)) }
+func LeakyReLU(x *Node, slope float64) *Node {
+	if slope == 0 {
+		return ReLU(x)
+	}
+	return Max(x, MulScalar(x, slope))
+}
+
+// ReLU is max(x, 0).
+func ReLU(x *Node) *Node { return Max(x, ScalarZero(x.Graph(), x.DType())) }
 
 // MLP is a stack of linear layers of the given widths, with an activation between them.
 type MLP struct {

@@ -1,0 +1,167 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	_ "github.com/gfnem/gfnem/engine"
+)
+
+// image layers under test: the network, and what it computes, pixel by pixel.
+type imageLayer struct {
+	name  string
+	apply func(scope *model.Scope, x *Node) *Node
+	slow  func(x, w []float64, rows, cols, in, out int) []float64
+	out   int
+}
+
+func convLayer(c Conv) imageLayer {
+	return imageLayer{fmt.Sprintf("%+v", c), c.Apply, func(x, w []float64, rows, cols, in, out int) []float64 {
+		small := func(n int) int { return (n+2*c.Pad-c.Kernel)/c.Stride + 1 }
+		y := make([]float64, small(rows)*small(cols)*out)
+		pairs(rows, cols, small(rows), small(cols), c.Kernel, c.Stride, c.Pad, func(large, little, tap int) {
+			for i := range in {
+				for o := range out {
+					y[little*out+o] += x[large*in+i] * w[(tap*in+i)*out+o]
+				}
+			}
+		})
+		return y
+	}, c.Channels}
+}
+
+func transposeLayer(c ConvTranspose) imageLayer {
+	return imageLayer{fmt.Sprintf("transposed %+v", c), c.Apply, func(x, w []float64, rows, cols, in, out int) []float64 {
+		large := func(n int) int { return (n-1)*c.Stride - 2*c.Pad + c.Kernel }
+		y := make([]float64, large(rows)*large(cols)*out)
+		pairs(large(rows), large(cols), rows, cols, c.Kernel, c.Stride, c.Pad, func(big, little, tap int) {
+			for i := range in {
+				for o := range out {
+					y[big*out+o] += x[little*in+i] * w[(tap*out+o)*in+i]
+				}
+			}
+		})
+		return y
+	}, c.Channels}
+}
+
+// pairs lists which pixels of a large image meet which of a small one, under which tap.
+func pairs(rows, cols, smallRows, smallCols, kernel, stride, pad int, do func(large, small, tap int)) {
+	for r := range smallRows {
+		for c := range smallCols {
+			for i := range kernel {
+				for j := range kernel {
+					y, x := r*stride+i-pad, c*stride+j-pad
+					if y >= 0 && y < rows && x >= 0 && x < cols {
+						do(y*cols+x, r*smallCols+c, i*kernel+j)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Values agree with the definition, and gradients, which are linear in each operand, with differences of values.
+func TestImageLayers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, name := range []string{"go:ops_sequential", "simd"} {
+		b, err := compute.NewWithConfig(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Finalize()
+		for _, l := range []imageLayer{
+			convLayer(Conv{Channels: 9, Kernel: 4, Stride: 2, Pad: 1}),
+			convLayer(Conv{Channels: 8, Kernel: 3, Stride: 2, Pad: 1}),
+			convLayer(Conv{Channels: 2, Kernel: 3, Stride: 1, Pad: 1}),
+			convLayer(Conv{Channels: 3, Kernel: 2, Stride: 1}),
+			convLayer(Conv{Channels: 3, Kernel: 1, Stride: 1}),
+			convLayer(Conv{Channels: 2, Kernel: 3, Stride: 3}), // does not see all pixels
+			transposeLayer(ConvTranspose{Channels: 9, Kernel: 4, Stride: 2, Pad: 1}),
+			transposeLayer(ConvTranspose{Channels: 2, Kernel: 3, Stride: 2, Pad: 1}),
+			transposeLayer(ConvTranspose{Channels: 8, Kernel: 2, Stride: 3}), // leaves gaps
+		} {
+			t.Run(name+" "+l.name, func(t *testing.T) { checkImageLayer(t, b, l, r) })
+		}
+	}
+}
+
+func checkImageLayer(t *testing.T, b compute.Backend, l imageLayer, r *rand.Rand) {
+	const batch, rows, cols, in = 2, 7, 8, 3
+	store := seeded(1)
+	scope := store.Scope("/net")
+	x := normals(r, batch*rows*cols*in)
+	tx := tensors.FromFlatDataAndDimensions(x, batch, rows, cols, in)
+	weights := func() []float64 {
+		return tensors.MustCopyFlatData[float64](store.GetVariable("/net/weights").MustValue())
+	}
+	out, err := model.CallOnceN(b, store, func(_ *model.Scope, x *Node) []*Node {
+		y := l.apply(scope, x)
+		// The loss weighs the outputs unevenly: with c the weights, its gradients are those of <c, y>.
+		c := Sin(MulScalar(ConvertDType(IotaFull(y.Graph(), y.Shape()), dtypes.Float64), 0.7))
+		loss := ReduceAllSum(Mul(c, y))
+		return append([]*Node{y, c}, Gradient(loss, x, scope.GetVariable("weights").NodeValue(y.Graph()))...)
+	}, tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat := func(i int) []float64 { return tensors.MustCopyFlatData[float64](out[i]) }
+	y, c := flat(0), flat(1)
+	w := weights()
+	each := func(x []float64, w []float64) []float64 {
+		var all []float64
+		for i := range batch {
+			all = append(all, l.slow(x[i*rows*cols*in:(i+1)*rows*cols*in], w, rows, cols, in, l.out)...)
+		}
+		return all
+	}
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 1e-10 {
+			t.Fatalf("%s is %g, want %g", what, got, want)
+		}
+	}
+	want := each(x, w)
+	if len(want) != len(y) {
+		t.Fatalf("%d outputs, want %d", len(y), len(want))
+	}
+	for i := range y {
+		near(fmt.Sprint("output ", i), y[i], want[i])
+	}
+	score := func(y []float64) (s float64) {
+		for i := range y {
+			s += c[i] * y[i]
+		}
+		return s
+	}
+	for _, o := range []struct {
+		name string
+		v    []float64
+		grad []float64
+	}{{"x", x, flat(2)}, {"w", w, flat(3)}} {
+		for range 30 {
+			i := r.IntN(len(o.v))
+			old := o.v[i]
+			base := score(each(x, w))
+			o.v[i] = old + 1
+			near(fmt.Sprint("gradient of ", o.name, i), o.grad[i], score(each(x, w))-base)
+			o.v[i] = old
+		}
+	}
+}
+
+func normals(r *rand.Rand, n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = r.NormFloat64()
+	}
+	return x
+}

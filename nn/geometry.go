@@ -1,0 +1,88 @@
+package nn
+
+import (
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// geometry of a strided convolution between large images, of size pixels, and small ones. Three maps belong to it, each
+// the derivative of the others: large images to small ones, small ones to large ones, and both to a kernel.
+//
+// They are written out here because GoMLX 0.28 derives the gradient with respect to the images only for kernels of odd
+// size; for even ones it is off by a pixel.
+type geometry struct {
+	kernel, stride, pad int
+	size                [2]int // of large images
+}
+
+// small is the size of small images.
+func (g geometry) small(axis int) int { return (g.size[axis]+2*g.pad-g.kernel)/g.stride + 1 }
+
+// gather convolves large images with w [kernel, kernel, large channels, small channels].
+func (g geometry) gather(x, w *Node) *Node {
+	return ConvGeneral(x, w, imagesLast, []int{g.stride, g.stride}, [][2]int{{g.pad, g.pad}, {g.pad, g.pad}}, nil, nil, 1, 1)
+}
+
+// spread is the adjoint of gather: small images become large ones.
+func (g geometry) spread(y, w *Node) *Node {
+	axes := imagesLast
+	axes.KernelInputChannels, axes.KernelOutputChannels = 3, 2
+	var pads [][2]int
+	for i, n := range g.size {
+		low := g.kernel - 1 - g.pad
+		pads = append(pads, [2]int{low, n - 1 + g.kernel - 1 - low - (g.small(i)-1)*g.stride})
+	}
+	return ConvGeneral(y, Reverse(w, 0, 1), axes, nil, pads, []int{g.stride, g.stride}, nil, 1, 1)
+}
+
+// weigh is the derivative of <y, gather(x, w)> with respect to w.
+func (g geometry) weigh(x, y *Node) *Node {
+	axes := compute.ConvolveAxesConfig{
+		InputBatch: 3, InputChannels: 0, InputSpatial: []int{1, 2},
+		KernelInputChannels: 0, KernelOutputChannels: 3, KernelSpatial: []int{1, 2},
+		OutputBatch: 2, OutputChannels: 3, OutputSpatial: []int{0, 1},
+	}
+	var pads [][2]int
+	for i, n := range g.size {
+		reach := (g.small(i)-1)*g.stride + g.kernel - g.pad // where the pixels that are seen end
+		if reach < n {
+			x = SliceAxis(x, 1+i, AxisRange(0, reach))
+		}
+		pads = append(pads, [2]int{g.pad, max(0, reach-n)})
+	}
+	return ConvGeneral(x, y, axes, nil, pads, nil, []int{g.stride, g.stride}, 1, 1)
+}
+
+// imagesLast are the axes of images [batch, rows, columns, channels] and kernels [rows, columns, in, out].
+var imagesLast = compute.ConvolveAxesConfig{
+	InputBatch: 0, InputChannels: 3, InputSpatial: []int{1, 2},
+	KernelInputChannels: 2, KernelOutputChannels: 3, KernelSpatial: []int{0, 1},
+	OutputBatch: 0, OutputChannels: 3, OutputSpatial: []int{1, 2},
+}
+
+// bilinear returns f(x, w) with given gradients: byX and byW turn that of the result into those of the operands.
+//
+// GoMLX lets one replace the gradient of an identity alone. So the result is an identity that keeps its gradient, and the
+// operands are identities that make theirs of it. A choice that is never taken ties them together.
+func bilinear(x, w *Node, f func(x, w *Node) *Node, byX, byW func(x, w, dy *Node) *Node) *Node {
+	g := x.Graph()
+	value := StopGradient(f(x, w))
+	var dy *Node
+	tied := Add(
+		corner(IdentityWithCustomGradient(x, func(x, _ *Node) *Node { return byX(x, StopGradient(w), dy) })),
+		corner(IdentityWithCustomGradient(w, func(w, _ *Node) *Node { return byW(StopGradient(x), w, dy) })))
+	y := Where(BroadcastToShape(Const(g, false), value.Shape()), BroadcastToShape(tied, value.Shape()), value)
+	return IdentityWithCustomGradient(y, func(_, v *Node) *Node {
+		dy = v
+		return v
+	})
+}
+
+// corner is the first element of x.
+func corner(x *Node) *Node {
+	spec := make([]SliceAxisSpec, x.Rank())
+	for i := range spec {
+		spec[i] = AxisElem(0)
+	}
+	return Reshape(Slice(x, spec...))
+}
