@@ -4,6 +4,7 @@ package bench
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -30,15 +31,11 @@ var workloads = map[string]func(compute.Backend) (step func() error, err error){
 	"vae-m":               vaeM,
 }
 
-// Names lists the workloads.
-func Names() []string {
-	names := []string{"hypergrid"}
-	for n := range workloads {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
+// Workloads lists the names that Run knows.
+func Workloads() []string { return slices.Sorted(maps.Keys(workloads)) }
+
+// Names lists all that can be measured.
+func Names() []string { return append(Workloads(), "hypergrid") }
 
 // Run measures a workload: a few steps to warm up, then steps for about the given time, at least five.
 func Run(b compute.Backend, name string, about time.Duration) (Measurement, error) {
@@ -50,6 +47,10 @@ func Run(b compute.Backend, name string, about time.Duration) (Measurement, erro
 	if err != nil {
 		return Measurement{}, fmt.Errorf("workload %s: %w", name, err)
 	}
+	return measure(name, step, about)
+}
+
+func measure(name string, step func() error, about time.Duration) (Measurement, error) {
 	var times []time.Duration
 	const warmup, least = 3, 5
 	for begin := time.Now(); len(times) < warmup+least || time.Since(begin) < about; {

@@ -37,6 +37,7 @@ type Backend struct {
 	scratch   pool
 	finalized atomic.Bool
 	noFusion  bool
+	profiler  atomic.Pointer[Profiler]
 }
 
 // New returns a backend. The configuration is empty, or "nofusion", which makes every operation a step of its own (for

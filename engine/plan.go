@@ -61,6 +61,7 @@ func (c *compiler) plan(p *program, order []*cluster) {
 	})
 	p.pairs = c.donations(p, order)
 	for _, s := range order {
+		p.infos = append(p.infos, describe(s))
 		if s.m == 0 {
 			p.steps = append(p.steps, opaqueStep{s.lops[0]})
 		} else {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"github.com/gomlx/compute"
 )
@@ -11,7 +12,9 @@ const sumOp = compute.OpTypeReduceSum
 // program is a compiled function. It does not change; frames hold what a run needs.
 type program struct {
 	backend *Backend
+	name    string
 	steps   []step
+	infos   []*stepInfo
 	slots   int
 	arena   int // bytes
 	params  []int
@@ -65,8 +68,20 @@ func (p *program) newFrame() *frame {
 }
 
 func (fr *frame) run() {
+	if p := fr.prog.backend.profiler.Load(); p != nil {
+		fr.profile(p)
+		return
+	}
 	for _, s := range fr.steps {
 		s()
+	}
+}
+
+func (fr *frame) profile(p *Profiler) {
+	for i, s := range fr.steps {
+		begin := time.Now()
+		s()
+		p.add(fr.prog.name, fr.prog.infos[i], time.Since(begin))
 	}
 }
 
@@ -86,7 +101,7 @@ func compile(f *Function, b *Backend) *program {
 			c.lower(n)
 		}
 	}
-	p := &program{backend: b}
+	p := &program{backend: b, name: f.builder.name}
 	// Outputs are values of their own: one that is an input, a constant or an earlier output is copied.
 	for _, n := range outputs {
 		v := c.densely(n).v

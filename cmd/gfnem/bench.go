@@ -3,30 +3,36 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/bench"
+	"github.com/gfnem/gfnem/engine"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
 )
 
 type benchCmd struct {
-	Names []string `arg:"" name:"name" help:"What to measure: mixture, hypergrid."`
-	engine
-	For  time.Duration `help:"How long to repeat a step." default:"5s"`
-	Seed uint64        `help:"Seed of hypergrid."`
-	JSON bool          `help:"Print one JSON object per measurement."`
+	Names []string `arg:"" name:"name" help:"What to measure: hypergrid, or the workloads ${workloads}."`
+	backendFlag
+	For     time.Duration `help:"How long to repeat a step." default:"5s"`
+	Against string        `help:"Measurements of another implementation, as --json prints them: print ratios." placeholder:"FILE" type:"path"`
+	Profile bool          `help:"Print what each operation, or group of fused ones, costs (backend simd)."`
+	Seed    uint64        `help:"Seed of hypergrid."`
+	JSON    bool          `help:"Print one JSON object per measurement."`
 }
 
 // Help implements kong's detailed help.
 func (benchCmd) Help() string {
 	return `Examples:
-  gfnem bench mixture              median time of one training step
-  gfnem bench hypergrid            steps and time to learn the 8x8 hypergrid, by objective
-  gfnem bench mixture --json`
+  gfnem bench mixture                          median time of one training step
+  gfnem bench hypergrid                        steps and time to learn the 8x8 hypergrid, by objective
+  gfnem bench mlp transformer --json           the same for other programs to read
+  gfnem bench vae-e --against torch.json       and how many times faster than there
+  gfnem bench transformer --profile            where the time goes, against the peaks of this machine`
 }
 
 // Run measures.
@@ -36,17 +42,30 @@ func (c benchCmd) Run(io console) error {
 			return unknown("benchmark", name, bench.Names())
 		}
 	}
+	if c.Profile && (c.JSON || c.Against != "") {
+		return run.Inputf("--profile prints a table of its own: leave out --json and --against")
+	}
+	var base bench.Baseline
+	if c.Against != "" {
+		var err error
+		if base, err = bench.ReadBaseline(c.Against); err != nil {
+			return run.Inputf("%w", err)
+		}
+	}
 	b, err := backend.Open(c.Backend)
 	if err != nil {
 		return run.Inputf("%w", err)
 	}
 	for _, name := range c.Names {
-		if name == "hypergrid" {
+		switch {
+		case name == "hypergrid":
 			err = c.hypergrid(io, b)
-		} else {
+		case c.Profile:
+			err = c.profile(io, b, name)
+		default:
 			var m bench.Measurement
 			if m, err = bench.Run(b, name, c.For); err == nil {
-				err = c.print(io, m)
+				err = c.print(io, m, base)
 			}
 		}
 		if err != nil {
@@ -56,13 +75,75 @@ func (c benchCmd) Run(io console) error {
 	return nil
 }
 
-func (c benchCmd) print(io console, m bench.Measurement) error {
-	if c.JSON {
-		return printJSON(io.out, m)
+// compared is a measurement beside that of another implementation.
+type compared struct {
+	bench.Measurement
+	BaselineMS float64 `json:"baseline_ms,omitempty"`
+	Ratio      float64 `json:"ratio,omitempty"`
+}
+
+func (c benchCmd) print(io console, m bench.Measurement, base bench.Baseline) error {
+	x := compared{Measurement: m}
+	if b, ok := base[m.Workload]; ok {
+		x.BaselineMS, x.Ratio = b.MedianMS, b.MedianMS/m.MedianMS
 	}
-	_, err := fmt.Fprintf(io.out, "%-12s median %.3f ms, fastest %.3f ms, %d repetitions, %d threads\n",
-		m.Workload, m.MedianMS, m.MinMS, m.Reps, m.Threads)
+	if c.JSON {
+		return printJSON(io.out, x)
+	}
+	ratio := ""
+	if x.Ratio > 0 {
+		ratio = fmt.Sprintf("; baseline %.3f ms, ratio %.2f", x.BaselineMS, x.Ratio)
+	}
+	_, err := fmt.Fprintf(io.out, "%-19s median %.3f ms, fastest %.3f ms, %d repetitions, %d threads%s\n",
+		m.Workload, m.MedianMS, m.MinMS, m.Reps, m.Threads, ratio)
 	return err
+}
+
+// profiled is the most rows of a profile; the rest is one row.
+const profiled = 30
+
+// profile prints what the steps of a workload cost.
+func (c benchCmd) profile(io console, b compute.Backend, name string) error {
+	m, costs, err := bench.Profile(b, name, c.For)
+	if err != nil {
+		return run.Inputf("%w", err)
+	}
+	peaks := engine.MeasurePeaks()
+	var all time.Duration
+	for _, s := range costs {
+		all += s.Time
+	}
+	if rest := costs[min(profiled, len(costs)):]; len(rest) > 0 {
+		sum := engine.Cost{What: fmt.Sprintf("%d others", len(rest))}
+		for _, s := range rest {
+			sum.Time += s.Time
+			sum.Flops += s.Flops
+			sum.Bytes += s.Bytes
+		}
+		costs = append(slices.Clone(costs[:profiled]), sum)
+	}
+	t := &report.Table{
+		Title: fmt.Sprintf("%s: median %.3f ms, %d threads; peaks %.0f GFLOP/s, %.0f GB/s", name, m.MedianMS, m.Threads,
+			peaks.Flops/1e9, peaks.Bytes/1e9),
+		Columns: report.Columns("ms", "share", "GFLOP/s", "of peak", "GB/s", "of peak", "step"),
+	}
+	percent := func(x float64) report.Cell { return report.Text(fmt.Sprintf("%.0f %%", 100*x)) }
+	for _, s := range costs {
+		sec := max(s.Time, 1).Seconds()
+		t.Add(report.Number(1e3*sec, 3), percent(float64(s.Time)/float64(max(all, 1))),
+			report.Number(s.Flops/sec/1e9, 1), percent(s.Flops/sec/peaks.Flops),
+			report.Number(s.Bytes/sec/1e9, 1), percent(s.Bytes/sec/peaks.Bytes), report.Text(shorten(s.What, 100)))
+	}
+	_, err = fmt.Fprintln(io.out, t)
+	return err
+}
+
+// shorten cuts text that is longer than n.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.TrimRight(s[:n-3], " ,") + "..."
 }
 
 // hypergrid prints how fast each objective learns.

@@ -10,7 +10,7 @@ import (
 
 type evalCmd struct {
 	Dir string `arg:"" name:"run" help:"Folder of the run."`
-	engine
+	backendFlag
 	JSON bool `help:"Print the result as one JSON object on standard output."`
 }
 
@@ -45,7 +45,7 @@ func (c evalCmd) Run(io console) error {
 }
 
 // newest prepares a session at the newest checkpoint of a run.
-func (e engine) newest(r *run.Run, io console) (run.Session, error) {
+func (e backendFlag) newest(r *run.Run, io console) (run.Session, error) {
 	s, err := e.session(r)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (e engine) newest(r *run.Run, io console) (run.Session, error) {
 
 type reportCmd struct {
 	Dir string `arg:"" name:"run" help:"Folder of the run."`
-	engine
+	backendFlag
 }
 
 // Help implements kong's detailed help.

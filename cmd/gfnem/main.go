@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/gfnem/gfnem/bench"
 	"github.com/gfnem/gfnem/internal/suggest"
 	"github.com/gfnem/gfnem/mixture"
 	"github.com/gfnem/gfnem/run"
@@ -69,6 +70,7 @@ func execute(args []string, out, errOut io.Writer) int {
 		kong.Name("gfnem"),
 		kong.Description("Learn latent variable models p(z) p(x|z) with discrete, compositional latents by GFlowNet-EM."),
 		kong.Writers(out, errOut),
+		kong.Vars{"workloads": strings.Join(bench.Workloads(), ", ")},
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)

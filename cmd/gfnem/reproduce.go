@@ -18,7 +18,7 @@ type reproduceCmd struct {
 	Rows  []string `help:"Only these rows, by name (default: all)." placeholder:"ROW"`
 	Runs  int      `help:"Repetitions of rows that train a GFlowNet (default: the table's)."`
 	Seed  uint64   `help:"Seed of all random numbers."`
-	engine
+	backendFlag
 	Workers   int           `help:"Trainings at a time (default: one per core)."`
 	Out       string        `help:"Folder of the table and its runs (default: runs/TABLE-table)."`
 	SaveEvery time.Duration `help:"Time between checkpoints of a training." default:"30s"`

@@ -11,7 +11,7 @@ import (
 
 type resumeCmd struct {
 	Dir string `arg:"" name:"run" help:"Folder of the run."`
-	engine
+	backendFlag
 	SaveEvery time.Duration `help:"Time between checkpoints." default:"10s"`
 	JSON      bool          `help:"Print the result as one JSON object on standard output."`
 }
@@ -44,7 +44,7 @@ func (c resumeCmd) Run(io console) error {
 }
 
 // session prepares the session that a run was made by, at its start.
-func (e engine) session(r *run.Run) (run.Session, error) {
+func (e backendFlag) session(r *run.Run) (run.Session, error) {
 	task, err := findTask(r.Info().Task)
 	if err != nil {
 		return nil, err

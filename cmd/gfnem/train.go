@@ -21,15 +21,15 @@ type settings struct {
 	Seed   *uint64  `help:"Seed of all random numbers, the same as --set seed=N."`
 }
 
-// engine chooses what computes.
-type engine struct {
+// backendFlag chooses what computes.
+type backendFlag struct {
 	Backend string `help:"What computes: auto, simd, go, xla, xla:cuda, xla:/path/plugin.so." default:"auto"`
 }
 
 type trainCmd struct {
 	Task string `arg:"" help:"What to train: mixture."`
 	settings
-	engine
+	backendFlag
 	Out       string        `help:"Folder of the run (default: runs/TASK-TIME)."`
 	SaveEvery time.Duration `help:"Time between checkpoints." default:"10s"`
 	JSON      bool          `help:"Print the result as one JSON object on standard output."`
@@ -121,7 +121,7 @@ func checkPositive(flag string, d time.Duration) error {
 }
 
 // start opens the backend and prepares a session; the second result describes the backend.
-func (e engine) start(task run.Task, config any) (run.Session, string, error) {
+func (e backendFlag) start(task run.Task, config any) (run.Session, string, error) {
 	b, err := backend.Open(e.Backend)
 	if err != nil {
 		return nil, "", run.Inputf("%w", err)
