@@ -151,7 +151,7 @@ func readAll(paths []string, format string, o Options) ([]raw, error) {
 	var all []raw
 	for _, path := range files {
 		before := len(all)
-		if err := readFile(path, format, o, func(s raw, _ *Tree) { all = append(all, s) }); err != nil {
+		if err := readFile(path, format, o, func(s raw) { all = append(all, s) }); err != nil {
 			return nil, err
 		}
 		if len(all) == before {
@@ -161,8 +161,8 @@ func readAll(paths []string, format string, o Options) ([]raw, error) {
 	return all, nil
 }
 
-// readFile calls visit with each sentence of a file and its tree, which is nil where there are only words.
-func readFile(path, format string, o Options, visit func(raw, *Tree)) (err error) {
+// readFile calls visit with each sentence of a file.
+func readFile(path, format string, o Options, visit func(raw)) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func readFile(path, format string, o Options, visit func(raw, *Tree)) (err error
 	return readSentences(t, o, visit)
 }
 
-func readTrees(r *Reader, o Options, visit func(raw, *Tree)) error {
+func readTrees(r *Reader, o Options, visit func(raw)) error {
 	keep := o.tagFilter()
 	for {
 		t, err := r.Next()
@@ -192,11 +192,11 @@ func readTrees(r *Reader, o Options, visit func(raw, *Tree)) error {
 			return err
 		}
 		words, gold := o.prepareTree(t, keep)
-		visit(raw{words, gold, r.text.at(r.Line())}, t)
+		visit(raw{words, gold, t.Leaves(), r.text.at(r.Line())})
 	}
 }
 
-func readSentences(t *text, o Options, visit func(raw, *Tree)) error {
+func readSentences(t *text, o Options, visit func(raw)) error {
 	for {
 		words, line, err := t.sentence()
 		if err == io.EOF {
@@ -207,7 +207,7 @@ func readSentences(t *text, o Options, visit func(raw, *Tree)) error {
 		for i, w := range words {
 			words[i] = o.prepareWord(w)
 		}
-		visit(raw{words: words, where: t.at(line)}, nil)
+		visit(raw{words: words, leaves: len(words), where: t.at(line)})
 	}
 }
 
@@ -221,6 +221,9 @@ func makeSplit(name string, all []raw, o Options, v *Vocabulary) (Split, error) 
 		return Split{}, run.Inputf("%s: none of its %d sentences has a length that is wanted (too short %d, too long %d)", name, len(all), dropped.Short, dropped.Long)
 	}
 	s := Split{Name: name, Sentences: make([]Sentence, len(kept)), Gold: kept[0].gold != nil, Dropped: dropped}
+	for _, r := range all {
+		s.Leaves += r.leaves
+	}
 	for i, r := range kept {
 		if s.Gold != (r.gold != nil) {
 			return Split{}, run.Inputf("%s: trees and plain sentences in one split (the first is at %s)", r.where, kept[0].where)

@@ -29,6 +29,7 @@ type Split struct {
 	Name      string
 	Sentences []Sentence
 	Gold      bool    // whether the sentences have gold spans
+	Leaves    int     // words before preparation, of any tag
 	Dropped   Dropped // what the preparation left out
 
 	// TrueLogProb is the sum over sentences of their true log p(x | length is in bounds), in nats, where the

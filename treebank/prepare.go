@@ -80,9 +80,10 @@ func (o Options) tagFilter() func(tag string) bool {
 
 // raw is a prepared sentence before words become numbers.
 type raw struct {
-	words []string
-	gold  []Span // nil without a tree
-	where string // file and line
+	words  []string
+	gold   []Span // nil without a tree
+	leaves int    // words before preparation
+	where  string // file and line
 }
 
 // prepareTree returns the words to keep of a tree and its gold spans: one for each constituent of two words or more,

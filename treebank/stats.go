@@ -80,10 +80,11 @@ func (st *Stats) addGold(gold []Span, n int) {
 func (d *Dataset) Table() *report.Table {
 	t := &report.Table{
 		Title: "Data set: " + d.Source,
-		Columns: report.Columns("split", "sentences", "words", "≤10", "≤20", "≤40", "longest", "mean length", "types",
+		Columns: report.Columns("split", "read", "leaves", "sentences", "words", "≤10", "≤20", "≤40", "longest", "mean length", "types",
 			"<unk> %", "gold spans", "too short", "too long"),
 		Notes: []string{
 			fmt.Sprintf("Vocabulary: %d words.", d.Vocabulary.Size()),
+			"Read, leaves: trees or lines, and their words of any tag, before preparation.",
 			"≤10, ≤20, ≤40: sentences of at most so many words. Gold spans: different ones per sentence, without the whole sentence.",
 			"Too short, too long: sentences left out.",
 		},
@@ -96,7 +97,7 @@ func (d *Dataset) Table() *report.Table {
 		if s.Gold {
 			spans = report.Number(float64(st.Spans)/n, 2)
 		}
-		t.Add(report.Text(s.Name), report.Int(st.Sentences), report.Int(st.Words), report.Int(st.UpTo10), report.Int(st.UpTo20),
+		t.Add(report.Text(s.Name), report.Int(st.Sentences+s.Dropped.Short+s.Dropped.Long), report.Int(s.Leaves), report.Int(st.Sentences), report.Int(st.Words), report.Int(st.UpTo10), report.Int(st.UpTo20),
 			report.Int(st.UpTo40), report.Int(st.Longest), report.Number(float64(st.Words)/n, 2), report.Int(st.Types),
 			report.Number(100*float64(st.Unknown)/float64(st.Words), 2), spans,
 			report.Int(s.Dropped.Short), report.Int(s.Dropped.Long))

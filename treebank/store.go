@@ -34,6 +34,7 @@ type splitManifest struct {
 	Sentences   int      `json:"sentences"`
 	Words       int      `json:"words"`
 	Gold        bool     `json:"gold"`
+	Leaves      int      `json:"leaves"`
 	Dropped     Dropped  `json:"dropped"`
 	TrueLogProb *float64 `json:"true_logprob,omitempty"`
 }
@@ -61,7 +62,7 @@ func (d *Dataset) manifest(files []namedData) manifest {
 		for _, sentence := range s.Sentences {
 			words += len(sentence.Words)
 		}
-		m.Splits = append(m.Splits, splitManifest{s.Name, len(s.Sentences), words, s.Gold, s.Dropped, s.TrueLogProb})
+		m.Splits = append(m.Splits, splitManifest{s.Name, len(s.Sentences), words, s.Gold, s.Leaves, s.Dropped, s.TrueLogProb})
 	}
 	return m
 }
@@ -239,7 +240,7 @@ func (m manifest) decode(content map[string][]byte) (*Dataset, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.Splits = append(d.Splits, Split{s.Name, sentences, s.Gold, s.Dropped, s.TrueLogProb})
+		d.Splits = append(d.Splits, Split{s.Name, sentences, s.Gold, s.Leaves, s.Dropped, s.TrueLogProb})
 	}
 	return d, nil
 }

@@ -37,6 +37,7 @@ type cli struct {
 	Eval      evalCmd      `cmd:"" help:"Measure the model of a run."`
 	Report    reportCmd    `cmd:"" help:"Write the report of a run again."`
 	Reproduce reproduceCmd `cmd:"" help:"Reproduce a table of the paper."`
+	Data      dataCmd      `cmd:"" help:"Make and look at data sets."`
 	Bench     benchCmd     `cmd:"" help:"Measure speed."`
 	Version   versionCmd   `cmd:"" help:"Print version and backends."`
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+type dataShowCmd struct {
+	Path     string   `arg:"" help:"Folder of a data set, or a file of trees or sentences."`
+	Format   string   `help:"What a file holds: auto, trees, or sentences." default:"auto"`
+	KeepTags []string `help:"Tags of words to keep of a file's trees." default:"kim"`
+	Examples int      `help:"Print so many sentences of each split." default:"0"`
+	JSON     bool     `help:"Print as one JSON object on standard output."`
+}
+
+// Help implements kong's detailed help.
+func (dataShowCmd) Help() string {
+	return `Examples:
+  gfnem data show data/wsj
+  gfnem data show data/wsj --examples 5
+  gfnem data show wsj_0001.mrg
+
+Counts sentences and words, and scores trees that need no learning. A data set is verified first.`
+}
+
+// Run prints the counts of a data set.
+func (c dataShowCmd) Run(io console) error {
+	if c.Examples < 0 {
+		return run.Inputf("--examples cannot be negative")
+	}
+	data, err := c.open()
+	if err != nil {
+		return err
+	}
+	baselines, err := data.Baselines()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(io.out, map[string]any{"counts": data.Table(), "baselines": baselines, "sha256": data.Hash()})
+	}
+	text := data.Table().String()
+	if baselines != nil {
+		text += "\n" + baselines.String()
+	}
+	for _, split := range data.Splits {
+		for i := range min(c.Examples, len(split.Sentences)) {
+			text += fmt.Sprintf("\n%s %d: %s", split.Name, i+1, data.Text(split.Sentences[i]))
+		}
+	}
+	_, err = fmt.Fprintln(io.out, text)
+	return err
+}
+
+func (c dataShowCmd) open() (*treebank.Dataset, error) {
+	info, err := os.Stat(c.Path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return treebank.Load(c.Path)
+	}
+	return treebank.Build(treebank.Inputs{Train: []string{c.Path}, Format: c.Format}, treebank.Options{KeepTags: c.KeepTags})
+}
