@@ -205,7 +205,7 @@ func (cs *clusters) between(a, b *cluster) bool {
 	push := func(c *cluster) {
 		for _, l := range c.lops {
 			for _, x := range l.ins {
-				if d := x.v.def; d != nil && d.set != nil && d.set.mark != cs.mark && d.set.max >= a.min {
+				if d := x.v.def; d != nil && d.set != nil && d.set.mark != cs.mark {
 					d.set.mark = cs.mark
 					stack = append(stack, d.set)
 				}
