@@ -1,0 +1,201 @@
+package grammar
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gfnem/gfnem/rng"
+)
+
+// Parses are one derivation of each sentence of a batch.
+type Parses struct {
+	Trees Trees
+	Tags  *Node // [B,n] int32: the preterminal of each word
+	// LogWeight [B] is log p(x) for samples, and the log-weight of the parse for best parses. Where it is -Inf (or, of best
+	// parses, below -1e29) there is no derivation, and the tree means nothing.
+	LogWeight *Node
+}
+
+// Viterbi finds the most probable derivation of each sentence, preterminals included.
+func (p Potentials) Viterbi() Parses {
+	return p.decode(maxPlus, func(x *Node) *Node { return ArgMax(x, -1, dtypes.Int32) })
+}
+
+// Sample draws a derivation of each sentence from the posterior, exactly. Its tree alone, without the tags, is an exact draw
+// of the tree with preterminals summed out.
+func (p Potentials) Sample(random *rng.Stream) Parses {
+	return p.decode(sumProduct, random.Categorical)
+}
+
+// MBR finds the tree over each sentence with the greatest expected number of right spans (minimum Bayes risk). Labels and
+// tags are 0; LogWeight is the expected number, the whole sentence counted.
+func (p Potentials) MBR() Parses {
+	spans := p.Marginals().Spans
+	g, dtype := spans.Graph(), spans.DType()
+	b, n := spans.Shape().Dim(0), spans.Shape().Dim(1)
+	zeros := func(dims ...int) *Node { return Zeros(g, shapes.Make(dtype, dims...)) }
+	return Potentials{
+		Root: zeros(1), Rules: zeros(1, 2, 2), Terms: zeros(b, n, 1), Spans: spans, Lengths: p.Lengths,
+	}.Viterbi()
+}
+
+// decode chooses a derivation top-down, in the order of a walk that visits a node before its left part, and that before
+// the right part. A choice is among weights [B,k] of a semiring: the best of maxima, or a draw in proportion to sums.
+func (p Potentials) decode(r semiring, choose func(weights *Node) *Node) Parses {
+	p = p.stopped()
+	d := &descent{chart: inside(p.layout(), r), choose: choose}
+	weights, _ := d.shifted(Add(d.topLog, d.root))
+	d.begin(choose(weights))
+	for step := range d.n - 1 {
+		d.expand(step)
+	}
+	return Parses{Trees: d.trees(), Tags: d.tags, LogWeight: d.logTotal()}
+}
+
+// descent is a walk down a chart. Its plan has a row for each inner node, in the order of the walk; nodes write the rows of
+// their children. A node over w words has w-1 inner nodes in its tree, so where these rows are is known.
+type descent struct {
+	*chart
+	choose func(weights *Node) *Node
+	spans  *Node   // [A*B*n*n,S]: log-weights by first word and number of words less one
+	table  *Node   // [A*Q,S*S]: rules
+	plan   *Node   // [sentences,n-1,4]: first word, number of words, label, parent
+	splits []*Node // [sentences] each: the number of words of the left part
+	tags   *Node   // [sentences,n]
+	row    *Node   // [sentences]: 0, 1, ...
+}
+
+// Columns of a plan.
+const (
+	planStart = iota
+	planWidth
+	planLabel
+	planParent
+	planColumns
+)
+
+func (d *descent) begin(top *Node) {
+	g := top.Graph()
+	d.row = Iota(g, shapes.Make(dtypes.Int32, d.sentences), 0)
+	s := d.nt + d.pt
+	d.table = Reshape(d.lift(d.rules), d.a*d.q, s*s)
+	none := func(last int) *Node {
+		return FillScalar(g, shapes.Make(d.terms.DType(), d.a, d.b, d.n, last), never)
+	}
+	pieces := []*Node{Concatenate([]*Node{none(d.nt), d.terms}, 3)}
+	for _, v := range d.levels {
+		m := v.logChild.Shape().Dim(2)
+		pieces = append(pieces, Concatenate([]*Node{v.logChild, SliceAxis(none(d.pt), 2, AxisRangeFromStart(m))}, 3))
+	}
+	d.spans = Reshape(stackWidths(pieces, d.n, never, false), d.a*d.b*d.n*d.n, s)
+	zero := ZerosLike(top)
+	d.plan = grow(InsertAxes(Stack([]*Node{zero, d.lengths, top, zero}, 1), 1), 1, 0, d.n-2)
+	d.tags = Zeros(g, shapes.Make(dtypes.Int32, d.sentences, d.n))
+}
+
+// expand splits the node of one row of the plan, where the sentence has as many.
+func (d *descent) expand(step int) {
+	column := func(c int) *Node {
+		return Reshape(Slice(d.plan, AxisRange(), AxisElem(step), AxisElem(c)), d.sentences)
+	}
+	start, width, label, parent := column(planStart), column(planWidth), column(planLabel), column(planParent)
+	left, right, scale := d.parts(start, width, label)
+	table := d.rulesOf(label, parent)                                                    // [sentences,S,S]
+	byLeft := d.times(left, d.dot(right, []int{2}, []int{0}, table, []int{2}, []int{0})) // [sentences,n-1,S]
+	at := d.choose(d.times(d.sum(byLeft, -1), scale))
+	leftSymbol := d.choose(d.pick(byLeft, at))
+	rightSymbol := d.choose(d.times(d.pick(table, leftSymbol), d.pick(right, at)))
+	split := AddScalar(at, 1)
+	d.splits = append(d.splits, split)
+
+	rest, alive := Sub(width, split), GreaterThan(width, ZerosLike(width))
+	d.enter(AddScalar(ZerosLike(start), step+1), alive, start, split, leftSymbol, label)
+	d.enter(AddScalar(split, step), alive, Add(start, split), rest, rightSymbol, label)
+}
+
+// enter writes a child: into its row of the plan if it has two words or more, as a tag if it has one.
+func (d *descent) enter(row, alive, start, width, symbol, parent *Node) {
+	one := OnesLike(width)
+	inner := LogicalAnd(alive, GreaterThan(width, one))
+	hit := LogicalAnd(d.oneOf(row, d.n-1), InsertAxes(inner, -1))
+	value := Stack([]*Node{start, width, symbol, AddScalar(parent, 1)}, 1)
+	dims := d.plan.Shape().Dimensions
+	d.plan = Where(BroadcastToDims(InsertAxes(hit, -1), dims...), BroadcastToDims(InsertAxes(value, 1), dims...), d.plan)
+
+	hit = LogicalAnd(d.oneOf(start, d.n), InsertAxes(LogicalAnd(alive, Equal(width, one)), -1))
+	tag := MaxScalar(SubScalar(symbol, d.nt), 0)
+	d.tags = Where(hit, BroadcastToDims(InsertAxes(tag, -1), d.sentences, d.n), d.tags)
+}
+
+// oneOf marks position at[b] of k: [sentences,k].
+func (d *descent) oneOf(at *Node, k int) *Node {
+	return Equal(InsertAxes(at, -1), Iota(at.Graph(), shapes.Make(dtypes.Int32, 1, k), 1))
+}
+
+// pick reads row at[b] of each x[b]: [sentences,k,S] to [sentences,S].
+func (d *descent) pick(x, at *Node) *Node { return Gather(x, Stack([]*Node{d.row, at}, -1)) }
+
+// group is the group of the parts of a node with a given label, times the sentences in a group, plus the sentence.
+func (d *descent) group(label *Node) *Node {
+	if d.parents {
+		return Add(MulScalar(label, d.b), d.row)
+	}
+	return d.row
+}
+
+// rulesOf reads the rules of a nonterminal: [sentences,S,S].
+func (d *descent) rulesOf(label, parent *Node) *Node {
+	var at *Node
+	switch {
+	case d.parents:
+		at = Add(MulScalar(label, d.q), parent)
+	case d.b == 1:
+		at = Add(MulScalar(d.row, d.q), label)
+	default:
+		at = label
+	}
+	s := d.nt + d.pt
+	return Reshape(Gather(d.table, InsertAxes(at, -1)), d.sentences, s, s)
+}
+
+// parts reads the left and right parts of a span for all splits, [sentences,n-1,S] relative to shifts, and the weights
+// of the shifts [sentences,n-1].
+func (d *descent) parts(start, width, label *Node) (left, right, scale *Node) {
+	g := start.Graph()
+	split := Iota(g, shapes.Make(dtypes.Int32, 1, d.n-1), 1) // words of the left part, less one
+	col := func(x *Node) *Node { return InsertAxes(x, -1) }
+	group := col(MulScalar(d.group(label), d.n*d.n))
+	leftAt := Add(Add(group, MulScalar(col(start), d.n)), split)
+	rest := Sub(SubScalar(col(width), 2), split) // words of the right part, less one
+	rightAt := Add(Add(group, MulScalar(AddScalar(Add(col(start), split), 1), d.n)), MaxScalar(rest, 0))
+	read := func(at *Node) (*Node, *Node) {
+		return d.shifted(Gather(d.spans, InsertAxes(MinScalar(at, d.a*d.b*d.n*d.n-1), -1)))
+	}
+	left, leftShift := read(leftAt)
+	right, rightShift := read(rightAt)
+	both := Add(leftShift, rightShift)
+	both = Where(GreaterOrEqual(rest, ZerosLike(rest)), both, FillScalar(g, both.Shape(), 4*never))
+	scale = d.lift(Sub(both, ReduceAndKeep(both, ReduceMax, -1)))
+	return left, right, scale
+}
+
+// trees turns a finished plan into trees: the walk backwards is bottom-up.
+func (d *descent) trees() Trees {
+	g, k := d.plan.Graph(), d.n-1
+	column := func(c int) *Node { return Reshape(SliceAxis(d.plan, 2, AxisElem(c)), d.sentences, k) }
+	start, width, label := column(planStart), column(planWidth), column(planLabel)
+	split := Stack(d.splits, 1)
+	step := Iota(g, shapes.Make(dtypes.Int32, 1, k), 1)
+	// Row r of the walk is merge last-r, which makes node n+last-r.
+	last := SubScalar(InsertAxes(d.lengths, -1), 2)
+	node := func(row *Node) *Node { return AddScalar(Sub(last, row), d.n) }
+	rest := Sub(width, split)
+	left := Where(GreaterThan(split, OnesLike(split)), node(AddScalar(Add(step, ZerosLike(split)), 1)), start)
+	right := Where(GreaterThan(rest, OnesLike(rest)), node(Add(step, split)), Add(start, split))
+	row := Sub(last, step)
+	live := GreaterOrEqual(row, ZerosLike(row))
+	at := Stack([]*Node{Add(InsertAxes(d.row, -1), ZerosLike(row)), MaxScalar(row, 0)}, -1)
+	read := func(x *Node) *Node { return Where(live, Gather(x, at), ZerosLike(row)) }
+	return Trees{Left: read(left), Right: read(right), Label: read(label)}
+}
