@@ -22,6 +22,8 @@ type convRows[T gemm.Float] struct {
 	each    int // taps of a product
 	step    int // from row to row of the patches
 	weights []T // [tap, input channel, output channel]
+	act     gemm.Activation
+	slope   float64
 	direct  bool
 }
 
@@ -35,6 +37,7 @@ func bindConvRows[T gemm.Float](fr *frame, l *lop, p *convPlan) func() {
 	for _, part := range parts {
 		for g := range p.groups {
 			c := newConvRows[T](part, g, len(parts) == 1)
+			c.act, c.slope = l.act, l.slope
 			work, tiles = append(work, c), append(tiles, jobs)
 			jobs += (c.rows + convTile - 1) / convTile
 		}
@@ -153,7 +156,11 @@ func (c *convRows[T]) tile(x, y []T, first int, patches, scratch []T, at *convPl
 		k := taps * p.inC
 		a := gemm.Matrix[T]{Data: patches, Rows: n, Cols: k, RowStride: c.step, ColStride: 1}
 		b := gemm.Dense(c.weights[t*p.inC*p.outC:][:k*p.outC], k, p.outC)
-		gemm.Gemm(to, a, b, gemm.Options[T]{Add: t > 0})
+		o := gemm.Options[T]{Add: t > 0}
+		if t+taps == c.tapCount {
+			o.Act, o.Slope = c.act, T(c.slope)
+		}
+		gemm.Gemm(to, a, b, o)
 	}
 	if c.tapCount == 0 {
 		clear(to.Data)

@@ -3,7 +3,6 @@ package engine
 import (
 	"slices"
 
-	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/gfnem/gfnem/engine/internal/gemm"
@@ -92,9 +91,9 @@ func (d dotStep) bind(fr *frame, l *lop) func() {
 	x, y, z := l.ins[0], l.ins[1], l.outs[0]
 	switch d.t {
 	case dtypes.Float32:
-		return bindGemm[float32](fr, d, x, y, l.bias(), z)
+		return bindGemm[float32](fr, l, d, x, y, z)
 	case dtypes.Float64:
-		return bindGemm[float64](fr, d, x, y, l.bias(), z)
+		return bindGemm[float64](fr, l, d, x, y, z)
 	case dtypes.Int8:
 		return bindDot[int8](fr, d, x, y, z)
 	case dtypes.Int16:
@@ -116,13 +115,10 @@ func (d dotStep) bind(fr *frame, l *lop) func() {
 // span is the number of elements of v from the offset of a on.
 func (a *access) span() int { return a.v.size - a.off }
 
-func bindGemm[T gemm.Float](fr *frame, d dotStep, x, y, bias *access, z *value) func() {
+func bindGemm[T gemm.Float](fr *frame, l *lop, d dotStep, x, y *access, z *value) func() {
 	size := sizeOf(z.t)
 	body := func(lo, hi int) {
-		var o gemm.Options[T]
-		if bias != nil {
-			o.Bias = elems[T](add(fr.mem[bias.v.slot], bias.off, size), d.n)
-		}
+		o := epilogueOf[T](l, fr.mem, d.n)
 		for i := lo; i < hi; i++ {
 			ao, bo := x.off+i*x.strides[0], y.off+i*y.strides[0]
 			a := gemm.Matrix[T]{Data: elems[T](add(fr.mem[x.v.slot], ao, size), x.v.size-ao), Rows: d.m, Cols: d.k,
@@ -171,12 +167,9 @@ func (g *rowGen) dot(l *lop) {
 }
 
 func rowsTimes[T gemm.Float](l *lop, from, to operand, per, size int) instr {
-	k, n, y, bias := l.n, l.cols, l.ins[1], l.bias()
+	k, n, y := l.n, l.cols, l.ins[1]
 	return func(c *rowCtx) {
-		var o gemm.Options[T]
-		if bias != nil {
-			o.Bias = elems[T](add(c.mem[bias.v.slot], bias.off, size), n)
-		}
+		o := epilogueOf[T](l, c.mem, n)
 		m := c.rows * per
 		a := gemm.Dense(elems[T](c.at(from), m*k), m, k)
 		b := gemm.Matrix[T]{Data: elems[T](add(c.mem[y.v.slot], y.off, size), y.span()), Rows: k, Cols: n,
@@ -205,57 +198,4 @@ func sumProducts[T gemm.Float](l *lop, x, y operand, off, per int) instr {
 		b := gemm.Dense(elems[T](c.at(y), k*n), k, n)
 		gemm.Gemm(gemm.Dense(elems[T](add(c.part, off, 1), m*n), m, n), a, b, gemm.Options[T]{Add: true})
 	}
-}
-
-// bias returns the row that is added to every row of a product, or nil.
-func (l *lop) bias() *access {
-	if l.biased {
-		return l.ins[2]
-	}
-	return nil
-}
-
-// addBiases makes the addition of a row to a product part of the product, which then has it while it is in registers.
-func (c *compiler) addBiases(outs []*value) {
-	uses := map[*value]int{}
-	for _, v := range outs {
-		uses[v]++
-	}
-	for _, l := range c.lops {
-		for _, a := range l.ins {
-			uses[a.v]++
-		}
-	}
-	gone := map[*lop]bool{}
-	for at, l := range c.lops {
-		if l.form != formMap || l.node == nil || l.node.op != compute.OpTypeAdd {
-			continue
-		}
-		for i, a := range l.ins {
-			d, row := a.v.def, l.ins[1-i]
-			if d == nil || d.biased || uses[a.v] != 1 || !a.isDense() || a.size() != a.v.size {
-				continue
-			}
-			step, ok := d.opaque.(dotStep)
-			if d.form == formDot {
-				step, ok = dotStep{1, d.rows, d.n, d.cols, a.v.t}, true
-			}
-			isFloat := a.v.t == dtypes.Float32 || a.v.t == dtypes.Float64
-			if !ok || !isFloat || step.b != 1 || step.n < 2 {
-				continue
-			}
-			dims, strides := row.collapse()
-			if k := len(dims); k == 0 || dims[k-1] != step.n || strides[k-1] != 1 || k > 2 || k == 2 && strides[0] != 0 {
-				continue
-			}
-			merged := *d
-			merged.ins, merged.outs, merged.biased = append(slices.Clone(d.ins), row), l.outs, true
-			merged.node = d.node
-			l.outs[0].def = &merged
-			c.lops[at] = &merged
-			gone[d] = true
-			break
-		}
-	}
-	c.lops = slices.DeleteFunc(c.lops, func(l *lop) bool { return gone[l] })
 }

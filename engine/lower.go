@@ -6,6 +6,8 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
+
+	"github.com/gfnem/gfnem/engine/internal/gemm"
 )
 
 // value is a dense tensor in memory, or in registers of the row program that makes and uses it.
@@ -48,17 +50,19 @@ type lop struct {
 	pos  int
 	set  *cluster
 
-	kernel  kernel   // formMap
-	reducer *reducer // formReduce, formCollect
-	inner   int      // formReduce: elements that are reduced side by side
-	n       int      // formReduce, formCollect, formArg: see there
-	rows    int      // leading elements that stay apart: a group's rows must divide it
-	chunks  []int    // formConcat: elements of each operand, per row
-	place   []int32  // formPad: where the elements of a row go
-	width   int      // formPad: elements of a row of the result
-	cols    int      // formDot: columns of the result
-	biased  bool     // formDot, or a product as an opaque operation: the last operand is added to every row
-	opaque  opaque   // formOpaque
+	kernel  kernel          // formMap
+	reducer *reducer        // formReduce, formCollect
+	inner   int             // formReduce: elements that are reduced side by side
+	n       int             // formReduce, formCollect, formArg: see there
+	rows    int             // leading elements that stay apart: a group's rows must divide it
+	chunks  []int           // formConcat: elements of each operand, per row
+	place   []int32         // formPad: where the elements of a row go
+	width   int             // formPad: elements of a row of the result
+	cols    int             // formDot: columns of the result
+	biased  bool            // a product: the last operand is added to every row
+	act     gemm.Activation // a product or convolution: what is applied then
+	slope   float64
+	opaque  opaque // formOpaque
 }
 
 // compiler turns a function into a program.

@@ -114,7 +114,7 @@ func compile(f *Function, b *Backend) *program {
 	c.lops = slices.DeleteFunc(c.lops, func(l *lop) bool {
 		return !slices.ContainsFunc(l.outs, func(v *value) bool { return v.size > 0 })
 	})
-	c.addBiases(p.outs)
+	c.epilogues(p.outs)
 	for i, l := range c.lops {
 		l.pos = i
 	}

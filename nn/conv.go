@@ -23,9 +23,9 @@ func (c Conv) Apply(scope *model.Scope, x *Node) *Node {
 		y = DotGeneral(x, []int{-1}, nil, Reshape(w, in, c.Channels), []int{0}, nil)
 	} else {
 		g := geometry{kernel: c.Kernel, stride: c.Stride, pad: c.Pad, size: [2]int{x.Shape().Dim(1), x.Shape().Dim(2)}}
-		y = bilinear(x, w, g.gather,
-			func(x, w, dy *Node) *Node { return g.spread(dy, w) },
-			func(x, w, dy *Node) *Node { return g.weigh(x, dy) })
+		y = withGradients(g.gather(x, w), []*Node{x, w},
+			func(dy *Node) *Node { return g.spread(dy, w) },
+			func(dy *Node) *Node { return g.weigh(x, dy) })
 	}
 	if !c.Bias {
 		return y
@@ -48,9 +48,9 @@ func (c ConvTranspose) Apply(scope *model.Scope, x *Node) *Node {
 	for i := range g.size {
 		g.size[i] = (x.Shape().Dim(1+i)-1)*c.Stride - 2*c.Pad + c.Kernel
 	}
-	return bilinear(x, w, g.spread,
-		func(x, w, dy *Node) *Node { return g.gather(dy, w) },
-		func(x, w, dy *Node) *Node { return g.weigh(dy, x) })
+	return withGradients(g.spread(x, w), []*Node{x, w},
+		func(dy *Node) *Node { return g.gather(dy, w) },
+		func(dy *Node) *Node { return g.weigh(dy, x) })
 }
 
 // Residual is the residual block of the image networks: with r = relu(x), it returns r plus a 3x3 and a 1x1 convolution

@@ -59,30 +59,3 @@ var imagesLast = compute.ConvolveAxesConfig{
 	KernelInputChannels: 2, KernelOutputChannels: 3, KernelSpatial: []int{0, 1},
 	OutputBatch: 0, OutputChannels: 3, OutputSpatial: []int{1, 2},
 }
-
-// bilinear returns f(x, w) with given gradients: byX and byW turn that of the result into those of the operands.
-//
-// GoMLX lets one replace the gradient of an identity alone. So the result is an identity that keeps its gradient, and the
-// operands are identities that make theirs of it. A choice that is never taken ties them together.
-func bilinear(x, w *Node, f func(x, w *Node) *Node, byX, byW func(x, w, dy *Node) *Node) *Node {
-	g := x.Graph()
-	value := StopGradient(f(x, w))
-	var dy *Node
-	tied := Add(
-		corner(IdentityWithCustomGradient(x, func(x, _ *Node) *Node { return byX(x, StopGradient(w), dy) })),
-		corner(IdentityWithCustomGradient(w, func(w, _ *Node) *Node { return byW(StopGradient(x), w, dy) })))
-	y := Where(BroadcastToShape(Const(g, false), value.Shape()), BroadcastToShape(tied, value.Shape()), value)
-	return IdentityWithCustomGradient(y, func(_, v *Node) *Node {
-		dy = v
-		return v
-	})
-}
-
-// corner is the first element of x.
-func corner(x *Node) *Node {
-	spec := make([]SliceAxisSpec, x.Rank())
-	for i := range spec {
-		spec[i] = AxisElem(0)
-	}
-	return Reshape(Slice(x, spec...))
-}

@@ -66,16 +66,23 @@ func Linear(scope *model.Scope, x *Node, width int) *Node {
 	return Add(y, ExpandLeftToRank(b, y.Rank()))
 }
 
-// LeakyReLU is max(x, slope*x).
+// LeakyReLU is max(x, slope*x), for a slope from 0 to 1, with derivative slope at 0. The gradient looks at the sign of the
+// result, so that x need not be kept.
 func LeakyReLU(x *Node, slope float64) *Node {
-	if slope == 0 {
-		return ReLU(x)
+	scaled := func(x *Node) *Node {
+		if slope == 0 {
+			return ScalarZero(x.Graph(), x.DType())
+		}
+		return MulScalar(x, slope)
 	}
-	return Max(x, MulScalar(x, slope))
+	y := Max(x, scaled(x))
+	return withGradients(y, []*Node{x}, func(dy *Node) *Node {
+		return Where(GreaterThan(y, ScalarZero(y.Graph(), y.DType())), dy, scaled(dy))
+	})
 }
 
 // ReLU is max(x, 0).
-func ReLU(x *Node) *Node { return Max(x, ScalarZero(x.Graph(), x.DType())) }
+func ReLU(x *Node) *Node { return LeakyReLU(x, 0) }
 
 // MLP is a stack of linear layers of the given widths, with an activation between them.
 type MLP struct {
