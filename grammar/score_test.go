@@ -1,0 +1,165 @@
+package grammar
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// randomTree merges random neighbours under random labels, and draws tags.
+func randomTree(r *rand.Rand, n, nt, pt int) *Tree {
+	t := RandomTree(r, n, nt)
+	for range n {
+		t.Tags = append(t.Tags, r.IntN(pt))
+	}
+	return t
+}
+
+// treeProgram evaluates f on tables, words, lengths, trees and tags.
+func treeProgram(t testing.TB, f func(p Potentials, z Trees, tags *Node) []*Node) program {
+	t.Helper()
+	exec, err := NewExec(newBackend(), func(in []*Node) []*Node {
+		p := Tables{in[0], in[1], in[2]}.For(in[3], in[4])
+		return f(p, Trees{in[5], in[6], in[7]}, in[8])
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program{exec}
+}
+
+func (p program) runTrees(t testing.TB, g *Grammar, words, lengths *tensors.Tensor, trees []*Tree, n int) [][]float64 {
+	t.Helper()
+	root, rules, emit := g.LogTables(dtypes.Float64)
+	left, right, label, err := PackTrees(trees, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := make([]int32, len(trees)*n)
+	for b, z := range trees {
+		for i, v := range z.Tags {
+			tags[b*n+i] = int32(v)
+		}
+	}
+	return p.call(t, root, rules, emit, words, lengths, left, right, label, tensors.FromFlatDataAndDimensions(tags, len(trees), n))
+}
+
+// The score of a tree is the sum over all its tags, the score of a derivation is that of the enumerated one, and gradients are
+// expected counts given the tree.
+func TestScoresAgainstEnumeration(t *testing.T) {
+	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	for _, s := range sizes {
+		p := treeProgram(t, func(p Potentials, z Trees, tags *Node) []*Node {
+			tree, full := p.LogTree(z), p.LogDerivation(z, tags)
+			finite := func(x *Node) *Node {
+				return ReduceAllSum(Where(GreaterThan(x, ConstAs(x, never)), x, ZerosLike(x)))
+			}
+			out := []*Node{tree, full}
+			out = append(out, Gradient(finite(tree), p.Root, p.Rules, p.Terms)...)
+			return append(out, Gradient(finite(full), p.Root, p.Rules, p.Terms)...)
+		})
+		for i := range 60 {
+			g := randomGrammar(r, s.kind, s.nt, s.pt, 3, []float64{0, 0.3}[i%2])
+			flat, words, lens := sentences(r, s.n, 3, s.lengths)
+			var trees []*Tree
+			var tree, full []float64
+			summed, given := newTally(g, s.n, len(s.lengths)), newTally(g, s.n, len(s.lengths))
+			for b, l := range s.lengths {
+				z := randomTree(r, int(l), s.nt, s.pt)
+				trees = append(trees, z)
+				var same, one []*derivation
+				for _, d := range enumerate(g, flat[b*s.n:][:l]) {
+					if d.shape() != z.Shape() {
+						continue
+					}
+					same = append(same, d)
+					if d.full() == derive(g, z).full() {
+						one = append(one, d)
+					}
+				}
+				tree, full = append(tree, logTotal(same)), append(full, logTotal(one))
+				summed.add(g, b, same, 1)
+				given.add(g, b, one, 1)
+			}
+			out := p.runTrees(t, g, words, lens, trees, s.n)
+			same(t, "log p(x,z)", out[0], tree)
+			same(t, "log p(x,z,tags)", out[1], full)
+			if i%2 == 0 { // without zeros there is a gradient
+				same(t, "root", out[2], summed.root)
+				same(t, "rules", out[3], summed.rules)
+				same(t, "terms", out[4], summed.terms)
+				same(t, "root with tags", out[5], given.root)
+				same(t, "rules with tags", out[6], given.rules)
+				same(t, "terms with tags", out[7], given.terms)
+			}
+			if t.Failed() {
+				t.Fatalf("%s with %d nonterminals, %d preterminals, %d words, grammar %d", s.kind, s.nt, s.pt, s.n, i)
+			}
+		}
+	}
+}
+
+// Every tree is packed and unpacked without loss, whatever the width of the batch.
+func TestPackTrees(t *testing.T) {
+	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	var trees []*Tree
+	var lengths []int32
+	for range 50 {
+		n := 2 + r.IntN(9)
+		trees, lengths = append(trees, RandomTree(r, n, 4)), append(lengths, int32(n))
+	}
+	for _, n := range []int{10, 13} {
+		left, right, label, err := PackTrees(trees, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, z := range UnpackTrees(left, right, label, nil, lengths) {
+			if err := z.Check(); err != nil || z.Shape() != trees[i].Shape() {
+				t.Errorf("%s became %s: %v", trees[i].Shape(), z.Shape(), err)
+			}
+		}
+	}
+	if _, _, _, err := PackTrees(trees, 5); err == nil {
+		t.Error("trees of ten words fit into five")
+	}
+}
+
+// Counting, specification 11.1: Catalan(n-1) N^(n-1) labelled trees.
+func TestCounts(t *testing.T) {
+	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	g := randomGrammar(r, CFG, 2, 1, 1, 0)
+	for n, want := range map[int]int{2: 2, 3: 8, 4: 40, 5: 224} {
+		seen := map[string]bool{}
+		for _, d := range enumerate(g, make([]int32, n)) {
+			seen[d.shape()] = true
+		}
+		if len(seen) != want {
+			t.Errorf("%d labelled trees over %d words, want %d", len(seen), n, want)
+		}
+	}
+}
+
+// The probabilities of all sentences of a length add up to at most one over all lengths: specification 11.1, check 2.
+func TestTotalProbability(t *testing.T) {
+	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	for _, kind := range []Kind{CFG, NCFG} {
+		g := randomGrammar(r, kind, 2, 2, 2, 0)
+		total := 0.0
+		for n := 2; n <= 5; n++ {
+			for code := range 1 << n {
+				words := make([]int32, n)
+				for i := range words {
+					words[i] = int32(code >> i & 1)
+				}
+				total += math.Exp(logTotal(enumerate(g, words)))
+			}
+		}
+		if total > 1 || total < 1e-3 {
+			t.Errorf("%s: sentences of up to five words have probability %v", kind, total)
+		}
+	}
+}
