@@ -1,0 +1,98 @@
+package grammar
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/gfnem/gfnem/rng"
+)
+
+// alpha is the false-alarm rate of one check; TestSample makes eight, so that it fails by chance once in 25,000 runs.
+const alpha = 5e-6
+
+// Samples have the distribution of the enumerated posterior, with tags and without, for sentences as long as the batch and
+// for padded ones. A sampler that flattens its choices is caught.
+func TestSample(t *testing.T) {
+	seed := newSeed(t)
+	const copies, calls, n = 1000, 40, 4
+	lengths, words := make([]int32, 2*copies), make([]int32, 2*copies*n)
+	short, long := []int32{1, 0, 2}, []int32{2, 0, 1, 1}
+	for b := range copies {
+		lengths[b], lengths[copies+b] = 3, 4
+		copy(words[b*n:], short)
+		copy(words[(copies+b)*n:], long)
+	}
+	flatter := func(x *Node) *Node { return PowScalar(x, 0.9) }
+	for _, kind := range []Kind{CFG, NCFG} {
+		g := randomGrammar(rand.New(rand.NewPCG(seed, 7)), kind, 2, 2, 3, 0)
+		root, rules, emit := g.LogTables(dtypes.Float64)
+		for name, twist := range map[string]func(*Node) *Node{"sampler": nil, "broken twin": flatter} {
+			exec := MustNewExec(newBackend(), func(in []*Node) []*Node {
+				p := Tables{in[0], in[1], in[2]}.For(in[3], in[4])
+				random := rng.In(in[5])
+				if twist == nil {
+					return p.Sample(random).outputs()
+				}
+				return p.decode(sumProduct, func(x *Node) *Node { return random.Categorical(twist(x)) }).outputs()
+			})
+			full, shape := map[string]float64{}, map[string]float64{}
+			for c := range calls {
+				out := program{exec}.call(t, root, rules, emit, tensors.FromFlatDataAndDimensions(words, 2*copies, n),
+					tensors.FromFlatDataAndDimensions(lengths, 2*copies), rng.Key(seed, "sample", uint64(c)))
+				for _, z := range unpack(out, n, lengths) {
+					d := derive(g, z)
+					full[d.full()]++
+					shape[d.shape()]++
+				}
+			}
+			for _, x := range [][]int32{short, long} {
+				all := enumerate(g, x)
+				total := logTotal(all)
+				pFull, pShape := map[string]float64{}, map[string]float64{}
+				for _, d := range all {
+					pFull[d.full()] += math.Exp(d.logp - total)
+					pShape[d.shape()] += math.Exp(d.logp - total)
+				}
+				with, without := chi2(full, pFull, copies*calls), chi2(shape, pShape, copies*calls)
+				if twist == nil && (with < alpha || without < alpha) {
+					t.Errorf("%s, %d words: p-value with tags %g, without %g", kind, len(x), with, without)
+				}
+				if twist != nil && with > alpha {
+					t.Errorf("%s, %d words: the %s passes with p-value %g", kind, len(x), name, with)
+				}
+			}
+		}
+	}
+}
+
+// chi2 returns the probability of counts at least as far from what p expects of draws as these. Outcomes that are expected
+// less than ten times are taken together.
+func chi2(counts, p map[string]float64, draws float64) float64 {
+	x, cells, seen := 0.0, 0, 0.0
+	add := func(count, want float64) {
+		if want > 0 {
+			x += (count - want) * (count - want) / want
+			cells++
+		}
+	}
+	restCount, restWant := 0.0, 0.0
+	for name, q := range p {
+		seen += counts[name]
+		if want := q * draws; want >= 10 {
+			add(counts[name], want)
+		} else {
+			restCount, restWant = restCount+counts[name], restWant+want
+		}
+	}
+	add(restCount, restWant)
+	if seen != draws {
+		return 0 // something impossible was drawn
+	}
+	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(x)
+}
