@@ -15,15 +15,23 @@ func (g *grower) index(x twin, axis int) {
 		return
 	}
 	isMin, reverse, exclusive := r.IntN(2) == 0, r.IntN(2) == 0, r.IntN(2) == 0
-	switch r.IntN(5) {
+	n := float64(s.Dimensions[axis])
+	if x.exact() && s.DType.IsInt() {
+		n = wild
+	}
+	switch r.IntN(6) {
 	case 0:
-		if x.exact {
-			g.add("argminmax", true, 64, 0, func(f compute.Function, i int) (compute.Value, error) {
+		if x.exact() {
+			g.add("argminmax", 1000, 0, func(f compute.Function, i int) (compute.Value, error) {
 				return f.ArgMinMax(x.v[i], axis, dtypes.Int32, isMin)
 			})
 		}
 	case 1:
-		g.add("cumsum", x.exact, x.size*float64(s.Dimensions[axis]), x.depth, func(f compute.Function, i int) (compute.Value, error) {
+		err := 0.0
+		if !x.exact() {
+			err = n*x.err + n*n*x.size
+		}
+		g.add("cumsum", x.size*n, err, func(f compute.Function, i int) (compute.Value, error) {
 			return f.CumSum(x.v[i], axis, compute.CumSumOptions{Exclusive: exclusive, Reverse: reverse})
 		})
 	case 2: // rows of a table
@@ -60,7 +68,14 @@ func (g *grower) index(x twin, axis int) {
 			window[i] = i + 1
 		}
 		kind := r.IntN(3)
-		g.add("scatter", x.exact, x.size+20, x.depth, func(f compute.Function, i int) (compute.Value, error) {
+		size, err := x.size+8*float64(n), x.err
+		if s.DType.IsInt() {
+			size = wild
+		}
+		if err > 0 {
+			err += float64(n) * size
+		}
+		g.add("scatter", size, err, func(f compute.Function, i int) (compute.Value, error) {
 			at, err := f.Constant(idx, n, 1)
 			if err != nil {
 				return nil, err
@@ -72,11 +87,13 @@ func (g *grower) index(x twin, axis int) {
 			op := []func(a, b, c compute.Value, d int, e, g, h []int, k, l bool) (compute.Value, error){f.ScatterSum, f.ScatterMax, f.ScatterMin}[kind]
 			return op(x.v[i], at, u, 1, window, []int{0}, []int{0}, false, false)
 		})
+	case 4:
+		g.boxes(x)
 	default:
-		if !x.exact {
+		if !x.exact() {
 			return
 		}
-		g.add("sort", true, x.size, 0, func(f compute.Function, i int) (compute.Value, error) {
+		g.add("sort", x.size, 0, func(f compute.Function, i int) (compute.Value, error) {
 			c, err := f.Closure()
 			if err != nil {
 				return nil, err
@@ -97,6 +114,21 @@ func (g *grower) index(x twin, axis int) {
 			return out[0], nil
 		})
 	}
+}
+
+// boxes gathers slices at places of two axes, some of them out of range.
+func (g *grower) boxes(x twin) {
+	if x.shape.Rank() < 2 {
+		return
+	}
+	b := drawBoxes(g.r, x.shape.Dimensions)
+	g.view("gather boxes", x, func(f compute.Function, v compute.Value) (compute.Value, error) {
+		at, err := f.Constant(b.idx, b.dims...)
+		if err != nil {
+			return nil, err
+		}
+		return f.Gather(v, at, b.vector, b.offset, b.collapsed, b.axes, b.sizes, false)
+	})
 }
 
 // dot multiplies by a random matrix, in a random layout, possibly with a batch axis.
@@ -121,7 +153,15 @@ func (g *grower) dot(x twin) {
 	shape := shapes.Make(s.DType, dims...)
 	data := g.data(shape)
 	swap := r.IntN(2) == 0
-	g.add("dot", x.exact, 8*x.size*float64(s.Dimensions[k]), x.depth, func(f compute.Function, i int) (compute.Value, error) {
+	n := float64(s.Dimensions[k])
+	size, bound := 4*n*x.size, 0.0
+	if !x.exact() {
+		bound = 4 * n * (x.err + (n+1)*x.size)
+	}
+	if s.DType.IsInt() {
+		size = wild
+	}
+	g.add("dot", size, bound, func(f compute.Function, i int) (compute.Value, error) {
 		m, err := f.Constant(data, dims...)
 		if err != nil {
 			return nil, err
@@ -149,7 +189,18 @@ func (g *grower) window(x twin, axis int) {
 			pads[i] = [2]int{r.IntN(win[i]), r.IntN(win[i])}
 		}
 		kind := pickOne(r, []compute.ReduceOpType{compute.ReduceOpSum, compute.ReduceOpMax, compute.ReduceOpMin})
-		g.add("window", x.exact, x.size*27, x.depth, func(f compute.Function, i int) (compute.Value, error) {
+		n := 1.0
+		for _, w := range win {
+			n *= float64(w)
+		}
+		size, bound := n*x.size, 0.0
+		if !x.exact() {
+			bound = n*x.err + n*n*x.size
+		}
+		if s.DType.IsInt() {
+			size = wild
+		}
+		g.add("window", size, bound, func(f compute.Function, i int) (compute.Value, error) {
 			return f.ReduceWindow(x.v[i], kind, win, st, nil, nil, pads)
 		})
 	case 1: // x = x + y, four times, with y captured
@@ -157,7 +208,14 @@ func (g *grower) window(x twin, axis int) {
 		if !y.shape.IsScalar() && !y.shape.Equal(s) {
 			return
 		}
-		g.add("while", x.exact && y.exact, x.size+4*y.size, max(x.depth, y.depth), func(f compute.Function, i int) (compute.Value, error) {
+		size, bound := x.size+4*y.size, 0.0
+		if !x.exact() || !y.exact() {
+			bound = x.err + 4*y.err + 4*size
+		}
+		if s.DType.IsInt() {
+			size = wild
+		}
+		g.add("while", size, bound, func(f compute.Function, i int) (compute.Value, error) {
 			zero := g.scalar(f, dtypes.Int32, 0)
 			params := func(c compute.Function) (n, v compute.Value) {
 				n, _ = c.Parameter("n", shapes.Make(dtypes.Int32), nil)
@@ -199,7 +257,14 @@ func (g *grower) window(x twin, axis int) {
 			return
 		}
 		yes := r.IntN(2) == 0
-		g.add("if", x.exact && y.exact, x.size+y.size, max(x.depth, y.depth), func(f compute.Function, i int) (compute.Value, error) {
+		size, bound := x.size+y.size, 0.0
+		if !x.exact() || !y.exact() {
+			bound = x.err + y.err + size
+		}
+		if s.DType.IsInt() {
+			size = wild
+		}
+		g.add("if", size, bound, func(f compute.Function, i int) (compute.Value, error) {
 			p, _ := f.Constant([]bool{yes})
 			a, _ := f.Closure()
 			v, err := a.Add(x.v[i], y.v[i])
