@@ -27,8 +27,11 @@ type Score struct {
 }
 
 // F1 compares predicted trees with the gold spans of sentences, prediction i with sentence i. A prediction is the
-// spans of a tree; spans of one word and repetitions do not count. A sentence of two words has F1 1, and a longer one
-// that has no gold span but the whole sentence has F1 0.
+// spans of a tree; spans of one word and repetitions do not count.
+//
+// A sentence with no gold span but the whole sentence has F1 1 if it has two words, and 0 if it has more. One whose
+// gold spans hold the whole sentence several times keeps a copy that no prediction can match, as in the published
+// evaluations.
 func F1(sentences []Sentence, predicted [][]Span, metric Metric) (Score, error) {
 	if len(sentences) != len(predicted) {
 		return Score{}, fmt.Errorf("F1: %d predictions for %d sentences", len(predicted), len(sentences))
