@@ -79,6 +79,9 @@ func (e *Executable) Execute(inputs []compute.Buffer, donate []bool, device comp
 		if k := p.pairs[i]; k >= 0 && donate != nil && donate[k] && !repeated(inputs, k) {
 			from := inputs[k].(*Buffer)
 			y = &Buffer{backend: e.backend, shape: s, mem: from.mem, flat: from.flat}
+			if s.DType != from.shape.DType { // it is a bitcast
+				y.flat = boxed(s.DType, y.mem, s.Size())
+			}
 			from.mem, from.flat = nil, nil
 		} else {
 			y = e.backend.newBuffer(s)

@@ -217,3 +217,32 @@ func parameter(t testing.TB, f compute.Function, dtype dtypes.DType, dims ...int
 	}
 	return v
 }
+
+// TestDonatedBitcast checks that an output in the memory of a donated input of another type has its own type.
+func TestDonatedBitcast(t *testing.T) {
+	b := open(t, "simd")
+	builder := b.Builder("bitcast")
+	f := builder.Main()
+	v, err := f.Bitcast(parameter(t, f, dtypes.Int32, 2), dtypes.Uint32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Return([]compute.Value{v}, nil); err != nil {
+		t.Fatal(err)
+	}
+	e, err := builder.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := b.BufferFromFlatData(0, []int32{-1, 2}, shapes.Make(dtypes.Int32, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := e.Execute([]compute.Buffer{x}, []bool{true}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if flat, _ := out[0].Data(); !reflect.DeepEqual(flat, []uint32{1<<32 - 1, 2}) {
+		t.Errorf("%T %v", flat, flat)
+	}
+}

@@ -223,7 +223,7 @@ var foundGradients = []uint64{100969}
 // TestRandomGradients compares random functions and their gradients with the go backend. GRADIENT_GRAPHS is how many,
 // GRADIENT_SEED the first of them.
 func TestRandomGradients(t *testing.T) {
-	n, seed := 500, uint64(1)
+	n, seed := 2000, uint64(1)
 	if testing.Short() {
 		n = 100
 	}
@@ -250,7 +250,7 @@ func TestRandomGradients(t *testing.T) {
 	if count.refused*5 > n {
 		t.Errorf("the oracle refused %d of %d functions: %v", count.refused, n, count.last)
 	}
-	if n >= 500 {
+	if n >= 2000 {
 		for _, name := range gradientOps {
 			if count.ops[name] == 0 {
 				t.Errorf("no function with %s was compared", name)
