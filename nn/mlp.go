@@ -4,6 +4,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -27,6 +28,15 @@ func NewStore(seed uint64) *model.Store {
 // named after the variable: they depend on the seed and the variable's path alone, not on the backend, nor on which
 // other variables exist. The dtype is Float32, which rounds them, or Float64.
 func Param(scope *model.Scope, g *Graph, dtype dtypes.DType, name string, bound float64, dims ...int) *Node {
+	return drawn(scope, g, dtype, name, dims, func(r *rand.Rand) float64 { return bound * (2*r.Float64() - 1) })
+}
+
+// Normal is like Param, with values from a normal distribution of mean 0 and the given deviation.
+func Normal(scope *model.Scope, g *Graph, dtype dtypes.DType, name string, deviation float64, dims ...int) *Node {
+	return drawn(scope, g, dtype, name, dims, func(r *rand.Rand) float64 { return deviation * r.NormFloat64() })
+}
+
+func drawn(scope *model.Scope, g *Graph, dtype dtypes.DType, name string, dims []int, draw func(*rand.Rand) float64) *Node {
 	if v := scope.GetVariable(name); v != nil {
 		return v.NodeValue(g)
 	}
@@ -39,7 +49,7 @@ func Param(scope *model.Scope, g *Graph, dtype dtypes.DType, name string, bound 
 	}
 	values := make([]float64, size)
 	for i := range values {
-		values[i] = bound * (2*r.Float64() - 1)
+		values[i] = draw(r)
 	}
 	t := tensors.FromFlatDataAndDimensions(values, dims...)
 	switch dtype {

@@ -290,3 +290,27 @@ func TestParamDType(t *testing.T) {
 		t.Errorf("an integer parameter gave %v, want an error that names it", err)
 	}
 }
+
+// Normal draws from the right distribution: with 40,000 values, mean and deviation are within 0.025 of theirs (five
+// deviations of the mean, seven of the deviation), and about 4.55% are beyond two deviations.
+func TestNormal(t *testing.T) {
+	const n, deviation = 40_000, 0.5
+	out, err := model.CallOnce(newBackend(t), seeded(1), func(scope *model.Scope, g *Graph) *Node {
+		return Normal(scope, g, dtypes.Float64, "n", deviation, n)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, squares, far := 0.0, 0.0, 0
+	for _, v := range tensors.MustCopyFlatData[float64](out) {
+		v /= deviation
+		sum, squares = sum+v, squares+v*v
+		if math.Abs(v) > 2 {
+			far++
+		}
+	}
+	mean := sum / n
+	if d := math.Sqrt(squares/n - mean*mean); math.Abs(mean) > 0.025 || math.Abs(d-1) > 0.025 || far < 1600 || far > 2040 {
+		t.Errorf("mean %v, deviation %v of 1, %d values beyond two deviations", mean, d, far)
+	}
+}
