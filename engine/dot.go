@@ -196,6 +196,6 @@ func sumProducts[T gemm.Float](l *lop, x, y operand, off, per int) instr {
 		k := c.rows * per
 		a := gemm.Dense(elems[T](c.at(x), k*m), k, m).T()
 		b := gemm.Dense(elems[T](c.at(y), k*n), k, n)
-		gemm.Gemm(gemm.Dense(elems[T](add(c.part, off, 1), m*n), m, n), a, b, gemm.Options[T]{Add: true})
+		gemm.Gemm(gemm.Dense(elems[T](add(c.part, off, 1), m*n), m, n), a, b, gemm.Options[T]{Add: !c.first})
 	}
 }

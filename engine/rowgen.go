@@ -286,17 +286,19 @@ func (g *rowGen) lop(l *lop) {
 		row := (l.outs[0].bytes() + g.p.block - 1) / g.p.block
 		sum := g.reg(row)
 		g.hold(sum, row)
+		all := func(to, from ptr, rows int) { r.cols(to, from, rows, n) }
 		if n == 1 {
-			g.emit(func(c *rowCtx) {
-				r.rows(c.at(sum), c.at(from), 1, c.rows*per)
-				r.join(add(c.part, off, 1), c.at(sum), 1)
-			})
-		} else {
-			g.emit(func(c *rowCtx) {
-				r.cols(c.at(sum), c.at(from), c.rows*per, n)
-				r.join(add(c.part, off, 1), c.at(sum), n)
-			})
+			all = func(to, from ptr, rows int) { r.rows(to, from, 1, rows) }
 		}
+		g.emit(func(c *rowCtx) {
+			acc := add(c.part, off, 1)
+			if c.first {
+				all(acc, c.at(from), c.rows*per)
+				return
+			}
+			all(c.at(sum), c.at(from), c.rows*per)
+			r.join(acc, c.at(sum), n)
+		})
 	case formConcat:
 		g.concat(l)
 	case formPad:

@@ -40,8 +40,9 @@ type partial struct {
 type rowCtx struct {
 	mem         []ptr // of the frame, by slot
 	reg, shared ptr
-	part        ptr // accumulators of this chunk
-	row, rows   int // the block
+	part        ptr  // accumulators of this chunk
+	row, rows   int  // the block
+	first       bool // of its chunk: accumulators are not set yet
 }
 
 // operand is where the rows of a value start.
@@ -109,10 +110,6 @@ func (p *rowProgram) bind(fr *frame) func() {
 		c.mem, c.shared, c.reg = fr.mem, shared, scratch.get(p.regBytes)
 		if p.partBytes > 0 {
 			c.part = add(parts, lo/p.chunk, p.partBytes)
-			for i := range p.sums {
-				s := &p.sums[i]
-				s.r.start(add(c.part, s.off, 1), s.n)
-			}
 		}
 		p.run(c, lo, hi)
 		scratch.put(c.reg, p.regBytes)
@@ -140,7 +137,7 @@ func (p *rowProgram) bind(fr *frame) func() {
 
 func (p *rowProgram) run(c *rowCtx, lo, hi int) {
 	for c.row = lo; c.row < hi; c.row += p.block {
-		c.rows = min(p.block, hi-c.row)
+		c.rows, c.first = min(p.block, hi-c.row), c.row == lo
 		for _, in := range p.code {
 			in(c)
 		}

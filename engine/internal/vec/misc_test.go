@@ -103,6 +103,11 @@ func testConvertAll[S Number](t *testing.T, ks kind[S]) {
 		dst := pad(r, n, S(7), ks.draw)
 		FromBool(dst.s, m)
 		dst.intact(t, "from bool", ks.equal)
+		for i, x := range m {
+			if want := S(map[bool]int{true: 1}[x]); dst.s[i] != want {
+				t.Fatalf("%v becomes %s %v", x, ks.name, dst.s[i])
+			}
+		}
 		back := make([]bool, n)
 		ToBool(ks.make(cpu.Use), back, dst.s)
 		if !slices.Equal(m, back) {

@@ -78,6 +78,9 @@ func convertBoolF32AVX512(dst *float32, a *uint8, n int)
 func convertBoolF64AVX512(dst *float64, a *uint8, n int)
 
 //go:noescape
+func convertBoolI32AVX512(dst *int32, a *uint8, n int)
+
+//go:noescape
 func logicalAndAVX512(dst *uint8, a *uint8, b *uint8, n int)
 
 //go:noescape
@@ -113,4 +116,5 @@ func installConversionsAVX512() {
 	setConversion(convertU64U32AVX512)
 	setFromBool(convertBoolF32AVX512)
 	setFromBool(convertBoolF64AVX512)
+	setFromBool(convertBoolI32AVX512)
 }

@@ -43,11 +43,15 @@ func (g *Gen) convertKernels() {
 		})
 		g.fill("ConversionsAVX512()", "setConversion(%s)", name)
 	}
-	for _, el := range []elem{f32, f64} {
+	for _, el := range []elem{f32, f64, i32} {
 		name := "convertBool" + el.name + "AVX512"
 		sh := shape{ptrs: []arg{{"dst", el}, {"a", u8}}, unroll: 1}
 		g.walk(name, avx512, el, 64/el.size, sh, func(s *Step) {
-			s.Store(s.Blend(s.loadBools(1), s.C(1), s.C(0)), s.Mem(0))
+			one := s.Bits(1)
+			if el == f32 || el == f64 {
+				one = s.C(1)
+			}
+			s.Store(s.Blend(s.loadBools(1), one, s.Bits(0)), s.Mem(0))
 		})
 		g.fill("ConversionsAVX512()", "setFromBool(%s)", name)
 	}
