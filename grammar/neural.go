@@ -125,7 +125,7 @@ func (m Neural) block(scope *model.Scope, x *Node) *Node {
 		w := nn.Param(at, x.Graph(), m.DType, "weights", bound, m.Width, m.Width)
 		b := nn.Param(at, x.Graph(), m.DType, "bias", bound*math.Sqrt(m.multiplier()), m.Width)
 		y := DotGeneral(x, []int{-1}, nil, w, []int{0}, nil)
-		x = MaxScalar(Add(y, ExpandLeftToRank(b, y.Rank())), 0)
+		x = nn.ReLU(Add(y, ExpandLeftToRank(b, y.Rank())))
 	}
 	return x
 }
