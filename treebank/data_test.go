@@ -46,10 +46,6 @@ func TestCountsOfTreebanks(t *testing.T) {
 	} {
 		t.Run(want.file, func(t *testing.T) {
 			path := dataFile(t, want.file)
-			trees, leaves := countTrees(t, path)
-			if trees != want.trees || leaves != want.leaves {
-				t.Errorf("%d trees with %d leaves, want %d with %d", trees, leaves, want.trees, want.leaves)
-			}
 			d, err := Build(Inputs{Train: []string{path}}, Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -61,8 +57,8 @@ func TestCountsOfTreebanks(t *testing.T) {
 					t.Errorf("sentences, words, ≤10, ≤20, ≤40 are %v; number %d should be %d", got, i, w)
 				}
 			}
-			if d.Splits[0].Dropped.Short != want.trees-want.sentences {
-				t.Errorf("%d sentences too short, want %d", d.Splits[0].Dropped.Short, want.trees-want.sentences)
+			if trees, leaves := st.Sentences+d.Splits[0].Dropped.Short, d.Splits[0].Leaves; trees != want.trees || leaves != want.leaves {
+				t.Errorf("%d trees with %d leaves, want %d with %d", trees, leaves, want.trees, want.leaves)
 			}
 			if want.right != 0 {
 				checkRightBranching(t, d.Splits[0].Sentences, want.right)
@@ -86,22 +82,29 @@ func checkRightBranching(t *testing.T, sentences []Sentence, want float64) {
 	}
 }
 
-func countTrees(t testing.TB, path string) (trees, leaves int) {
-	t.Helper()
-	f, err := Open(path)
+// TestOpen reads a file tree by tree.
+func TestOpen(t *testing.T) {
+	f, err := Open(dataFile(t, "gum/test.trees.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	trees, leaves := 0, 0
 	for {
 		tree, err := f.Next()
 		if err == io.EOF {
-			return trees, leaves
+			break
 		} else if err != nil {
 			t.Fatal(err)
 		}
 		trees++
 		leaves += tree.Leaves()
+		if f.Line() != trees {
+			t.Fatalf("tree %d begins in line %d", trees, f.Line())
+		}
+	}
+	if trees != 491 || leaves != 10972 {
+		t.Errorf("%d trees with %d leaves", trees, leaves)
 	}
 }
 

@@ -1,0 +1,197 @@
+package treebank
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/gfnem/gfnem/run"
+)
+
+// Limits of a word and of a line of plain text.
+const (
+	maxWordBytes = 1 << 12
+	maxLineBytes = 1 << 20
+)
+
+// text cuts a file into brackets and words, and counts lines.
+type text struct {
+	name string
+	in   *bufio.Reader
+	line int
+	size int // bytes since it was last set to 0
+	atom []byte
+}
+
+func newText(r io.Reader, name string) (*text, error) {
+	t := &text{name: name, in: bufio.NewReaderSize(r, 1<<16), line: 1}
+	if magic, _ := t.in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(t.in)
+		if err != nil {
+			return nil, t.failed(err)
+		}
+		t.in = bufio.NewReaderSize(z, 1<<16)
+	}
+	if mark, _ := t.in.Peek(3); string(mark) == "\ufeff" {
+		t.in.Discard(3)
+	}
+	return t, nil
+}
+
+// first returns the first byte that is not white space, without taking it; 0 at the end.
+func (t *text) first() (byte, error) {
+	for {
+		c, err := t.byte()
+		if err == io.EOF {
+			return 0, nil
+		} else if err != nil {
+			return 0, err
+		}
+		if !isSpace(c) {
+			return c, t.unread()
+		}
+		t.count(c)
+	}
+}
+
+// token returns "(", ")" or what stands between brackets and white space.
+func (t *text) token() (string, error) {
+	c, err := t.skipSpace()
+	if err != nil {
+		return "", err
+	}
+	if c == '(' || c == ')' {
+		return string(c), nil
+	}
+	t.atom = append(t.atom[:0], c)
+	for {
+		c, err := t.byte()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			return "", err
+		}
+		if isSpace(c) || c == '(' || c == ')' {
+			if err := t.unread(); err != nil {
+				return "", err
+			}
+			break
+		}
+		if t.atom = append(t.atom, c); len(t.atom) > maxWordBytes {
+			return "", t.errorf("a word of more than %d bytes: this is not a file of trees", maxWordBytes)
+		}
+	}
+	t.size += len(t.atom)
+	return string(t.atom), t.check(t.atom)
+}
+
+// sentence returns the words of the next line that has any, and its number.
+func (t *text) sentence() (words []string, line int, err error) {
+	for {
+		line = t.line
+		raw, err := t.rawLine()
+		if err != nil {
+			return nil, line, err
+		}
+		if err := t.check(raw); err != nil {
+			return nil, line, err
+		}
+		for _, w := range bytes.FieldsFunc(raw, func(r rune) bool { return r < utf8.RuneSelf && isSpace(byte(r)) }) {
+			words = append(words, string(w))
+		}
+		t.line++
+		if len(words) > 0 {
+			return words, line, nil
+		}
+	}
+}
+
+// rawLine returns a line without its end, or io.EOF where nothing is left.
+func (t *text) rawLine() ([]byte, error) {
+	t.atom = t.atom[:0]
+	for {
+		part, err := t.in.ReadSlice('\n')
+		t.atom = append(t.atom, part...)
+		switch {
+		case len(t.atom) > maxLineBytes:
+			return nil, t.errorf("the line is longer than %d bytes", maxLineBytes)
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err == io.EOF && len(t.atom) > 0, err == nil:
+			return bytes.TrimRight(t.atom, "\r\n"), nil
+		case err == io.EOF:
+			return nil, err
+		default:
+			return nil, t.failed(err)
+		}
+	}
+}
+
+func (t *text) skipSpace() (byte, error) {
+	for {
+		c, err := t.byte()
+		if err != nil {
+			return 0, err
+		}
+		t.size++
+		if !isSpace(c) {
+			return c, nil
+		}
+		t.count(c)
+	}
+}
+
+func (t *text) count(c byte) {
+	if c == '\n' {
+		t.line++
+	}
+}
+
+func (t *text) byte() (byte, error) {
+	c, err := t.in.ReadByte()
+	if err != nil && err != io.EOF {
+		err = t.failed(err)
+	}
+	return c, err
+}
+
+func (t *text) unread() error { return t.in.UnreadByte() }
+
+// check refuses bytes that are not text.
+func (t *text) check(s []byte) error {
+	if !utf8.Valid(s) {
+		return t.errorf("%q is not valid UTF-8; convert the file to UTF-8 first", shorten(string(s)))
+	}
+	for _, c := range s {
+		if c < ' ' && !isSpace(c) || c == 0x7f {
+			return t.errorf("control character %#02x: this is not a text file", c)
+		}
+	}
+	return nil
+}
+
+func (t *text) errorf(format string, args ...any) error {
+	return run.Inputf("%s:%d: "+format, append([]any{t.name, t.line}, args...)...)
+}
+
+func (t *text) failed(err error) error {
+	return run.Inputf("read %s: %w", t.name, err)
+}
+
+func isSpace(c byte) bool {
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'
+}
+
+// shorten returns about the first 40 bytes of a text, for a message.
+func shorten(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "..."
+	}
+	return s
+}
+
+// at names a line of the file.
+func (t *text) at(line int) string { return t.name + ":" + strconv.Itoa(line) }
