@@ -149,6 +149,9 @@ func (f *Function) Parameter(name string, shape shapes.Shape, _ *compute.Shardin
 	if !shape.Ok() || shape.IsDynamic() || !capabilities.DTypes[shape.DType] {
 		return nil, fmt.Errorf("Parameter %q of shape %s: %w", name, shape, compute.ErrNotImplemented)
 	}
+	if err := checkSize(compute.OpTypeParameter, shape); err != nil {
+		return nil, err
+	}
 	n := f.newNode(compute.OpTypeParameter, shape, len(f.params))
 	f.params, f.names = append(f.params, n), append(f.names, name)
 	return n, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapeinference"
+	"github.com/gomlx/compute/shapes"
 )
 
 type dotAttr struct {
@@ -28,7 +29,7 @@ func (f *Function) DotGeneral(lhs compute.Value, lhsContract, lhsBatch []int, rh
 	if result == dtypes.InvalidDType {
 		result = in[0].shape.DType
 	}
-	if !capabilities.DTypes[accumulate] || !capabilities.DTypes[result] {
+	if !capabilities.DTypes[accumulate] || !capabilities.DTypes[result] || accumulate == boolType || result == boolType {
 		return nil, fmt.Errorf("DotGeneral with %+v: %w", config, compute.ErrNotImplemented)
 	}
 	attr := dotAttr{slices.Clone(lhsContract), slices.Clone(lhsBatch), slices.Clone(rhsContract), slices.Clone(rhsBatch)}
@@ -56,8 +57,10 @@ func (f *Function) DotGeneral(lhs compute.Value, lhsContract, lhsBatch []int, rh
 		}
 		in[i] = v.(*node)
 	}
-	shape, err := shapeinference.DotGeneral(in[0].shape, attr.lhsContract, attr.lhsBatch,
-		in[1].shape, attr.rhsContract, attr.rhsBatch, compute.DotGeneralConfig{})
+	shape, err := inferred(compute.OpTypeDotGeneral, func() (shapes.Shape, error) {
+		return shapeinference.DotGeneral(in[0].shape, attr.lhsContract, attr.lhsBatch,
+			in[1].shape, attr.rhsContract, attr.rhsBatch, compute.DotGeneralConfig{})
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +94,10 @@ func (f *Function) ConvGeneral(input, kernel compute.Value, axes compute.Convolv
 	if a.paddings == nil {
 		a.paddings = make([][2]int, n)
 	}
-	shape, err := shapeinference.ConvGeneral(in[0].shape, in[1].shape, a.axes, a.strides, a.paddings, a.inputDilations,
-		a.kernelDilations, a.channelGroups, a.batchGroups)
+	shape, err := inferred(compute.OpTypeConvGeneral, func() (shapes.Shape, error) {
+		return shapeinference.ConvGeneral(in[0].shape, in[1].shape, a.axes, a.strides, a.paddings, a.inputDilations,
+			a.kernelDilations, a.channelGroups, a.batchGroups)
+	})
 	if err != nil {
 		return nil, err
 	}

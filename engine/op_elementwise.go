@@ -15,7 +15,9 @@ func (f *Function) unary(op compute.OpType, v compute.Value) (compute.Value, err
 	if err != nil {
 		return nil, err
 	}
-	shape, err := shapeinference.UnaryOp(op, in[0].shape)
+	shape, err := inferred(op, func() (shapes.Shape, error) {
+		return shapeinference.UnaryOp(op, in[0].shape)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +41,7 @@ func (f *Function) pairwise(op compute.OpType, a, b compute.Value,
 	if err != nil {
 		return nil, err
 	}
-	shape, err := infer(op, in[0].shape, in[1].shape)
+	shape, err := inferred(op, func() (shapes.Shape, error) { return infer(op, in[0].shape, in[1].shape) })
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +86,9 @@ func (f *Function) Where(cond, a, b compute.Value) (compute.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape, err := shapeinference.Where(in[0].shape, in[1].shape, in[2].shape)
+	shape, err := inferred(compute.OpTypeWhere, func() (shapes.Shape, error) {
+		return shapeinference.Where(in[0].shape, in[1].shape, in[2].shape)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +121,9 @@ func (f *Function) Bitcast(v compute.Value, t dtypes.DType) (compute.Value, erro
 	if !capabilities.DTypes[t] {
 		return nil, fmt.Errorf("Bitcast to %s: %w", t, compute.ErrNotImplemented)
 	}
-	shape, err := shapeinference.Bitcast(in[0].shape, t)
+	shape, err := inferred(compute.OpTypeBitcast, func() (shapes.Shape, error) {
+		return shapeinference.Bitcast(in[0].shape, t)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +153,9 @@ func (f *Function) reduce(op compute.OpType, v compute.Value, axes []int) (compu
 	if reducerOf(op, s.DType) == nil {
 		return nil, fmt.Errorf("%s of %s: %w", op, s.DType, compute.ErrNotImplemented)
 	}
-	shape, err := shapeinference.Reduce(s, axes)
+	shape, err := inferred(op, func() (shapes.Shape, error) {
+		return shapeinference.Reduce(s, axes)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +176,9 @@ func (f *Function) ArgMinMax(v compute.Value, axis int, t dtypes.DType, isMin bo
 	if err != nil {
 		return nil, err
 	}
-	shape, err := shapeinference.ArgMinMax(in[0].shape, axis, t)
+	shape, err := inferred(compute.OpTypeArgMinMax, func() (shapes.Shape, error) {
+		return shapeinference.ArgMinMax(in[0].shape, axis, t)
+	})
 	if err != nil {
 		return nil, err
 	}

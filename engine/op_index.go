@@ -24,8 +24,10 @@ func (f *Function) Gather(x, indices compute.Value, indexVectorAxis int, offsetA
 	if !in[1].shape.DType.IsInt() {
 		return nil, fmt.Errorf("Gather: indices of type %s are not integers", in[1].shape.DType)
 	}
-	shape, err := shapeinference.Gather(in[0].shape, in[1].shape, indexVectorAxis, offsetAxes, collapsedAxes,
-		startIndexMap, sizes, sorted)
+	shape, err := inferred(compute.OpTypeGather, func() (shapes.Shape, error) {
+		return shapeinference.Gather(in[0].shape, in[1].shape, indexVectorAxis, offsetAxes, collapsedAxes,
+			startIndexMap, sizes, sorted)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +49,10 @@ func (f *Function) scatter(op compute.OpType, x, indices, updates compute.Value,
 	if !in[1].shape.DType.IsInt() || in[0].shape.DType == boolType {
 		return nil, fmt.Errorf("%s of %s at indices %s: %w", op, in[0].shape, in[1].shape, compute.ErrNotImplemented)
 	}
-	shape, err := shapeinference.Scatter(in[0].shape, in[1].shape, in[2].shape, indexVectorAxis, windowAxes, insertedAxes,
-		scatterToAxes)
+	shape, err := inferred(op, func() (shapes.Shape, error) {
+		return shapeinference.Scatter(in[0].shape, in[1].shape, in[2].shape, indexVectorAxis, windowAxes, insertedAxes,
+			scatterToAxes)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +100,9 @@ func (f *Function) DynamicSlice(x compute.Value, starts []compute.Value, sizes [
 	if err := f.starts(op, in[0], in[1:]); err != nil {
 		return nil, err
 	}
-	shape, err := shapeinference.DynamicSlice(in[0].shape, sizes)
+	shape, err := inferred(op, func() (shapes.Shape, error) {
+		return shapeinference.DynamicSlice(in[0].shape, sizes)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +119,9 @@ func (f *Function) DynamicUpdateSlice(x, update compute.Value, starts []compute.
 	if err := f.starts(op, in[0], in[2:]); err != nil {
 		return nil, err
 	}
-	shape, err := shapeinference.DynamicUpdateSlice(in[0].shape, in[1].shape)
+	shape, err := inferred(op, func() (shapes.Shape, error) {
+		return shapeinference.DynamicUpdateSlice(in[0].shape, in[1].shape)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +139,9 @@ func (f *Function) CumSum(x compute.Value, axis int, options compute.CumSumOptio
 	if err != nil {
 		return nil, err
 	}
-	shape, err := shapeinference.CumSum(in[0].shape, axis)
+	shape, err := inferred(compute.OpTypeCumSum, func() (shapes.Shape, error) {
+		return shapeinference.CumSum(in[0].shape, axis)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +181,9 @@ func (f *Function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, wind
 	}
 	s := in[0].shape
 	a := windowOf(s.Rank(), kind, window, strides, dilations, windowDilations, paddings)
-	shape, err := shapeinference.ReduceWindow(s, a.window, a.strides, a.dilations, a.windowDilations, a.paddings)
+	shape, err := inferred(compute.OpTypeReduceWindow, func() (shapes.Shape, error) {
+		return shapeinference.ReduceWindow(s, a.window, a.strides, a.dilations, a.windowDilations, a.paddings)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +207,9 @@ func (f *Function) selectAndScatter(op compute.OpType, x, source compute.Value, 
 	if s.DType == boolType || s.DType != in[1].shape.DType {
 		return nil, fmt.Errorf("%s of %s and %s: %w", op, s, in[1].shape, compute.ErrNotImplemented)
 	}
-	shape, err := shapeinference.SelectAndScatter(s, in[1].shape, a.window, a.strides, a.paddings)
+	shape, err := inferred(op, func() (shapes.Shape, error) {
+		return shapeinference.SelectAndScatter(s, in[1].shape, a.window, a.strides, a.paddings)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +239,9 @@ func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (com
 	}
 	if shape.IsDynamic() || !capabilities.DTypes[shape.DType] || shape.DType == boolType {
 		return nil, nil, fmt.Errorf("%s of %s: %w", op, shape, compute.ErrNotImplemented)
+	}
+	if err := checkSize(op, shape); err != nil {
+		return nil, nil, err
 	}
 	out := f.newMulti(op, []shapes.Shape{in[0].shape, shape.Clone()}, shape.String(), in[0])
 	return out[0], out[1], nil

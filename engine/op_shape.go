@@ -27,7 +27,9 @@ func (f *Function) Reshape(x compute.Value, dims ...int) (compute.Value, error) 
 	if slices.ContainsFunc(dims, func(d int) bool { return d < 0 }) {
 		return nil, fmt.Errorf("Reshape: dimensions %v of %s are negative", dims, in[0].shape)
 	}
-	shape, err := shapeinference.Reshape(in[0].shape, dims)
+	shape, err := inferred(compute.OpTypeReshape, func() (shapes.Shape, error) {
+		return shapeinference.Reshape(in[0].shape, dims)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +45,9 @@ func (f *Function) Transpose(x compute.Value, perm ...int) (compute.Value, error
 	if err != nil {
 		return nil, err
 	}
-	shape, err := shapeinference.Transpose(in[0].shape, perm)
+	shape, err := inferred(compute.OpTypeTranspose, func() (shapes.Shape, error) {
+		return shapeinference.Transpose(in[0].shape, perm)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +66,9 @@ func (f *Function) BroadcastInDim(x compute.Value, shape shapes.Shape, axes []in
 	if shape.DType != in[0].shape.DType {
 		return nil, fmt.Errorf("BroadcastInDim: %s cannot become %s, the types differ", in[0].shape, shape)
 	}
-	if err := shapeinference.BroadcastInDim(in[0].shape, shape, axes, nil); err != nil {
+	if _, err := inferred(compute.OpTypeBroadcastInDim, func() (shapes.Shape, error) {
+		return shape, shapeinference.BroadcastInDim(in[0].shape, shape, axes, nil)
+	}); err != nil {
 		return nil, err
 	}
 	return f.newNode(compute.OpTypeBroadcastInDim, shape.Clone(), slices.Clone(axes), in[0]), nil
@@ -79,7 +85,9 @@ func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (comput
 	if strides == nil {
 		strides = slices.Repeat([]int{1}, len(starts))
 	}
-	shape, err := shapeinference.Slice(in[0].shape, starts, limits, strides)
+	shape, err := inferred(compute.OpTypeSlice, func() (shapes.Shape, error) {
+		return shapeinference.Slice(in[0].shape, starts, limits, strides)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +119,9 @@ func (f *Function) Concatenate(axis int, operands ...compute.Value) (compute.Val
 	for i, n := range in {
 		list[i] = n.shape
 	}
-	shape, err := shapeinference.Concatenate(list, axis)
+	shape, err := inferred(compute.OpTypeConcatenate, func() (shapes.Shape, error) {
+		return shapeinference.Concatenate(list, axis)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +140,9 @@ func (f *Function) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.
 	if !in[1].shape.IsScalar() || in[1].shape.DType != in[0].shape.DType {
 		return nil, fmt.Errorf("Pad: the fill value of %s must be a scalar of its type, not %s", in[0].shape, in[1].shape)
 	}
-	shape, err := shapeinference.Pad(in[0].shape, axes...)
+	shape, err := inferred(compute.OpTypePad, func() (shapes.Shape, error) {
+		return shapeinference.Pad(in[0].shape, axes...)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +166,12 @@ func (f *Function) Iota(shape shapes.Shape, axis int) (compute.Value, error) {
 	}
 	if axis < 0 || axis >= shape.Rank() {
 		return nil, fmt.Errorf("Iota: %s has no axis %d", shape, axis)
+	}
+	if err := checkSize(compute.OpTypeIota, shape); err != nil {
+		return nil, err
+	}
+	if shape.Size() == 0 {
+		return f.constant(shape.Clone(), nil), nil
 	}
 	// Only the axis itself is stored; the rest is a view.
 	line := f.newNode(compute.OpTypeIota, shapes.Make(shape.DType, shape.Dimensions[axis]), nil)
