@@ -1,26 +1,26 @@
 package engine
 
-import (
-	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
-)
+import "github.com/gomlx/compute"
 
 // reduceWindow reduces windows of a padded, dilated operand; only elements that are there count.
 type reduceWindow struct{ n *node }
 
-// window is one position of a window: it calls each with the places of the elements in it.
+// each calls f with the places of the elements in the window at a position.
 func (a *windowAttr) each(dims, strides, at []int, axis, pos int, f func(pos int)) {
 	if axis == len(dims) {
 		f(pos)
 		return
 	}
-	for k := range a.window[axis] {
-		i := at[axis]*a.strides[axis] - a.paddings[axis][0] + k*a.windowDilations[axis]
-		if i < 0 || i%a.dilations[axis] != 0 {
-			continue
-		}
-		if i /= a.dilations[axis]; i < dims[axis] {
-			a.each(dims, strides, at, axis+1, pos+i*strides[axis], f)
+	first := at[axis]*a.strides[axis] - a.paddings[axis][0]
+	step, dilation := a.windowDilations[axis], a.dilations[axis]
+	// Only places inside: a window may be much larger than what is there.
+	last := (dims[axis]-1)*dilation - first
+	if last < 0 {
+		return
+	}
+	for k := max(0, (-first+step-1)/step); k <= min(a.window[axis]-1, last/step); k++ {
+		if i := first + k*step; i%dilation == 0 {
+			a.each(dims, strides, at, axis+1, pos+i/dilation*strides[axis], f)
 		}
 	}
 }
@@ -115,5 +115,3 @@ func bindSelect[T number](fr *frame, l *lop) func() {
 		}
 	}
 }
-
-var _ = dtypes.Bool
