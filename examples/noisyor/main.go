@@ -38,7 +38,7 @@ func links(g *Graph) *Node {
 type noisyOR struct{} // the model, an lvm.Tabler: x_e is 0 with probability exp(-r_e), r_e = leak_e + sum_k z_k weight_ke
 
 func (noisyOR) parameters(scope *model.Scope, g *Graph) (prior, weights, leak *Node) { // [1,10], [10,30], [1,30]
-	weights = Mul(Exp(nn.Param(scope, g, float, "weights", 0.5, causes, effects)), links(g))
+	weights = Mul(Exp(AddScalar(nn.Param(scope, g, float, "weights", 0.5, causes, effects), -0.3)), links(g))
 	leak = AddScalar(Exp(AddScalar(nn.Param(scope, g, float, "leak", 0.5, 1, effects), -3)), 1e-3) // never 0
 	return AddScalar(nn.Param(scope, g, float, "prior", 0.5, 1, causes), -1), weights, leak
 }
@@ -96,10 +96,10 @@ func main() {
 	exact := em.Classical{Model: noisyOR{}, Env: env, Data: data(), Optimizer: adam(em.Theta, 0.05)}
 	field := em.Classical{Model: noisyOR{}, Env: env, Data: data(), Optimizer: adam(em.Theta, 0.05), Posterior: em.MeanField}
 	flow := must(em.New(b, s2, em.Spec{Model: noisyOR{}, Env: env, Policy: policy{}, Data: data(), Seed: *seed + 1,
-		Wake:  em.Wake{Objective: gfn.VarGrad{}, Samples: 2, Optimizer: adam(em.Phi, 0.015)},
+		Wake:  em.Wake{Objective: gfn.VarGrad{}, Samples: 4, Optimizer: adam(em.Phi, 0.02)},
 		Sleep: em.Sleep{Weight: 1, Batch: 50}, Gate: em.Gate{First: 200}, // q first meets the model it starts with
 		MStep: em.MStep{Samples: 2, Optimizer: adam(em.Theta, 0.05)}}))
-	var wg sync.WaitGroup // all start at the same parameters and make as many updates, on the same batches
+	var wg sync.WaitGroup // all start at the same parameters and make as many updates, on batches of the same data
 	wg.Go(func() { must(exact.Train(b, s1, *updates)); must(field.Train(b, s3, *updates)) })
 	must(0, flow.Train(context.Background(), func(s em.State) bool { return s.M == *updates }, nil))
 	wg.Wait()
