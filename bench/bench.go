@@ -21,14 +21,29 @@ type Measurement struct {
 	Threads  int     `json:"threads"`
 }
 
-// workloads prepare a step on a backend.
-var workloads = map[string]func(compute.Backend) (step func() error, err error){
-	"mixture":             mixtureStep,
-	"mlp":                 mlpStep,
-	"transformer":         transformerStep,
-	"transformer-forward": transformerForward,
-	"vae-e":               vaeE,
-	"vae-m":               vaeM,
+// Options are what workloads can be told.
+type Options struct {
+	For    time.Duration // how long steps are repeated, about
+	Inside InsideSize
+}
+
+// workload prepares a step on a backend.
+type workload func(b compute.Backend, o Options) (step func() error, err error)
+
+var workloads = map[string]workload{
+	"inside":              func(b compute.Backend, o Options) (func() error, error) { return insideStep(b, o.Inside, false) },
+	"inside-grad":         func(b compute.Backend, o Options) (func() error, error) { return insideStep(b, o.Inside, true) },
+	"mixture":             fixed(mixtureStep),
+	"mlp":                 fixed(mlpStep),
+	"transformer":         fixed(transformerStep),
+	"transformer-forward": fixed(transformerForward),
+	"vae-e":               fixed(vaeE),
+	"vae-m":               fixed(vaeM),
+}
+
+// fixed is a workload without options.
+func fixed(f func(compute.Backend) (func() error, error)) workload {
+	return func(b compute.Backend, _ Options) (func() error, error) { return f(b) }
 }
 
 // Workloads lists the names that Run knows.
@@ -37,17 +52,26 @@ func Workloads() []string { return slices.Sorted(maps.Keys(workloads)) }
 // Names lists all that can be measured.
 func Names() []string { return append(Workloads(), "hypergrid") }
 
-// Run measures a workload: a few steps to warm up, then steps for about the given time, at least five.
-func Run(b compute.Backend, name string, about time.Duration) (Measurement, error) {
-	prepare, ok := workloads[name]
-	if !ok {
-		return Measurement{}, fmt.Errorf("unknown workload %q", name)
-	}
-	step, err := prepare(b)
+// Run measures a workload: a few steps to warm up, then steps for about the time that the options say, at least five.
+func Run(b compute.Backend, name string, o Options) (Measurement, error) {
+	step, err := prepare(b, name, o)
 	if err != nil {
-		return Measurement{}, fmt.Errorf("workload %s: %w", name, err)
+		return Measurement{}, err
 	}
-	return measure(name, step, about)
+	return measure(name, step, o.For)
+}
+
+// prepare returns the step of a workload.
+func prepare(b compute.Backend, name string, o Options) (func() error, error) {
+	w, ok := workloads[name]
+	if !ok {
+		return nil, fmt.Errorf("unknown workload %q", name)
+	}
+	step, err := w(b, o)
+	if err != nil {
+		return nil, fmt.Errorf("workload %s: %w", name, err)
+	}
+	return step, nil
 }
 
 func measure(name string, step func() error, about time.Duration) (Measurement, error) {

@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"errors"
+
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -17,16 +19,16 @@ import (
 func trained(b compute.Backend, rate float64, loss func(scope *model.Scope, in []*Node) *Node, inputs ...*tensors.Tensor) (func() error, error) {
 	store := nn.NewStore(0)
 	opt := optim.Optimizer{Groups: []optim.Group{{Scope: "/net", Rate: optim.Rate{Base: rate}}}}
-	return program(b, store, func(in []*Node) *Node {
+	return program(b, store, func(in []*Node) []*Node {
 		l := loss(store.Scope("/net"), in[1:])
 		opt.Minimize(store, l, in[0])
-		return l
+		return []*Node{l}
 	}, append([]*tensors.Tensor{tensors.FromValue(opt.Rates(0))}, inputs...)...)
 }
 
-// program returns a step that runs a graph and waits for its result.
-func program(b compute.Backend, store *model.Store, build func(in []*Node) *Node, inputs ...*tensors.Tensor) (func() error, error) {
-	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) *Node { return build(in) })
+// program returns a step that runs a graph and reads its first result.
+func program(b compute.Backend, store *model.Store, build func(in []*Node) []*Node, inputs ...*tensors.Tensor) (func() error, error) {
+	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) []*Node { return build(in) })
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +45,9 @@ func program(b compute.Backend, store *model.Store, build func(in []*Node) *Node
 			return err
 		}
 		_, err = tensors.CopyFlatData[float32](out[0])
+		for _, t := range out {
+			err = errors.Join(err, t.FinalizeAll())
+		}
 		return err
 	}, nil
 }
@@ -85,5 +90,7 @@ func transformerStep(b compute.Backend) (func() error, error) {
 
 func transformerForward(b compute.Backend) (func() error, error) {
 	store := nn.NewStore(0)
-	return program(b, store, func(in []*Node) *Node { return encoder(store.Scope("/net"), in[0]) }, normal(32, 20, 512))
+	return program(b, store, func(in []*Node) []*Node {
+		return []*Node{encoder(store.Scope("/net"), in[0])}
+	}, normal(32, 20, 512))
 }

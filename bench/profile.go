@@ -11,14 +11,10 @@ import (
 
 // Profile measures a workload on the simd backend, and what its steps cost, the most expensive first. Figures of a step
 // are per run of the workload.
-func Profile(b compute.Backend, name string, about time.Duration) (Measurement, []engine.Cost, error) {
-	prepare, ok := workloads[name]
-	if !ok {
-		return Measurement{}, nil, fmt.Errorf("unknown workload %q", name)
-	}
-	step, err := prepare(b)
+func Profile(b compute.Backend, name string, o Options) (Measurement, []engine.Cost, error) {
+	step, err := prepare(b, name, o)
 	if err != nil {
-		return Measurement{}, nil, fmt.Errorf("workload %s: %w", name, err)
+		return Measurement{}, nil, err
 	}
 	if err := step(); err != nil { // compiles, and runs what is done once
 		return Measurement{}, nil, fmt.Errorf("workload %s: %w", name, err)
@@ -32,7 +28,7 @@ func Profile(b compute.Backend, name string, about time.Duration) (Measurement, 
 		runs++
 		return step()
 	}
-	m, err := measure(name, counted, about)
+	m, err := measure(name, counted, o.For)
 	if err != nil {
 		return Measurement{}, nil, err
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -70,7 +71,7 @@ type compiler struct {
 	fn      *Function
 	backend *Backend
 	views   map[*node]*access
-	copies  map[*node]*access // dense ones of views
+	copies  map[string]*access // dense ones, by what they are copies of
 	results map[*node][]*value
 	lops    []*lop
 	values  []*value
@@ -99,16 +100,22 @@ func (c *compiler) densely(n *node) *access {
 	if a.isDense() && a.off == 0 && a.size() == a.v.size {
 		return a
 	}
-	if d, ok := c.copies[n]; ok {
-		return d
+	return c.copied(a, n.shape.DType)
+}
+
+// copied emits a copy of the elements of a, unless there is one.
+func (c *compiler) copied(a *access, t dtypes.DType) *access {
+	key := fmt.Sprint(t, a.v.id, a.off, a.dims, a.strides)
+	d, ok := c.copies[key]
+	if !ok {
+		d = c.copyOf(a, t)
+		c.copies[key] = d
 	}
-	d := c.copied(a, n.shape.DType)
-	c.copies[n] = d
 	return d
 }
 
-// copied emits a copy of the elements of a.
-func (c *compiler) copied(a *access, t dtypes.DType) *access {
+// copyOf emits a new copy of the elements of a.
+func (c *compiler) copyOf(a *access, t dtypes.DType) *access {
 	v := c.newValue(t, a.size())
 	if a.transposes() {
 		c.emit(&lop{form: formOpaque, ins: []*access{a}, outs: []*value{v}, opaque: transposed{}})

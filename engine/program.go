@@ -90,7 +90,7 @@ func (fr *frame) set(slots []int, i int, p ptr) { fr.mem[slots[i]] = p }
 
 // compile turns a function into a program.
 func compile(f *Function, b *Backend) *program {
-	c := &compiler{fn: f, backend: b, views: map[*node]*access{}, copies: map[*node]*access{},
+	c := &compiler{fn: f, backend: b, views: map[*node]*access{}, copies: map[string]*access{},
 		results: map[*node][]*value{}, fold: map[*node]*node{}}
 	order, outputs := c.live()
 	for _, n := range append(slices.Clone(f.params), f.captures...) {
@@ -106,7 +106,7 @@ func compile(f *Function, b *Backend) *program {
 	for _, n := range outputs {
 		v := c.densely(n).v
 		if v.input || v.constant != nil || v.output {
-			v = c.copied(dense(v, []int{v.size}), v.t).v
+			v = c.copyOf(dense(v, []int{v.size}), v.t).v
 		}
 		v.output = true
 		p.outs = append(p.outs, v)

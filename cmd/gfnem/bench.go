@@ -21,6 +21,10 @@ type benchCmd struct {
 	For     time.Duration `help:"How long to repeat a step." default:"5s"`
 	Against string        `help:"Measurements of another implementation, as --json prints them: print ratios." placeholder:"FILE" type:"path"`
 	Profile bool          `help:"Print what each operation, or group of fused ones, costs (backend simd)."`
+	NT      int           `help:"Nonterminals of inside." default:"30"`
+	PT      int           `help:"Preterminals of inside." default:"60"`
+	N       int           `help:"Words of a sentence of inside." default:"20"`
+	Batch   int           `help:"Sentences of inside." default:"32"`
 	Seed    uint64        `help:"Seed of hypergrid."`
 	JSON    bool          `help:"Print one JSON object per measurement."`
 }
@@ -32,6 +36,7 @@ func (benchCmd) Help() string {
   gfnem bench hypergrid                        steps and time to learn the 8x8 hypergrid, by objective
   gfnem bench mlp transformer --json           the same for other programs to read
   gfnem bench vae-e --against torch.json       and how many times faster than there
+  gfnem bench inside --nt 30 --pt 60 --n 20    the inside algorithm at a size of its own
   gfnem bench transformer --profile            where the time goes, against the peaks of this machine`
 }
 
@@ -52,6 +57,9 @@ func (c benchCmd) Run(io console) error {
 			return run.Inputf("%w", err)
 		}
 	}
+	if c.NT < 1 || c.PT < 1 || c.N < 2 || c.Batch < 1 {
+		return run.Inputf("--nt %d --pt %d --n %d --batch %d: inside needs at least 1, 1, 2 and 1", c.NT, c.PT, c.N, c.Batch)
+	}
 	b, err := backend.Open(c.Backend)
 	if err != nil {
 		return run.Inputf("%w", err)
@@ -64,7 +72,7 @@ func (c benchCmd) Run(io console) error {
 			err = c.profile(io, b, name)
 		default:
 			var m bench.Measurement
-			if m, err = bench.Run(b, name, c.For); err == nil {
+			if m, err = bench.Run(b, name, c.options()); err == nil {
 				err = c.print(io, m, base)
 			}
 		}
@@ -73,6 +81,13 @@ func (c benchCmd) Run(io console) error {
 		}
 	}
 	return nil
+}
+
+func (c benchCmd) options() bench.Options {
+	return bench.Options{
+		For:    c.For,
+		Inside: bench.InsideSize{Nonterminals: c.NT, Preterminals: c.PT, Words: c.N, Sentences: c.Batch},
+	}
 }
 
 // compared is a measurement beside that of another implementation.
@@ -104,7 +119,7 @@ const profiled = 30
 
 // profile prints what the steps of a workload cost.
 func (c benchCmd) profile(io console, b compute.Backend, name string) error {
-	m, costs, err := bench.Profile(b, name, c.For)
+	m, costs, err := bench.Profile(b, name, c.options())
 	if err != nil {
 		return run.Inputf("%w", err)
 	}
