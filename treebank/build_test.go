@@ -59,8 +59,11 @@ func TestBuildSplits(t *testing.T) {
 	if got := fmt.Sprint(d.Compact().Vocabulary.Words(), texts(d.Compact()) == texts(d)); got != "[<unk> dog the] true" {
 		t.Errorf("compact: %s", got)
 	}
-	if got := texts(d.Shorten(1)); got != "train: test:" {
-		t.Errorf("shortened: %s", got)
+	if got := texts(d.Shorten(2)); got != texts(d) {
+		t.Errorf("shortened to 2: %s", got)
+	}
+	if got := d.Shorten(1); texts(got) != "train: test:" || got.Splits[0].Dropped != (Dropped{Short: 1, Long: 2}) {
+		t.Errorf("shortened to 1: %s, %+v", texts(got), got.Splits[0].Dropped)
 	}
 	if _, err := d.Split(Valid); err == nil {
 		t.Error("there is a split that nobody gave")

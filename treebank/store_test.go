@@ -122,7 +122,7 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
-// TestLoadFindsDamage flips every byte of every file, one at a time, and removes each file.
+// TestLoadFindsDamage flips bytes of every file, one at a time, and removes each file.
 func TestLoadFindsDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := small(t).Save(dir, false); err != nil {
@@ -138,7 +138,7 @@ func TestLoadFindsDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range whole {
+		for i := 0; i < len(whole); i += 1 + len(whole)/100 {
 			changed := bytes.Clone(whole)
 			changed[i] ^= 1
 			if err := os.WriteFile(path, changed, 0o666); err != nil {

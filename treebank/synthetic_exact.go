@@ -104,11 +104,19 @@ func (in *inside) cell(i, j int) {
 	cell := in.chart[i*in.n+j]
 	for x := range in.rules {
 		for _, r := range in.rules[x] {
+			from, to := i, j-1 // ends of the left child
+			if r.left >= len(in.rules) {
+				to = i
+			}
+			if r.right >= len(in.rules) {
+				from = j - 1
+			}
 			var both float64
-			for k := i; k < j; k++ {
-				if left := in.below(i, k, r.left, x); left > 0 {
-					both += left * in.below(k+1, j, r.right, x)
-				}
+			for k := from; k <= to; k++ {
+				both += in.below(i, k, r.left, x) * in.below(k+1, j, r.right, x)
+			}
+			if both == 0 {
+				continue
 			}
 			for p := range r.p {
 				cell[x*(len(in.rules)+1)+p] += r.p[p] * both

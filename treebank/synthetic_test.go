@@ -256,10 +256,11 @@ func TestSampleLengths(t *testing.T) {
 }
 
 func TestSyntheticDataset(t *testing.T) {
-	for _, c := range []struct{ variant, hash string }{
+	golden := []struct{ variant, hash string }{
 		{ContextFree, "b58c70ce98ced3fb1dd97f3b2421e1f75476b87fb97fe67ba3a6503d1ca34049"},
 		{ParentDependent, "1ecee598a7ae544c451a7dbb258c760542bfcc09b1780060497eeab7a223029f"},
-	} {
+	}
+	for _, c := range golden {
 		d, err := SyntheticDataset(c.variant, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -270,13 +271,13 @@ func TestSyntheticDataset(t *testing.T) {
 		for i, want := range []int{5000, 500, 500} {
 			checkSyntheticSplit(t, &d.Splits[i], want)
 		}
-		other, err := SyntheticDataset(c.variant, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if other.Hash() == d.Hash() {
-			t.Errorf("%s: the seed changes nothing", c.variant)
-		}
+	}
+	other, err := SyntheticDataset(ContextFree, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.Hash() == golden[0].hash {
+		t.Error("the seed changes nothing")
 	}
 }
 
