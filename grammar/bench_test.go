@@ -7,6 +7,8 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/rng"
 )
 
 // normal draws a tensor of standard normal numbers plus a constant.
@@ -72,4 +74,18 @@ func BenchmarkInsideGradient(b *testing.B) {
 	benchInference(b, func(p Potentials) []*Node {
 		return Gradient(ReduceAllSum(LogLikelihood(p)), p.Root, p.Rules, p.Terms)
 	})
+}
+
+func BenchmarkViterbi(b *testing.B) {
+	benchInference(b, func(p Potentials) []*Node { return p.Viterbi().outputs() })
+}
+
+func BenchmarkSample(b *testing.B) {
+	benchInference(b, func(p Potentials) []*Node {
+		return p.Sample(rng.In(Const(p.Root.Graph(), []uint64{1, 2, 3}))).outputs()
+	})
+}
+
+func BenchmarkMBR(b *testing.B) {
+	benchInference(b, func(p Potentials) []*Node { return p.MBR().outputs() })
 }

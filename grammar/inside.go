@@ -133,16 +133,12 @@ func (c *chart) spansOf(w int) *Node {
 	return Squeeze(Slice(c.spans, AxisRange(), AxisRangeFromStart(c.n-w+1), AxisElem(w-1)), 2)
 }
 
-// readTop reads the widest span of each sentence.
+// readTop reads the widest span of each sentence. A sentence of any other length than 2 to n weighs nothing.
 func (c *chart) readTop() *Node {
-	var top *Node
+	g, dtype := c.rules.Graph(), c.rules.DType()
+	top := BroadcastToDims(Infinity(g, dtype, -1), c.sentences, c.nt)
 	for _, v := range c.levels {
-		here := c.top(v.logOutcome)
-		if top == nil {
-			top = here
-			continue
-		}
-		top = Where(c.hasLength(v.width), here, top)
+		top = Where(c.hasLength(v.width), c.top(v.logOutcome), top)
 	}
 	return top
 }
