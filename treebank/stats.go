@@ -79,7 +79,7 @@ func (st *Stats) addGold(gold []Span, n int) {
 // Table returns the counts of all splits.
 func (d *Dataset) Table() *report.Table {
 	t := &report.Table{
-		Title: "Data set: " + d.Source,
+		Title: d.Source,
 		Columns: report.Columns("split", "read", "leaves", "sentences", "words", "≤10", "≤20", "≤40", "longest", "mean length", "types",
 			"<unk> %", "gold spans", "too short", "too long"),
 		Notes: []string{

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -63,5 +64,10 @@ func (c dataShowCmd) open() (*treebank.Dataset, error) {
 	if info.IsDir() {
 		return treebank.Load(c.Path)
 	}
-	return treebank.Build(treebank.Inputs{Train: []string{c.Path}, Format: c.Format}, treebank.Options{KeepTags: c.KeepTags})
+	data, err := treebank.Build(treebank.Inputs{Train: []string{c.Path}, Format: c.Format}, treebank.Options{KeepTags: c.KeepTags})
+	if err != nil {
+		return nil, err
+	}
+	data.Source, data.Splits[0].Name = c.Path, filepath.Base(c.Path)
+	return data, nil
 }

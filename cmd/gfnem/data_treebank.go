@@ -48,7 +48,9 @@ func (dataTreebankCmd) Help() string {
 
 Trees are in brackets, as in the Penn Treebank; files may be compressed with gzip. Words are prepared as Kim, Dyer and
 Rush (2019) do, unless flags say otherwise. The folder gets a file of sentences and one of gold spans for each split
-(first-last word, counted from 0), vocabulary.txt, and manifest.json with counts and hashes.`
+(first-last word, counted from 0), vocabulary.txt, and manifest.json with counts and hashes.
+
+Of the flags on words and lengths, --synthetic heeds --max-length and --used-words.`
 }
 
 // Run makes a data set.
