@@ -88,6 +88,8 @@ func TestSteady(t *testing.T) {
 	if after := heap(); after > before+64<<10 {
 		t.Errorf("%d bytes became %d after %d steps", before, after, steps)
 	}
+	runtime.KeepAlive(e)
+	runtime.KeepAlive(w)
 }
 
 // TestConcurrent runs one executable from several goroutines.
@@ -152,7 +154,11 @@ func TestErrors(t *testing.T) {
 		"BroadcastInDim": func() (compute.Value, error) {
 			return f.BroadcastInDim(x, shapes.Make(dtypes.Int32, 2, 3), []int{0, 1})
 		},
-		"value": func() (compute.Value, error) { return f.Neg("nonsense") },
+		"value":   func() (compute.Value, error) { return f.Neg("nonsense") },
+		"Reverse": func() (compute.Value, error) { return f.Reverse(x, 1, 1) },
+		"accumulate": func() (compute.Value, error) {
+			return f.DotGeneral(x, []int{1}, nil, x, []int{1}, nil, compute.DotGeneralConfig{AccumulatorDType: dtypes.Bool})
+		},
 	} {
 		if _, err := build(); err == nil {
 			t.Errorf("%s: no error", name)

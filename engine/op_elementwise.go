@@ -130,6 +130,18 @@ func (f *Function) Bitcast(v compute.Value, t dtypes.DType) (compute.Value, erro
 	return f.newNode(compute.OpTypeBitcast, shape, nil, in[0]), nil
 }
 
+// axesOf checks a list of axes and sorts it.
+func axesOf(op compute.OpType, s shapes.Shape, axes []int) ([]int, error) {
+	axes = slices.Clone(axes)
+	slices.Sort(axes)
+	for i, a := range axes {
+		if a < 0 || a >= s.Rank() || i > 0 && axes[i-1] == a {
+			return nil, fmt.Errorf("%s: axes %v of %s are out of range or repeated", op, axes, s)
+		}
+	}
+	return axes, nil
+}
+
 // reduce over axes; over all of them if none is given.
 func (f *Function) reduce(op compute.OpType, v compute.Value, axes []int) (compute.Value, error) {
 	in, err := f.operands(op, v)
@@ -143,12 +155,8 @@ func (f *Function) reduce(op compute.OpType, v compute.Value, axes []int) (compu
 			axes[i] = i
 		}
 	}
-	axes = slices.Clone(axes)
-	slices.Sort(axes)
-	for i, a := range axes {
-		if a < 0 || a >= s.Rank() || i > 0 && axes[i-1] == a {
-			return nil, fmt.Errorf("%s: axes %v of %s are out of range or repeated", op, axes, s)
-		}
+	if axes, err = axesOf(op, s, axes); err != nil {
+		return nil, err
 	}
 	if reducerOf(op, s.DType) == nil {
 		return nil, fmt.Errorf("%s of %s: %w", op, s.DType, compute.ErrNotImplemented)

@@ -99,18 +99,6 @@ func (f *Function) floats(op compute.OpType, in ...compute.Value) ([]*node, erro
 	return out, nil
 }
 
-// axesOf checks a list of axes and sorts it.
-func axesOf(op compute.OpType, s shapes.Shape, axes []int) ([]int, error) {
-	axes = slices.Clone(axes)
-	slices.Sort(axes)
-	for i, a := range axes {
-		if a < 0 || a >= s.Rank() || i > 0 && axes[i-1] == a {
-			return nil, fmt.Errorf("%s: axes %v of %s are out of range or repeated", op, axes, s)
-		}
-	}
-	return axes, nil
-}
-
 // FusedSoftmax is exp(x) divided by its sum along an axis.
 func (f *Function) FusedSoftmax(x compute.Value, axis int) (compute.Value, error) {
 	op := compute.OpTypeFusedSoftmax

@@ -101,12 +101,10 @@ func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range axes {
-		if a < 0 || a >= in[0].shape.Rank() {
-			return nil, fmt.Errorf("Reverse: %s has no axis %d", in[0].shape, a)
-		}
+	if axes, err = axesOf(compute.OpTypeReverse, in[0].shape, axes); err != nil {
+		return nil, err
 	}
-	return f.newNode(compute.OpTypeReverse, in[0].shape, slices.Clone(axes), in[0]), nil
+	return f.newNode(compute.OpTypeReverse, in[0].shape, axes, in[0]), nil
 }
 
 // Concatenate joins operands along an axis.

@@ -3,9 +3,12 @@ package engine_test
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -68,9 +71,9 @@ func net(s *model.Scope, x *Node, t dtypes.DType) *Node {
 	return LogSoftmax(dense("out", ReduceMean(x, 1), 11, 5), -1)
 }
 
-// trained runs some steps of gradient descent with momentum and returns losses and final variables.
-func trained(t *testing.T, b compute.Backend, dtype dtypes.DType, batch, steps int) (losses []float64, vars map[string][]float64) {
-	store := model.NewStore()
+// trainer returns a step of gradient descent with momentum, which returns the loss, and what holds the variables.
+func trainer(t *testing.T, b compute.Backend, dtype dtypes.DType, batch int) (step func() float64, store *model.Store) {
+	store = model.NewStore()
 	x := tensor(dtype, 20, 1, batch, 6, 8)
 	labels := make([]int32, batch)
 	for i := range labels {
@@ -103,12 +106,21 @@ func trained(t *testing.T, b compute.Backend, dtype dtypes.DType, batch, steps i
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range steps {
+	return func() float64 {
 		out, err := exec.Exec(x, y)
 		if err != nil {
 			t.Fatal(err)
 		}
-		losses = append(losses, tensors.ToScalar[float64](out[0]))
+		defer out[0].MustFinalizeAll()
+		return tensors.ToScalar[float64](out[0])
+	}, store
+}
+
+// trained runs some steps and returns losses and final variables.
+func trained(t *testing.T, b compute.Backend, dtype dtypes.DType, batch, steps int) (losses []float64, vars map[string][]float64) {
+	step, store := trainer(t, b, dtype, batch)
+	for range steps {
+		losses = append(losses, step())
 	}
 	vars = map[string][]float64{}
 	for v := range store.IterVariables() {
@@ -168,5 +180,41 @@ func TestThreads(t *testing.T) {
 				t.Errorf("%s differs between 1 thread and %d", path, n)
 			}
 		}
+	}
+}
+
+// TestMemory checks that training needs no more memory as it goes on, over the second half of MEMORY_STEPS steps.
+func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	steps := 8000
+	if k, err := strconv.Atoi(os.Getenv("MEMORY_STEPS")); err == nil {
+		steps = k
+	}
+	t.Logf("%d steps (MEMORY_STEPS)", steps)
+	measure := func() (live uint64, goroutines int) {
+		var m runtime.MemStats
+		for range 8 { // what has finalisers takes several turns
+			runtime.GC()
+			time.Sleep(5 * time.Millisecond)
+		}
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc, runtime.NumGoroutine()
+	}
+	step, _ := trainer(t, open(t, "simd"), dtypes.Float32, 20)
+	for range 200 + steps/2 {
+		step()
+	}
+	before, running := measure()
+	for range steps / 2 {
+		step()
+	}
+	after, now := measure()
+	runtime.KeepAlive(step)
+	t.Logf("%d bytes are live after the first half, %d after all", before, after)
+	// A step that kept as little as one number would be far above this.
+	if after > before+16<<10 || now > running {
+		t.Errorf("%d bytes and %d goroutines became %d and %d", before, running, after, now)
 	}
 }
