@@ -156,7 +156,7 @@ func TestErrors(t *testing.T) {
 		},
 		"value":   func() (compute.Value, error) { return f.Neg("nonsense") },
 		"Reverse": func() (compute.Value, error) { return f.Reverse(x, 1, 1) },
-		"accumulate": func() (compute.Value, error) {
+		"accumulator": func() (compute.Value, error) {
 			return f.DotGeneral(x, []int{1}, nil, x, []int{1}, nil, compute.DotGeneralConfig{AccumulatorDType: dtypes.Bool})
 		},
 	} {
