@@ -89,3 +89,21 @@ func BenchmarkSample(b *testing.B) {
 func BenchmarkMBR(b *testing.B) {
 	benchInference(b, func(p Potentials) []*Node { return p.MBR().outputs() })
 }
+
+// BenchmarkLogTree scores a tree of each sentence, with the gradient to all potentials.
+func BenchmarkLogTree(b *testing.B) {
+	benchInference(b, func(p Potentials) []*Node {
+		r := rand.New(rand.NewPCG(1, 2))
+		var trees []*Tree
+		for range p.Terms.Shape().Dim(0) {
+			trees = append(trees, RandomTree(r, 20, 30))
+		}
+		left, right, label, err := PackTrees(trees, 20)
+		if err != nil {
+			b.Fatal(err)
+		}
+		g := p.Root.Graph()
+		z := Trees{ConstTensor(g, left), ConstTensor(g, right), ConstTensor(g, label)}
+		return Gradient(ReduceAllSum(p.LogTree(z)), p.Root, p.Rules, p.Terms)
+	})
+}

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -116,12 +117,15 @@ func (c *chart) wordRuleCounts(rates []*Node) (atRight, atLeft *Node) {
 	return join(lastRates, lastParts, true), join(firstRates, firstParts, false)
 }
 
-// quotient is x/y, and 0 where y is 0.
+// quotient is x/y, and 0 where y is so small that the result might overflow: a span that is that unlikely next to its parts
+// has lost its digits, too.
 func quotient(x, y *Node) *Node {
-	zero := ScalarZero(y.Graph(), y.DType())
-	some := BroadcastToShape(NotEqual(y, zero), y.Shape())
-	safe := Where(some, y, OnesLike(y))
-	q := Div(x, safe)
+	least := 1e-300
+	if y.DType() == dtypes.Float32 {
+		least = 1e-35
+	}
+	some := GreaterThan(y, ConstAs(y, least))
+	q := Div(x, Where(some, y, OnesLike(y)))
 	return Where(BroadcastToDims(some, q.Shape().Dimensions...), q, ZerosLike(q))
 }
 

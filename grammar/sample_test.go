@@ -20,7 +20,7 @@ const alpha = 5e-6
 // for padded ones. A sampler that flattens its choices is caught.
 func TestSample(t *testing.T) {
 	seed := newSeed(t)
-	const copies, calls, n = 1000, 40, 4
+	const copies, calls, n = 1000, 20, 4
 	lengths, words := make([]int32, 2*copies), make([]int32, 2*copies*n)
 	short, long := []int32{1, 0, 2}, []int32{2, 0, 1, 1}
 	for b := range copies {
@@ -28,7 +28,7 @@ func TestSample(t *testing.T) {
 		copy(words[b*n:], short)
 		copy(words[(copies+b)*n:], long)
 	}
-	flatter := func(x *Node) *Node { return PowScalar(x, 0.9) }
+	flatter := func(x *Node) *Node { return PowScalar(x, 0.8) }
 	for _, kind := range []Kind{CFG, NCFG} {
 		g := randomGrammar(rand.New(rand.NewPCG(seed, 7)), kind, 2, 2, 3, 0)
 		root, rules, emit := g.LogTables(dtypes.Float64)

@@ -72,12 +72,13 @@ func TestScoresAgainstEnumeration(t *testing.T) {
 				z := randomTree(r, int(l), s.nt, s.pt)
 				trees = append(trees, z)
 				var same, one []*derivation
+				shape, fullName := z.Shape(), derive(g, z).full()
 				for _, d := range enumerate(g, flat[b*s.n:][:l]) {
-					if d.shape() != z.Shape() {
+					if d.shape() != shape {
 						continue
 					}
 					same = append(same, d)
-					if d.full() == derive(g, z).full() {
+					if d.full() == fullName {
 						one = append(one, d)
 					}
 				}

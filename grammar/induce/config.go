@@ -1,0 +1,126 @@
+package induce
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/run"
+)
+
+// The methods.
+const (
+	Marginal = "marginal" // gradient of log p(x), all trees added up
+	Exact    = "exact"    // EM with one exact sample of the posterior for each sentence
+	MCEM     = "mcem"     // EM with the end of a Markov chain over trees for each sentence
+)
+
+// Config is the configuration of a training. Its names are those of the command line.
+type Config struct {
+	Seed    uint64 `toml:"seed"`
+	Data    string `toml:"data"`    // a folder of "gfnem data treebank", or synthetic, or synthetic-ncfg
+	Method  string `toml:"method"`  // marginal, exact or mcem
+	Grammar string `toml:"grammar"` // cfg or ncfg
+
+	Nonterminals int `toml:"nonterminals"` // without ROOT
+	Preterminals int `toml:"preterminals"`
+	Width        int `toml:"width"` // of embeddings
+
+	MaxLength int     `toml:"max_length"` // longer sentences are left out, in training and evaluation
+	Batch     int     `toml:"batch"`
+	Updates   int     `toml:"updates"`
+	LR        float64 `toml:"lr"`
+	Beta1     float64 `toml:"beta1"`
+	Beta2     float64 `toml:"beta2"`
+	Clip      float64 `toml:"clip"`    // of the gradient's norm; 0 means none
+	Warmup    int     `toml:"warmup"`  // updates over which the rate rises
+	FinalLR   float64 `toml:"lr_drop"` // multiplies lr after warm-up
+	Decay     float64 `toml:"lr_end"`  // multiplies lr for the last fifth of the updates
+
+	// Pool is the number of batches whose sentences are sorted by length together, so that batches have sentences of about
+	// the same length; 1 mixes all lengths.
+	Pool int `toml:"pool"`
+	// Bucket is the step of sentence lengths for which programs are compiled; batches are padded up to one.
+	Bucket int `toml:"bucket"`
+	// Tags makes the M-step of exact sampling see the sampled preterminals, as published; otherwise they are summed out.
+	Tags  bool `toml:"tags"`
+	Chain int  `toml:"chain"` // steps of a Markov chain
+
+	// EBM multiplies the posterior of mcem by an energy-based prior on the shapes of trees, learned from the gold trees first.
+	EBM        bool    `toml:"ebm"`
+	EBMUpdates int     `toml:"ebm_updates"`
+	EBMLR      float64 `toml:"ebm_lr"`
+	EBML2      float64 `toml:"ebm_l2"`
+	EBMReset   float64 `toml:"ebm_reset"` // probability that a tree of the buffer is replaced by a gold tree
+	// EBMTempStart and EBMTempEnd are the temperature of the energy at the first and the last update, exponential between.
+	EBMTempStart float64 `toml:"ebm_temp_start"`
+	EBMTempEnd   float64 `toml:"ebm_temp_end"`
+
+	EvalEvery int `toml:"eval_every"` // updates between evaluations on validation sentences; 0 means never
+}
+
+// Paper is the published configuration of a method, apart from its seeds.
+func Paper() Config {
+	return Config{
+		Seed: 1111, Data: "synthetic", Method: Marginal, Grammar: string(grammar.CFG), Nonterminals: 29, Preterminals: 60, Width: 256,
+		MaxLength: 20, Batch: 32, Updates: 10_000, LR: 1e-3, Beta1: 0.75, Beta2: 0.999, Clip: 3, Warmup: 40, FinalLR: 39.0 / 40, Decay: 1,
+		Pool: 1, Bucket: 20, Tags: true, Chain: 1000,
+		EBMUpdates: 20_000, EBMLR: 1e-4, EBML2: 1e-4, EBMReset: 0.1, EBMTempStart: 1, EBMTempEnd: 1000, EvalEvery: 100,
+	}
+}
+
+// Quick is small enough to learn the synthetic treebank on two cores in a few minutes.
+func Quick() Config {
+	c := Paper()
+	c.Seed, c.Nonterminals, c.Preterminals, c.Width = 0, 16, 24, 64
+	c.Updates, c.LR, c.FinalLR, c.Decay, c.Pool, c.Bucket, c.EvalEvery = 3000, 3e-3, 1, 0.2, 20, 4, 250
+	c.EBMUpdates = 3000
+	return c
+}
+
+var presets = map[string]func() Config{"quick": Quick, "paper": Paper}
+
+// Validate implements the last word of run.Resolve.
+func (c *Config) Validate() error {
+	for _, k := range []struct{ key, value, known string }{
+		{"method", c.Method, Marginal + " " + Exact + " " + MCEM},
+		{"grammar", c.Grammar, string(grammar.CFG) + " " + string(grammar.NCFG)},
+	} {
+		if !slices.Contains(strings.Fields(k.known), k.value) {
+			return fmt.Errorf("%s = %q is not one of %s", k.key, k.value, k.known)
+		}
+	}
+	if c.EBM && c.Method != MCEM {
+		return fmt.Errorf("ebm = true needs method = %q: a prior on whole trees has no exact inference", MCEM)
+	}
+	big := math.MaxInt32 * 1.0
+	for _, b := range []struct {
+		key              string
+		value, low, high float64
+	}{
+		{"seed", float64(c.Seed), 0, math.MaxInt64},
+		{"nonterminals", float64(c.Nonterminals), 1, 500}, {"preterminals", float64(c.Preterminals), 1, 1000},
+		{"width", float64(c.Width), 1, 1 << 14}, {"max_length", float64(c.MaxLength), 2, 200}, {"batch", float64(c.Batch), 1, 1 << 16},
+		{"updates", float64(c.Updates), 1, big}, {"lr", c.LR, 0, 1e3}, {"beta1", c.Beta1, 0, 0.999999}, {"beta2", c.Beta2, 0, 0.9999999},
+		{"clip", c.Clip, 0, 1e12}, {"warmup", float64(c.Warmup), 0, big}, {"lr_drop", c.FinalLR, 0, 1}, {"lr_end", c.Decay, 0, 1},
+		{"pool", float64(c.Pool), 1, big}, {"bucket", float64(c.Bucket), 1, 200}, {"chain", float64(c.Chain), 0, big},
+		{"ebm_updates", float64(c.EBMUpdates), 0, big}, {"ebm_lr", c.EBMLR, 0, 1e3}, {"ebm_l2", c.EBML2, 0, 1e3}, {"ebm_reset", c.EBMReset, 0, 1},
+		{"ebm_temp_start", c.EBMTempStart, 1e-6, 1e9}, {"ebm_temp_end", c.EBMTempEnd, 1e-6, 1e9}, {"eval_every", float64(c.EvalEvery), 0, big},
+	} {
+		if !(b.low <= b.value && b.value <= b.high) {
+			return fmt.Errorf("%s = %.12g is not between %.12g and %.12g", b.key, b.value, b.low, b.high)
+		}
+	}
+	return nil
+}
+
+// model returns the network of a configuration for a vocabulary.
+func (c *Config) model(words int) grammar.Neural {
+	m := grammar.Paper(grammar.Kind(c.Grammar), words, 0)
+	m.Nonterminals, m.Preterminals, m.Width = c.Nonterminals, c.Preterminals, c.Width
+	return m
+}
+
+var _ run.Task = Task{}

@@ -1,0 +1,106 @@
+package induce
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// openData reads the data set of a configuration: sentences up to the greatest length, and the words that occur in them.
+func openData(c Config) (*treebank.Dataset, error) {
+	var d *treebank.Dataset
+	var err error
+	switch c.Data {
+	case "synthetic":
+		d, err = treebank.SyntheticDataset(treebank.ContextFree, 0)
+	case "synthetic-ncfg":
+		d, err = treebank.SyntheticDataset(treebank.ParentDependent, 0)
+	default:
+		d, err = treebank.Load(c.Data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.Shorten(c.MaxLength).Compact(), nil
+}
+
+// Batch is sentences of about the same length, padded to a common one.
+type batch struct {
+	words, lengths *tensors.Tensor // [B,n], [B] int32
+	size           int             // sentences that count; the rest repeats the last one
+	tokens         int             // of those: words, and one more for the end of each sentence
+	n              int
+	sentences      []treebank.Sentence
+}
+
+// newBatch packs sentences, repeating the last one until there are rows of them.
+func newBatch(sentences []treebank.Sentence, rows, bucket, most int) batch {
+	b := batch{size: len(sentences), sentences: sentences}
+	longest := 0
+	for _, s := range sentences {
+		longest = max(longest, len(s.Words))
+		b.tokens += len(s.Words) + 1
+	}
+	b.n = min((longest+bucket-1)/bucket*bucket, most)
+	b.n = max(b.n, longest, 2)
+	words, lengths := make([]int32, rows*b.n), make([]int32, rows)
+	for i := range rows {
+		s := sentences[min(i, len(sentences)-1)]
+		copy(words[i*b.n:], s.Words)
+		lengths[i] = int32(len(s.Words))
+	}
+	b.words = tensors.FromFlatDataAndDimensions(words, rows, b.n)
+	b.lengths = tensors.FromFlatDataAndDimensions(lengths, rows)
+	return b
+}
+
+// batches cuts sentences into batches of the same number of rows, by length.
+func (c *Config) batches(sentences []treebank.Sentence) []batch {
+	sorted := slices.Clone(sentences)
+	slices.SortStableFunc(sorted, func(a, b treebank.Sentence) int { return cmp.Compare(len(a.Words), len(b.Words)) })
+	var out []batch
+	for part := range slices.Chunk(sorted, c.Batch) {
+		out = append(out, newBatch(part, c.Batch, c.Bucket, c.MaxLength))
+	}
+	return out
+}
+
+// sampler gives the batch of every update, as a pure function of its number: every epoch is a new order of the sentences, in
+// pools that are sorted by length, whose batches come in a new order. Sentences that do not fill a batch are left out.
+type sampler struct {
+	*Config
+	sentences []treebank.Sentence
+	epoch     uint64
+	order     [][]treebank.Sentence // of the epoch; nil at first
+}
+
+func (s *sampler) at(update uint64) batch {
+	perEpoch := uint64(len(s.sentences) / s.Batch)
+	if e := update / perEpoch; s.order == nil || e != s.epoch {
+		s.epoch, s.order = e, s.shuffle(e)
+	}
+	return newBatch(s.order[update%perEpoch], s.Batch, s.Bucket, s.MaxLength)
+}
+
+func (s *sampler) shuffle(epoch uint64) [][]treebank.Sentence {
+	r := rng.New(s.Seed, "grammar/epoch", epoch)
+	all := slices.Clone(s.sentences)
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	var out [][]treebank.Sentence
+	for pool := range slices.Chunk(all, s.Pool*s.Batch) {
+		if s.Pool > 1 {
+			slices.SortStableFunc(pool, func(a, b treebank.Sentence) int { return cmp.Compare(len(a.Words), len(b.Words)) })
+		}
+		for part := range slices.Chunk(pool, s.Batch) {
+			if len(part) == s.Batch {
+				out = append(out, part)
+			}
+		}
+	}
+	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}

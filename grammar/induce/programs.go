@@ -1,0 +1,104 @@
+package induce
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/optim"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// theta is the scope of the grammar's variables.
+const theta = "/theta"
+
+// programs are the compiled computations of a training. Each is compiled again for every length of batches.
+type programs struct {
+	store     *model.Store
+	optimizer optim.Optimizer
+	marginal  *model.Exec // rates, words, lengths
+	exact     *model.Exec // rates, words, lengths, key
+	trees     *model.Exec // rates, words, lengths, left, right, label
+	values    *model.Exec // words, lengths: the potentials
+}
+
+func newPrograms(b compute.Backend, store *model.Store, m grammar.Neural, c *Config) (*programs, error) {
+	decay := uint64(c.Updates - c.Updates/5)
+	p := &programs{store: store, optimizer: optim.Optimizer{
+		ClipNorm: c.Clip,
+		Groups: []optim.Group{{Scope: theta, Rule: optim.Adam{Beta1: c.Beta1, Beta2: c.Beta2}, Rate: optim.Rate{
+			Base: c.LR, Warmup: uint64(c.Warmup),
+			Drops: []optim.Drop{{Step: uint64(c.Warmup), Factor: c.FinalLR}, {Step: decay, Factor: c.Decay}},
+		}}},
+	}}
+	potentials := func(in []*Node) grammar.Potentials {
+		return m.Tables(store.Scope(theta), in[0].Graph()).For(in[0], in[1])
+	}
+	update := func(logP func(in []*Node) *Node) func(*model.Scope, []*Node) []*Node {
+		return func(_ *model.Scope, in []*Node) []*Node {
+			defer panics.WithError()
+			loss := Neg(ReduceAllMean(logP(in[1:])))
+			r := p.optimizer.Minimize(store, loss, in[0])
+			return []*Node{loss, r.GradNorm, r.OK}
+		}
+	}
+	var err error
+	build := func(to **model.Exec, f func(*model.Scope, []*Node) []*Node) {
+		if err == nil {
+			*to, err = model.NewExec(b, store, f)
+			if err == nil {
+				(*to).SetMaxCache(-1)
+			}
+		}
+	}
+	build(&p.marginal, update(func(in []*Node) *Node { return grammar.LogLikelihood(potentials(in)) }))
+	build(&p.exact, update(func(in []*Node) *Node {
+		q := potentials(in)
+		s := q.Sample(rng.In(in[2]))
+		if c.Tags {
+			return q.LogDerivation(s.Trees, s.Tags)
+		}
+		return q.LogTree(s.Trees)
+	}))
+	build(&p.trees, update(func(in []*Node) *Node {
+		return potentials(in).LogTree(grammar.Trees{Left: in[2], Right: in[3], Label: in[4]})
+	}))
+	build(&p.values, func(_ *model.Scope, in []*Node) []*Node {
+		defer panics.WithError()
+		q := potentials(in)
+		return []*Node{q.Root, q.Rules, q.Terms}
+	})
+	return p, err
+}
+
+func (p *programs) close() {
+	for _, e := range []*model.Exec{p.marginal, p.exact, p.trees, p.values} {
+		if e != nil {
+			e.Finalize()
+		}
+	}
+}
+
+// outcome is what an update says.
+type outcome struct {
+	loss, norm float64
+	ok         bool
+}
+
+// update runs one of the programs that change the grammar.
+func (p *programs) update(e *model.Exec, step uint64, b batch, more ...any) (outcome, error) {
+	args := append([]any{p.optimizer.Rates(step), b.words, b.lengths}, more...)
+	out, err := e.Call(args...)
+	if err != nil {
+		return outcome{}, fmt.Errorf("update %d: %w", step, err)
+	}
+	return outcome{
+		loss: float64(tensors.ToScalar[float32](out[0])), norm: float64(tensors.ToScalar[float32](out[1])),
+		ok: tensors.ToScalar[bool](out[2]),
+	}, nil
+}
