@@ -12,8 +12,8 @@ import (
 type Parses struct {
 	Trees Trees
 	Tags  *Node // [B,n] int32: the preterminal of each word
-	// LogWeight [B] is log p(x) for samples, and the log-weight of the parse for best parses. Where it is -Inf (or, of best
-	// parses, below -1e29) there is no derivation, and the tree means nothing.
+	// LogWeight [B] is log p(x) for samples, and the log-weight of the parse for best parses. Where it is -Inf there is no
+	// derivation, and the tree means nothing.
 	LogWeight *Node
 }
 
@@ -72,7 +72,6 @@ const (
 	planWidth
 	planLabel
 	planParent
-	planColumns
 )
 
 func (d *descent) begin(top *Node) {

@@ -60,7 +60,7 @@ func TestViterbiAgainstEnumeration(t *testing.T) {
 			}
 			got := out[4][b]
 			if len(all) == 0 {
-				if got > never/10 {
+				if !math.IsInf(got, -1) {
 					t.Errorf("a sentence without derivations weighs %v", got)
 				}
 				continue

@@ -109,7 +109,8 @@ func (m Neural) byWord(emit *Node) *Node {
 	}
 	shape := emit.Shape().Clone()
 	shape.Dimensions[0] = m.Specials
-	return Concatenate([]*Node{FillScalar(emit.Graph(), shape, never), emit}, 0)
+	none := BroadcastToShape(Infinity(emit.Graph(), emit.DType(), -1), shape)
+	return Concatenate([]*Node{none, emit}, 0)
 }
 
 // features is f of Tables. The second sum adds the input, not what the first block gave.

@@ -147,7 +147,7 @@ func TestNeuralAgainstLoops(t *testing.T) {
 				for w := range 7 {
 					got := emit[(w*pt+tag)*hosts+x]
 					if w < 2 {
-						if got > -200 {
+						if !math.IsInf(got, -1) {
 							t.Errorf("special word %d has log-probability %v", w, got)
 						}
 					} else if !near(got, want[w-2]) {
@@ -164,7 +164,9 @@ func TestNoParents(t *testing.T) {
 	m := Neural{Kind: NCFG, Nonterminals: 3, Preterminals: 2, Width: 6, Words: 4, DType: dtypes.Float64}
 	store := nn.NewStore(newSeed(t))
 	neuralTables(t, store, m)
-	store.GetVariable("/theta/parents").MustSetValue(tensors.FromFlatDataAndDimensions(make([]float64, 4*6), 4, 6))
+	if err := store.GetVariable("/theta/parents").SetValue(tensors.FromFlatDataAndDimensions(make([]float64, 4*6), 4, 6)); err != nil {
+		t.Fatal(err)
+	}
 	root, rules, emit := neuralTables(t, store, m)
 	m.Kind = CFG
 	root0, rules0, emit0 := neuralTables(t, store, m)
@@ -230,18 +232,21 @@ func TestNeuralGradient(t *testing.T) {
 				slope += g * d
 			}
 		}
-		const eps = 1e-5
+		const eps = 1e-6
 		at := func(h float64) float64 {
 			for i, v := range vars {
 				moved := make([]float64, len(start[i]))
 				for j := range moved {
 					moved[j] = start[i][j] + h*along[i][j]
 				}
-				v.MustSetValue(tensors.FromFlatDataAndDimensions(moved, v.Shape().Dimensions...))
+				if err := v.SetValue(tensors.FromFlatDataAndDimensions(moved, v.Shape().Dimensions...)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			return tensors.MustCopyFlatData[float64](exec.MustCall(words, lengths)[0])[0]
 		}
-		// The error of central differences is about eps² = 1e-10 of the third derivative, and 1e-15/eps of rounding.
+		// The error of central differences is eps² of the third derivative, which is large for so narrow a network (m = 1/32),
+		// and 1e-15/eps of rounding.
 		if got := (at(eps) - at(-eps)) / (2 * eps); math.Abs(got-slope) > 1e-6*math.Abs(slope) || slope == 0 {
 			t.Errorf("%s: slope %v, gradient says %v", kind, got, slope)
 		}
