@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/notimplemented"
@@ -166,10 +167,14 @@ func (f *Function) Constant(flat any, dims ...int) (compute.Value, error) {
 	if !capabilities.DTypes[t] {
 		return nil, fmt.Errorf("Constant of %T: %w", flat, compute.ErrNotImplemented)
 	}
+	shape := shapes.Shape{DType: t, Dimensions: slices.Clone(dims)}
+	if err := checkSize(compute.OpTypeConstant, shape); err != nil {
+		return nil, err
+	}
 	if n != product(dims) {
 		return nil, fmt.Errorf("Constant: %d elements do not fill dimensions %v", n, dims)
 	}
-	return f.constant(shapes.Make(t, dims...), p), nil
+	return f.constant(shape, p), nil
 }
 
 // constant adds a copy of the elements at p; equal small constants are one.

@@ -54,6 +54,10 @@ func init() {
 
 		compute.OpTypeFusedSoftmax, compute.OpTypeFusedGelu, compute.OpTypeFusedLayerNorm, compute.OpTypeFusedDense,
 		compute.OpTypeFusedAttentionQKVProjection,
+
+		compute.OpTypeBatchNormForInference, compute.OpTypeBatchNormForTraining, compute.OpTypeBatchNormGradient,
+		compute.OpTypeEqualTotalOrder, compute.OpTypeNotEqualTotalOrder, compute.OpTypeLessThanTotalOrder,
+		compute.OpTypeLessOrEqualTotalOrder, compute.OpTypeGreaterThanTotalOrder, compute.OpTypeGreaterOrEqualTotalOrder,
 	} {
 		capabilities.Operations[op] = true
 	}

@@ -4,6 +4,8 @@ import (
 	"unsafe"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/dtypes/float16"
 )
 
 // ptr is the start of a dense block of elements. Blocks are made by alloc, hold no Go pointers, and start on a cache
@@ -64,6 +66,10 @@ func boxed(t dtypes.DType, p ptr, n int) any {
 		return elems[uint32](p, n)
 	case dtypes.Uint64:
 		return elems[uint64](p, n)
+	case dtypes.Float16:
+		return elems[float16.Float16](p, n)
+	case dtypes.BFloat16:
+		return elems[bfloat16.BFloat16](p, n)
 	case dtypes.Float32:
 		return elems[float32](p, n)
 	case dtypes.Float64:
@@ -94,6 +100,10 @@ func unboxed(flat any) (p ptr, n int, t dtypes.DType) {
 		return ptr(unsafe.SliceData(s)), len(s), dtypes.Uint32
 	case []uint64:
 		return ptr(unsafe.SliceData(s)), len(s), dtypes.Uint64
+	case []float16.Float16:
+		return ptr(unsafe.SliceData(s)), len(s), dtypes.Float16
+	case []bfloat16.BFloat16:
+		return ptr(unsafe.SliceData(s)), len(s), dtypes.BFloat16
 	case []float32:
 		return ptr(unsafe.SliceData(s)), len(s), dtypes.Float32
 	case []float64:

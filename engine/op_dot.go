@@ -25,6 +25,9 @@ func (f *Function) DotGeneral(lhs compute.Value, lhsContract, lhsBatch []int, rh
 	if accumulate == dtypes.InvalidDType {
 		accumulate = in[0].shape.DType
 	}
+	if isHalf(accumulate) {
+		accumulate = dtypes.Float32
+	}
 	result := config.OutputDType
 	if result == dtypes.InvalidDType {
 		result = in[0].shape.DType
@@ -104,5 +107,9 @@ func (f *Function) ConvGeneral(input, kernel compute.Value, axes compute.Convolv
 	if in[0].shape.DType != in[1].shape.DType || in[0].shape.DType == boolType {
 		return nil, fmt.Errorf("ConvGeneral: cannot multiply %s and %s", in[0].shape, in[1].shape)
 	}
-	return f.newNode(compute.OpTypeConvGeneral, shape, a, in...), nil
+	t := shape.DType
+	if isHalf(t) {
+		shape.DType = dtypes.Float32
+	}
+	return f.narrow(f.newNode(compute.OpTypeConvGeneral, shape, a, f.wide(in[0]), f.wide(in[1])), nil, t)
 }

@@ -21,6 +21,10 @@ func (f *Function) unary(op compute.OpType, v compute.Value) (compute.Value, err
 	if err != nil {
 		return nil, err
 	}
+	if t := in[0].shape.DType; isHalf(t) {
+		y, err := f.unary(op, f.wide(in[0]))
+		return f.narrow(y, err, t)
+	}
 	if kernelOf(op, in[0].shape.DType, shape.DType) == nil {
 		return nil, fmt.Errorf("%s of %s: %w", op, in[0].shape.DType, compute.ErrNotImplemented)
 	}
@@ -45,6 +49,10 @@ func (f *Function) pairwise(op compute.OpType, a, b compute.Value,
 	if err != nil {
 		return nil, err
 	}
+	if t := in[0].shape.DType; isHalf(t) {
+		y, err := f.pairwise(op, f.wide(in[0]), f.wide(in[1]), infer)
+		return f.narrow(y, err, t)
+	}
 	if kernelOf(op, in[0].shape.DType, shape.DType) == nil {
 		return nil, fmt.Errorf("%s of %s: %w", op, in[0].shape.DType, compute.ErrNotImplemented)
 	}
@@ -62,7 +70,7 @@ func (f *Function) IsFinite(v compute.Value) (compute.Value, error) {
 	}
 	shape := in[0].shape.Clone()
 	shape.DType = dtypes.Bool
-	return f.newNode(compute.OpTypeIsFinite, shape, nil, in[0]), nil
+	return f.newNode(compute.OpTypeIsFinite, shape, nil, f.wide(in[0])), nil
 }
 
 // IsNaN is elementwise.
@@ -104,8 +112,16 @@ func (f *Function) ConvertDType(v compute.Value, t dtypes.DType) (compute.Value,
 	if !capabilities.DTypes[t] {
 		return nil, fmt.Errorf("ConvertDType to %s: %w", t, compute.ErrNotImplemented)
 	}
-	if in[0].shape.DType == t {
+	from := in[0].shape.DType
+	if from == t {
 		return in[0], nil
+	}
+	if t != dtypes.Float32 && isHalf(from) || from != dtypes.Float32 && isHalf(t) {
+		v, err := f.ConvertDType(in[0], dtypes.Float32)
+		if err != nil {
+			return nil, err
+		}
+		return f.ConvertDType(v, t)
 	}
 	shape := in[0].shape.Clone()
 	shape.DType = t
@@ -158,6 +174,10 @@ func (f *Function) reduce(op compute.OpType, v compute.Value, axes []int) (compu
 	if axes, err = axesOf(op, s, axes); err != nil {
 		return nil, err
 	}
+	if isHalf(s.DType) {
+		y, err := f.reduce(op, f.wide(in[0]), axes)
+		return f.narrow(y, err, s.DType)
+	}
 	if reducerOf(op, s.DType) == nil {
 		return nil, fmt.Errorf("%s of %s: %w", op, s.DType, compute.ErrNotImplemented)
 	}
@@ -193,6 +213,7 @@ func (f *Function) ArgMinMax(v compute.Value, axis int, t dtypes.DType, isMin bo
 	if s := in[0].shape; s.Dimensions[axis] == 0 {
 		return nil, fmt.Errorf("ArgMinMax: axis %d of %s is empty", axis, s)
 	}
+	in[0] = f.wide(in[0])
 	if argOf(in[0].shape.DType, t) == nil {
 		return nil, fmt.Errorf("ArgMinMax of %s to %s: %w", in[0].shape.DType, t, compute.ErrNotImplemented)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapeinference"
 	"github.com/gomlx/compute/shapes"
 )
@@ -56,8 +57,12 @@ func (f *Function) scatter(op compute.OpType, x, indices, updates compute.Value,
 	if err != nil {
 		return nil, err
 	}
-	return f.newNode(op, shape, scatterAttr{indexVectorAxis, slices.Clone(windowAxes), slices.Clone(insertedAxes),
-		slices.Clone(scatterToAxes)}, in...), nil
+	t := shape.DType
+	if isHalf(t) {
+		shape.DType = dtypes.Float32
+	}
+	return f.narrow(f.newNode(op, shape, scatterAttr{indexVectorAxis, slices.Clone(windowAxes), slices.Clone(insertedAxes),
+		slices.Clone(scatterToAxes)}, f.wide(in[0]), in[1], f.wide(in[2])), nil, t)
 }
 
 // ScatterSum adds updates to slices of x. A slice that does not fit is left out.
@@ -145,7 +150,11 @@ func (f *Function) CumSum(x compute.Value, axis int, options compute.CumSumOptio
 	if err != nil {
 		return nil, err
 	}
-	return f.newNode(compute.OpTypeCumSum, shape, cumAttr{axis, options.Exclusive, options.Reverse}, in[0]), nil
+	t := shape.DType
+	if isHalf(t) {
+		shape.DType = dtypes.Float32
+	}
+	return f.narrow(f.newNode(compute.OpTypeCumSum, shape, cumAttr{axis, options.Exclusive, options.Reverse}, f.wide(in[0])), nil, t)
 }
 
 type windowAttr struct {
@@ -190,7 +199,10 @@ func (f *Function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, wind
 	if s.DType == boolType || kind < compute.ReduceOpSum || kind > compute.ReduceOpMin {
 		return nil, fmt.Errorf("ReduceWindow %s of %s: %w", kind, s, compute.ErrNotImplemented)
 	}
-	return f.newNode(compute.OpTypeReduceWindow, shape, a, in[0]), nil
+	if isHalf(s.DType) {
+		shape.DType = dtypes.Float32
+	}
+	return f.narrow(f.newNode(compute.OpTypeReduceWindow, shape, a, f.wide(in[0])), nil, s.DType)
 }
 
 func (f *Function) selectAndScatter(op compute.OpType, x, source compute.Value, window, strides []int,
@@ -213,7 +225,10 @@ func (f *Function) selectAndScatter(op compute.OpType, x, source compute.Value, 
 	if err != nil {
 		return nil, err
 	}
-	return f.newNode(op, shape, a, in...), nil
+	if isHalf(s.DType) {
+		shape.DType = dtypes.Float32
+	}
+	return f.narrow(f.newNode(op, shape, a, f.wide(in[0]), f.wide(in[1])), nil, s.DType)
 }
 
 // SelectAndScatterMax adds each element of source to where its window of x has its first maximum.

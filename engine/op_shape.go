@@ -146,12 +146,26 @@ func (f *Function) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.
 	}
 	full := make([]compute.PadAxis, in[0].shape.Rank())
 	copy(full, axes)
-	for i, a := range full {
-		if a.Start < 0 || a.End < 0 || a.Interior < 0 {
-			return nil, fmt.Errorf("Pad: negative padding of axis %d: %w", i, compute.ErrNotImplemented)
+	lo, hi := make([]int, len(full)), slices.Clone(shape.Dimensions)
+	cut := false
+	for i := range full {
+		a := &full[i]
+		if a.Interior < 0 {
+			return nil, fmt.Errorf("Pad: axis %d has %d elements between neighbours", i, a.Interior)
 		}
+		cut = cut || a.Start < 0 || a.End < 0
+		lo[i] = -min(a.Start, 0)
+		hi[i] += lo[i]
+		a.Start, a.End = max(a.Start, 0), max(a.End, 0)
 	}
-	return f.newNode(compute.OpTypePad, shape, full, in...), nil
+	if !cut {
+		return f.newNode(compute.OpTypePad, shape, full, in...), nil
+	}
+	whole, err := f.Pad(in[0], in[1], full...)
+	if err != nil {
+		return nil, err
+	}
+	return f.Slice(whole, lo, hi, nil)
 }
 
 // Iota counts along an axis.

@@ -224,7 +224,12 @@ var elsewhere = map[compute.OpType]string{
 	compute.OpTypeDynamicSlice: "TestDynamicSlices", compute.OpTypeDynamicUpdateSlice: "TestDynamicSlices",
 	compute.OpTypeSelectAndScatterMax: "TestRandomGradients", compute.OpTypeSelectAndScatterMin: "TestBackend",
 	compute.OpTypeFusedSoftmax: "TestFused", compute.OpTypeFusedGelu: "TestFused", compute.OpTypeFusedLayerNorm: "TestFused",
-	compute.OpTypeFusedDense: "TestFused", compute.OpTypeFusedAttentionQKVProjection: "TestFused",
+	compute.OpTypeBatchNormForInference: "TestBatchNorm", compute.OpTypeBatchNormForTraining: "TestBatchNorm",
+	compute.OpTypeBatchNormGradient: "TestBatchNorm", compute.OpTypeEqualTotalOrder: "TestTotalOrder",
+	compute.OpTypeNotEqualTotalOrder: "TestTotalOrder", compute.OpTypeLessThanTotalOrder: "TestTotalOrder",
+	compute.OpTypeLessOrEqualTotalOrder: "TestTotalOrder", compute.OpTypeGreaterThanTotalOrder: "TestTotalOrder",
+	compute.OpTypeGreaterOrEqualTotalOrder: "TestTotalOrder",
+	compute.OpTypeFusedDense:               "TestFused", compute.OpTypeFusedAttentionQKVProjection: "TestFused",
 }
 
 func randomGraph(t *testing.T, backends []compute.Backend, seed uint64, used map[compute.OpType]int) {
