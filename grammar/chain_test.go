@@ -188,7 +188,7 @@ func TestChainIsStationary(t *testing.T) {
 func stationary(s *Scores, k *kernel, prior func(*ChainTree) float64) []float64 {
 	logs := make([]float64, len(k.trees))
 	for i, z := range k.trees {
-		logs[i] = s.LogTree(0, z) + prior(newChainTree(z))
+		logs[i] = s.LogTree(0, z) + prior(NewChainTree(z))
 	}
 	total := logSumExp(logs)
 	for i := range logs {
@@ -216,9 +216,12 @@ func TestRotations(t *testing.T) {
 		for i, z := range trees {
 			edges[i] = map[int]int{}
 			for e := range n - 2 {
-				c := newChainTree(z)
-				c.rotateUp(c.edge(e))
+				c := NewChainTree(z)
+				undo := c.Rotate(e)
 				j := at[c.Tree().Shape()]
+				if undo(); c.Tree().Shape() != z.Shape() {
+					t.Errorf("%s became %s when turned back", z.Shape(), c.Tree().Shape())
+				}
 				if bare(trees[j]) == bare(z) {
 					t.Errorf("a rotation of %s gives the same tree", z.Shape())
 				}

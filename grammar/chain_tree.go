@@ -20,7 +20,8 @@ func (t *ChainTree) Children(node int) (left, right int) { return t.left[node], 
 // Label of an inner node.
 func (t *ChainTree) Label(node int) int { return t.label[node] }
 
-func newChainTree(from *Tree) *ChainTree {
+// NewChainTree returns a tree that can be changed in place.
+func NewChainTree(from *Tree) *ChainTree {
 	n := from.Words()
 	t := &ChainTree{
 		words: n, top: 2*n - 2,
@@ -58,6 +59,14 @@ func (t *ChainTree) edge(k int) int {
 		node++
 	}
 	return node
+}
+
+// Rotate turns inner edge k of the n-2 that a tree over n words has, as a step of a chain does, and returns what turns it back.
+func (t *ChainTree) Rotate(k int) (undo func()) {
+	y := t.edge(k)
+	x := t.parent[y]
+	t.rotateUp(y)
+	return func() { t.rotateUp(x) }
 }
 
 // rotateUp turns an edge: y, a child of x, takes the place of x, and x becomes its child. The part of y that was nearer to

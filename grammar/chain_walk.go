@@ -21,7 +21,7 @@ type walker struct {
 
 // walker starts at a tree of a sentence.
 func (s *Scores) walker(sentence int, from *Tree) *walker {
-	w := &walker{ChainTree: newChainTree(from), Scores: s, terms: s.emit[sentence], shift: s.shifts[sentence]}
+	w := &walker{ChainTree: NewChainTree(from), Scores: s, terms: s.emit[sentence], shift: s.shifts[sentence]}
 	n := w.words
 	w.score = make([]float64, 2*n-1)
 	w.pairs = make([]float64, (n-1)*s.rows())
