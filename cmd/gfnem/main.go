@@ -14,13 +14,14 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/gfnem/gfnem/bench"
+	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/internal/suggest"
 	"github.com/gfnem/gfnem/mixture"
 	"github.com/gfnem/gfnem/run"
 )
 
 // tasks are the models the program can train.
-var tasks = []run.Task{mixture.Task{}}
+var tasks = []run.Task{mixture.Task{}, induce.Task{}}
 
 // Exit codes.
 const (

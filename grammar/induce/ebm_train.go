@@ -1,0 +1,140 @@
+package induce
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// ebmTrainer learns the prior from gold trees by persistent contrastive divergence: it lowers the energy of gold trees and
+// raises that of trees in a buffer, which a Markov chain of rotations moves towards low energy.
+type ebmTrainer struct {
+	c    *Config
+	gold []*grammar.Tree
+	ebmState
+}
+
+// ebmState is what a checkpoint keeps.
+type ebmState struct {
+	Params []float64       `json:"params"`
+	First  []float64       `json:"first"` // moments of the gradient
+	Second []float64       `json:"second"`
+	Buffer []*grammar.Tree `json:"buffer"`
+}
+
+func newEBMTrainer(c *Config, train *treebank.Split) (*ebmTrainer, error) {
+	if !train.Gold {
+		return nil, run.Inputf("ebm = true learns from gold trees, and %s has none", c.Data)
+	}
+	t := &ebmTrainer{c: c}
+	for _, s := range train.Sentences {
+		t.gold = append(t.gold, leftBinary(s.Gold, len(s.Words)))
+	}
+	t.Params = newEBM(rng.New(c.Seed, "grammar/ebm"))
+	t.First, t.Second = make([]float64, ebmSize), make([]float64, ebmSize)
+	return t, nil
+}
+
+// leftBinary is a binary tree with all gold spans in which constituents of more than two parts are divided to the left, as
+// in the released code.
+func leftBinary(gold []treebank.Span, n int) *grammar.Tree {
+	// Mirror the sentence, divide to the right, and mirror back.
+	mirror := func(spans []treebank.Span) []treebank.Span {
+		out := make([]treebank.Span, len(spans))
+		for i, s := range spans {
+			out[i] = treebank.Span{n - 1 - s[1], n - 1 - s[0]}
+		}
+		return out
+	}
+	return treeOf(mirror(treebank.Binarize(mirror(gold), n)), n)
+}
+
+// treeOf makes a tree of the spans of a binary one, parts before wholes. Labels are 0.
+func treeOf(spans []treebank.Span, n int) *grammar.Tree {
+	t := &grammar.Tree{}
+	at := make([]int, n)    // the node that begins with a word and covers most
+	until := make([]int, n) // and its last word
+	for i := range n {
+		at[i], until[i] = i, i
+	}
+	for _, s := range spans {
+		mid := until[s[0]] + 1
+		t.Left, t.Right, t.Label = append(t.Left, at[s[0]]), append(t.Right, at[mid]), append(t.Label, 0)
+		at[s[0]], until[s[0]] = n+len(t.Left)-1, s[1]
+	}
+	return t
+}
+
+// step makes one update and returns how much lower the energy of gold trees is than that of the buffer.
+func (t *ebmTrainer) step(number uint64) float64 {
+	perEpoch := uint64(max(1, len(t.gold)/t.c.Batch))
+	order := rng.New(t.c.Seed, "grammar/ebm-epoch", number/perEpoch).Perm(len(t.gold))
+	batch := make([]*grammar.Tree, t.c.Batch)
+	for i := range batch {
+		batch[i] = t.gold[order[(int(number%perEpoch)*t.c.Batch+i)%len(order)]]
+	}
+	if number%perEpoch == 0 {
+		t.Buffer = append([]*grammar.Tree(nil), batch...)
+	}
+	r := rng.New(t.c.Seed, "grammar/ebm-step", number)
+	net := newEBMNet(t.Params)
+	for i, b := range t.Buffer {
+		if b.Words() < 3 {
+			continue
+		}
+		z := grammar.NewChainTree(b)
+		before := net.energy(z)
+		z.Rotate(r.IntN(z.Words() - 2))
+		if u := math.Log(r.Float64()); u <= before-net.energy(z) {
+			t.Buffer[i] = z.Tree()
+		}
+	}
+	grad := make([]float64, ebmSize)
+	gap, w := 0.0, 1/float64(len(batch))
+	for i := range batch {
+		gap -= w * net.gradient(grammar.NewChainTree(batch[i]), w, grad)
+		gap += w * net.gradient(grammar.NewChainTree(t.Buffer[i]), -w, grad)
+	}
+	t.adam(number+1, grad)
+	for i := range t.Buffer {
+		if r.Float64() < t.c.EBMReset {
+			t.Buffer[i] = batch[r.IntN(len(batch))]
+		}
+	}
+	return gap
+}
+
+// adam follows a gradient, with the weight decay of the loss added.
+func (t *ebmTrainer) adam(count uint64, grad []float64) {
+	const beta1, beta2, epsilon = 0.9, 0.99, 1e-8
+	fix1, fix2 := 1-math.Pow(beta1, float64(count)), 1-math.Pow(beta2, float64(count))
+	for i, g := range grad {
+		g += 2 * t.c.EBML2 * t.Params[i]
+		t.First[i] = beta1*t.First[i] + (1-beta1)*g
+		t.Second[i] = beta2*t.Second[i] + (1-beta2)*g*g
+		t.Params[i] -= t.c.EBMLR * (t.First[i] / fix1) / (math.Sqrt(t.Second[i]/fix2) + epsilon)
+	}
+}
+
+// logPrior is -E(tree)/temperature, for chains that run at the same time.
+func (t *ebmTrainer) logPrior(temperature float64) func(sentence int, z *grammar.ChainTree) float64 {
+	nets := sync.Pool{New: func() any { return newEBMNet(t.Params) }}
+	return func(_ int, z *grammar.ChainTree) float64 {
+		net := nets.Get().(*ebmNet)
+		defer nets.Put(net)
+		return -net.energy(z) / temperature
+	}
+}
+
+// check says whether a loaded state is whole.
+func (s *ebmState) check() error {
+	if len(s.Params) != ebmSize || len(s.First) != ebmSize || len(s.Second) != ebmSize {
+		return fmt.Errorf("the prior has %d parameters, want %d", len(s.Params), ebmSize)
+	}
+	return nil
+}

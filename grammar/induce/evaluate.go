@@ -1,0 +1,228 @@
+package induce
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/gfnem/gfnem/report"
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// Result is what a training leads to.
+type Result struct {
+	Task    string        `json:"task"`
+	Method  string        `json:"method"`
+	Grammar string        `json:"grammar"`
+	Seed    uint64        `json:"seed"`
+	Updates uint64        `json:"updates"`
+	Splits  []SplitResult `json:"splits"`
+}
+
+var _ run.Result = (*Result)(nil)
+
+// SplitResult is the quality of a grammar on one split.
+type SplitResult struct {
+	Name      string `json:"name"`
+	Sentences int    `json:"sentences"`
+	// NLL is the negative log-likelihood in nats per word, where every sentence has one more word, its end.
+	NLL float64 `json:"nll_per_word"`
+	// TrueNLL is the same of the distribution the sentences were drawn from, if it is known.
+	TrueNLL *float64 `json:"true_nll_per_word,omitempty"`
+	F1      []F1     `json:"f1,omitempty"`
+	// Labels is the number of nonterminals that most probable derivations use, and LabelPerplexity exp of the entropy of
+	// how often: a grammar that has collapsed uses few.
+	Labels          int     `json:"labels"`
+	LabelPerplexity float64 `json:"label_perplexity"`
+}
+
+// F1 is how well trees match gold trees, in percent.
+type F1 struct {
+	Trees    string  `json:"trees"`
+	Sentence float64 `json:"sentence"`
+	Corpus   float64 `json:"corpus"`
+	// Released is the mean of sentences by the metric of the released code, which loses a span at random.
+	Released float64 `json:"released_sentence"`
+}
+
+// Evaluate implements run.Session.
+func (s *session) Evaluate() (run.Result, error) {
+	r := &Result{Task: Task{}.Name(), Method: s.Method, Grammar: s.Grammar, Seed: s.Config.Seed, Updates: s.Made}
+	for _, name := range []string{treebank.Valid, treebank.Test} {
+		split, err := s.data.Split(name)
+		if err != nil || len(split.Sentences) == 0 {
+			continue
+		}
+		one, err := s.evaluate(split)
+		if err != nil {
+			return nil, err
+		}
+		r.Splits = append(r.Splits, one)
+	}
+	if len(r.Splits) == 0 {
+		return nil, run.Inputf("%s has no validation or test sentences to evaluate on", s.Config.Data)
+	}
+	return r, nil
+}
+
+func (s *session) evaluate(split *treebank.Split) (SplitResult, error) {
+	r := SplitResult{Name: split.Name, Sentences: len(split.Sentences)}
+	logP, err := s.parser.LogLikelihoods(split.Sentences)
+	if err != nil {
+		return r, err
+	}
+	tokens := 0
+	for i, x := range split.Sentences {
+		r.NLL -= logP[i]
+		tokens += len(x.Words) + 1
+	}
+	r.NLL /= float64(tokens)
+	if split.TrueLogProb != nil {
+		v := -*split.TrueLogProb / float64(tokens)
+		r.TrueNLL = &v
+	}
+	for _, how := range []Decode{Viterbi, MBR, Sample} {
+		trees, _, err := s.parser.Parse(split.Sentences, how, s.Config.Seed)
+		if err != nil {
+			return r, err
+		}
+		if how == Viterbi {
+			count := make([]float64, s.Nonterminals)
+			for _, t := range trees {
+				for _, l := range t.Label {
+					count[l]++
+				}
+			}
+			r.Labels, r.LabelPerplexity = usage(count)
+		}
+		if split.Gold {
+			if err := r.score(string(how), split, spansOf(trees)); err != nil {
+				return r, err
+			}
+		}
+	}
+	if split.Gold {
+		err = r.baselines(split, s.Config.Seed)
+	}
+	return r, err
+}
+
+// score adds an F1.
+func (r *SplitResult) score(name string, split *treebank.Split, spans [][]treebank.Span) error {
+	own, err := treebank.F1(split.Sentences, spans, treebank.Standard)
+	if err != nil {
+		return err
+	}
+	released, err := treebank.F1(split.Sentences, spans, treebank.Released)
+	if err != nil {
+		return err
+	}
+	r.F1 = append(r.F1, F1{Trees: name, Sentence: own.Sentence, Corpus: own.Corpus, Released: released.Sentence})
+	return nil
+}
+
+// baselines adds the F1 of trees that know nothing of the words, and of the best that a binary tree can do.
+func (r *SplitResult) baselines(split *treebank.Split, seed uint64) error {
+	random := rng.New(seed, "grammar/random-trees")
+	for _, b := range []struct {
+		name string
+		tree func(s treebank.Sentence) []treebank.Span
+	}{
+		{"right-branching", func(s treebank.Sentence) []treebank.Span { return treebank.RightBranching(len(s.Words)) }},
+		{"left-branching", func(s treebank.Sentence) []treebank.Span { return treebank.LeftBranching(len(s.Words)) }},
+		{"random merges", func(s treebank.Sentence) []treebank.Span { return treebank.RandomMerges(len(s.Words), random) }},
+		{"gold, made binary", func(s treebank.Sentence) []treebank.Span { return treebank.Binarize(s.Gold, len(s.Words)) }},
+	} {
+		spans := make([][]treebank.Span, len(split.Sentences))
+		for i, s := range split.Sentences {
+			spans[i] = b.tree(s)
+		}
+		if err := r.score(b.name, split, spans); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usage returns how many counts are positive, and exp of the entropy of the distribution they make.
+func usage(counts []float64) (used int, perplexity float64) {
+	total := 0.0
+	for _, c := range counts {
+		total += c
+	}
+	entropy := 0.0
+	for _, c := range counts {
+		if c > 0 {
+			used++
+			entropy -= c / total * math.Log(c/total)
+		}
+	}
+	return used, math.Exp(entropy)
+}
+
+// watch measures the grammar on some validation sentences, for the curves.
+func (s *session) watch(log map[string]float64) error {
+	split, err := s.data.Split(treebank.Valid)
+	if err != nil || len(split.Sentences) == 0 {
+		return nil
+	}
+	some := split.Sentences[:min(len(split.Sentences), watched)]
+	logP, err := s.parser.LogLikelihoods(some)
+	if err != nil {
+		return err
+	}
+	nll, tokens := 0.0, 0
+	for i, x := range some {
+		nll -= logP[i]
+		tokens += len(x.Words) + 1
+	}
+	log["valid/nll_per_word"] = nll / float64(tokens)
+	if !split.Gold {
+		return nil
+	}
+	trees, _, err := s.parser.Parse(some, Viterbi, s.Config.Seed)
+	if err != nil {
+		return err
+	}
+	score, err := treebank.F1(some, spansOf(trees), treebank.Standard)
+	log["valid/f1"] = score.Sentence
+	return err
+}
+
+// watched is the number of validation sentences behind a point of the curves.
+const watched = 256
+
+// tables compare trees, split by split.
+func (r *Result) tables() []*report.Table {
+	var out []*report.Table
+	for _, s := range r.Splits {
+		t := &report.Table{
+			Title:   fmt.Sprintf("%s: %d sentences, %.4f nats per word", s.Name, s.Sentences, s.NLL),
+			Columns: report.Columns("trees", "sentence F1", "corpus F1", "sentence F1 as released"),
+			Notes: []string{
+				"nats per word: -log p(x), summed over sentences, by the number of words and sentence ends",
+				fmt.Sprintf("%d of the nonterminals are used by most probable derivations, perplexity %.1f", s.Labels, s.LabelPerplexity),
+			},
+		}
+		if s.TrueNLL != nil {
+			t.Notes = append(t.Notes, fmt.Sprintf("the distribution that the sentences come from has %.4f nats per word", *s.TrueNLL))
+		}
+		for _, f := range s.F1 {
+			t.Add(report.Text(f.Trees), report.Number(f.Sentence, 2), report.Number(f.Corpus, 2), report.Number(f.Released, 2))
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// Print implements run.Result.
+func (r *Result) Print(w io.Writer) error {
+	for _, t := range r.tables() {
+		if _, err := fmt.Fprintln(w, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package induce
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/nn"
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// Task learns a grammar.
+type Task struct{}
+
+// Name implements run.Task.
+func (Task) Name() string { return "grammar" }
+
+// Presets implements run.Task.
+func (Task) Presets() []string { return []string{"quick", "paper"} }
+
+// Config implements run.Task.
+func (Task) Config(preset string) any {
+	if p, ok := presets[preset]; ok {
+		c := p()
+		return &c
+	}
+	return nil
+}
+
+// Start implements run.Task.
+func (Task) Start(b compute.Backend, config any) (run.Session, error) {
+	c := *config.(*Config)
+	data, err := openData(c)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(b, c, data)
+}
+
+// session is a grammar in training.
+type session struct {
+	Config
+	backend compute.Backend
+	data    *treebank.Dataset
+	model   grammar.Neural
+	store   *model.Store
+	*programs
+	parser  *Parser
+	sampler *sampler
+	prior   *ebmTrainer // nil without a prior
+	counters
+}
+
+// counters are the part of a state that is not arrays.
+type counters struct {
+	Made    uint64 `json:"updates"` // of the grammar, skipped ones included
+	OfPrior uint64 `json:"prior_updates"`
+	Skipped uint64 `json:"skipped"` // updates that were not made, since something was not finite
+	InARow  int    `json:"skipped_in_a_row"`
+	// Words is the vocabulary, so that a run can parse without its data.
+	Words []string  `json:"words"`
+	Prior *ebmState `json:"prior,omitempty"`
+}
+
+// patience is the number of skipped updates in a row that end a training.
+const patience = 5
+
+var _ run.Session = (*session)(nil)
+
+func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, error) {
+	train, err := data.Split(treebank.Train)
+	if err != nil {
+		return nil, err
+	}
+	if len(train.Sentences) < c.Batch {
+		return nil, run.Inputf("%s has %d training sentences of 2 to %d words, fewer than a batch of %d",
+			c.Data, len(train.Sentences), c.MaxLength, c.Batch)
+	}
+	s := &session{Config: c, backend: b, data: data, store: nn.NewStore(c.Seed)}
+	s.Words = data.Vocabulary.Words()
+	s.model = c.model(len(s.Words))
+	s.sampler = &sampler{Config: &s.Config, sentences: train.Sentences}
+	if c.EBM {
+		if s.prior, err = newEBMTrainer(&s.Config, train); err != nil {
+			return nil, err
+		}
+	}
+	if s.programs, err = newPrograms(b, s.store, s.model, &s.Config); err != nil {
+		return nil, err
+	}
+	s.parser, err = newParser(b, s.store, func(g *graph.Graph) grammar.Tables { return s.model.Tables(s.store.Scope(theta), g) })
+	return s, err
+}
+
+// total is the number of steps: updates of the prior first, then of the grammar.
+func (s *session) total() uint64 {
+	n := uint64(s.Config.Updates)
+	if s.prior != nil {
+		n += uint64(s.EBMUpdates)
+	}
+	return n
+}
+
+// Done implements run.Job.
+func (s *session) Done() bool { return s.at() >= s.total() }
+
+func (s *session) at() uint64 { return s.OfPrior + s.Made }
+
+// Step implements run.Job: one update.
+func (s *session) Step() (run.Tick, error) {
+	if s.prior != nil && s.OfPrior < uint64(s.EBMUpdates) {
+		return s.stepPrior(), nil
+	}
+	step := s.Made
+	b := s.sampler.at(step)
+	out, log, err := s.update(step, b)
+	if err != nil {
+		return run.Tick{}, err
+	}
+	s.Made++
+	perWord := out.loss * float64(b.size) / float64(b.tokens)
+	tick := run.Tick{Step: s.at(), Total: s.total(), Text: fmt.Sprintf("%.3f nats a word", perWord)}
+	if out.ok {
+		s.InARow = 0
+	} else {
+		s.Skipped++
+		if s.InARow++; s.InARow >= patience {
+			return run.Tick{}, fmt.Errorf("%w: %d updates in a row were not finite, at update %d", run.ErrGaveUp, patience, step)
+		}
+	}
+	if step%10 == 0 {
+		log["loss"], log["loss_per_word"], log["grad_norm"], log["skipped"] = out.loss, perWord, out.norm, float64(s.Skipped)
+		tick.Log = log
+	}
+	if e := uint64(s.EvalEvery); e > 0 && (s.Made%e == 0 || s.Done()) {
+		if err := s.watch(log); err != nil {
+			return run.Tick{}, err
+		}
+		tick.Log = log
+	}
+	return tick, nil
+}
+
+func (s *session) stepPrior() run.Tick {
+	gap := s.prior.step(s.OfPrior)
+	s.OfPrior++
+	tick := run.Tick{Step: s.at(), Total: s.total(), Text: fmt.Sprintf("prior, energy gap %.3f", gap)}
+	if s.OfPrior%10 == 0 {
+		tick.Log = map[string]float64{"ebm/gap": gap}
+	}
+	return tick
+}
+
+// update makes one update of the grammar, and says what is worth a note.
+func (s *session) update(step uint64, b batch) (outcome, map[string]float64, error) {
+	log := map[string]float64{}
+	switch s.Method {
+	case Marginal:
+		out, err := s.programs.update(s.marginal, step, b)
+		return out, log, err
+	case Exact:
+		out, err := s.programs.update(s.exact, step, b, rng.Key(s.Config.Seed, "grammar/sample", step))
+		return out, log, err
+	}
+	results, err := s.chains(step, b, s.Chain, s.temperature(step))
+	if err != nil {
+		return outcome{}, nil, err
+	}
+	trees := make([]*grammar.Tree, len(results))
+	var all grammar.ChainResult
+	for i, r := range results {
+		trees[i] = r.Tree
+		all.Rotations, all.Rotated = all.Rotations+r.Rotations, all.Rotated+r.Rotated
+		all.Labels, all.Relabelled = all.Labels+r.Labels, all.Relabelled+r.Relabelled
+	}
+	log["chain/rotated"] = float64(all.Rotated) / float64(max(all.Rotations, 1))
+	log["chain/relabelled"] = float64(all.Relabelled) / float64(max(all.Labels, 1))
+	left, right, label, err := grammar.PackTrees(trees, b.n)
+	if err != nil {
+		return outcome{}, nil, err
+	}
+	out, err := s.programs.update(s.trees, step, b, left, right, label)
+	return out, log, err
+}
+
+// chains runs a Markov chain for every sentence of a batch under the grammar as it is. A temperature of 0 means no prior.
+func (s *session) chains(step uint64, b batch, steps int, temperature float64) ([]grammar.ChainResult, error) {
+	out, err := s.values.Call(b.words, b.lengths)
+	if err != nil {
+		return nil, err
+	}
+	scores, err := grammar.NewScores(out[0], out[1], out[2], tensors.MustCopyFlatData[int32](b.lengths))
+	if err != nil {
+		return nil, err
+	}
+	c := grammar.Chains{Scores: scores, Steps: steps}
+	if s.prior != nil && temperature > 0 {
+		c.Prior = s.prior.logPrior(temperature)
+	}
+	return c.Run(s.Config.Seed, "grammar/chain", step, nil), nil
+}
+
+// temperature of the prior at an update; 0 without a prior.
+func (s *session) temperature(step uint64) float64 {
+	if s.prior == nil {
+		return 0
+	}
+	done := min(1, float64(step)/float64(s.Config.Updates))
+	return s.EBMTempStart * math.Pow(s.EBMTempEnd/s.EBMTempStart, done)
+}
+
+// State implements run.Job.
+func (s *session) State() (run.State, error) {
+	arrays, err := run.StoreArrays(s.store)
+	if err != nil {
+		return run.State{}, err
+	}
+	if s.prior != nil {
+		s.Prior = &s.prior.ebmState
+	}
+	extra, err := json.Marshal(s.counters)
+	return run.State{Arrays: arrays, Extra: extra}, err
+}
+
+// Restore implements run.Job.
+func (s *session) Restore(state run.State) error {
+	if err := json.Unmarshal(state.Extra, &s.counters); err != nil {
+		return fmt.Errorf("counters: %w", err)
+	}
+	if s.prior != nil && s.Prior != nil {
+		if err := s.Prior.check(); err != nil {
+			return err
+		}
+		s.prior.ebmState = *s.Prior
+	}
+	return run.SetStore(s.store, state.Arrays)
+}
+
+// Seed implements run.Session.
+func (s *session) Seed() uint64 { return s.Config.Seed }
+
+// Data implements run.Session.
+func (s *session) Data() map[string]string { return map[string]string{"treebank": s.data.Hash()} }
+
+// Parameters implements run.Session.
+func (s *session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.store) }
+
+// Close implements run.Session.
+func (s *session) Close() {
+	s.close()
+	s.parser.Close()
+}
