@@ -34,7 +34,7 @@ func Load(path string) (*Grammar, error) {
 // "A|A", "T|A". Every distribution that can be needed must be there, and sum to one within 1e-6.
 func Read(r io.Reader, file string) (*Grammar, error) {
 	text := &textReader{r: r, line: 1}
-	p := &fileReader{text: text, json: json.NewDecoder(text), file: file, parts: map[string]bool{}}
+	p := &fileReader{text: text, json: json.NewDecoder(text), file: file, parts: map[string]bool{}, known: map[string]string{}}
 	p.json.UseNumber()
 	if err := p.read(); err != nil {
 		var input *run.InputError
@@ -51,7 +51,8 @@ type fileReader struct {
 	text  *textReader
 	json  *json.Decoder
 	file  string
-	parts map[string]bool // keys met so far
+	parts map[string]bool   // keys met so far
+	known map[string]string // names of outcomes, each kept once
 
 	kind                              Kind
 	nonterminals, preterminals, words nameList
@@ -242,11 +243,20 @@ func (p *fileReader) row(name string) (row, error) {
 			return p.fail("%s: the probability of %q is %s", name, key, number)
 		}
 		total += v
-		r.entries = append(r.entries, entry{key, v, p.text.lineAt(p.json.InputOffset())})
+		r.entries = append(r.entries, entry{p.once(key), v, p.text.lineAt(p.json.InputOffset())})
 		return nil
 	})
 	if err == nil && !(total > 1-sumTolerance && total < 1+sumTolerance) {
 		return r, p.failAt(r.line, "probabilities of %s sum to %.9g, not to 1", name, total)
 	}
 	return r, err
+}
+
+// once returns the same text, held in memory once however often it is met.
+func (p *fileReader) once(text string) string {
+	if have, ok := p.known[text]; ok {
+		return have
+	}
+	p.known[text] = text
+	return text
 }

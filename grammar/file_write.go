@@ -18,19 +18,26 @@ func (g *Grammar) Write(w io.Writer) error {
 	out.text(",\n \"preterminals\": ", quoteAll(g.Preterminals))
 	out.text(",\n \"words\": ", quoteAll(g.Words))
 	out.text(",\n \"root\": ")
-	out.row(g.Root, func(x int) string { return g.Nonterminals[x] })
-	s := g.symbols()
+	out.row(g.Root, quoted(g.Nonterminals))
+	var pairs []string
+	for l := range g.symbols() {
+		for r := range g.symbols() {
+			pairs = append(pairs, g.symbol(l)+" "+g.symbol(r))
+		}
+	}
+	pairs = quoted(pairs)
 	out.text(",\n \"binary\": {")
 	for x := range g.Nonterminals {
 		for p := range g.parents() {
-			out.named(g.ruleName(x, p), g.RuleRow(x, p), func(i int) string { return g.symbol(i/s) + " " + g.symbol(i%s) })
+			out.named(g.ruleName(x, p), g.RuleRow(x, p), pairs)
 		}
 	}
 	out.text("\n },\n \"emit\": {")
 	out.rows = 0
+	words := quoted(g.Words)
 	for t := range g.Preterminals {
 		for x := range g.hosts() {
-			out.named(g.emitName(t, x), g.EmitRow(t, x), func(w int) string { return g.Words[w] })
+			out.named(g.emitName(t, x), g.EmitRow(t, x), words)
 		}
 	}
 	out.text("\n }}\n")
@@ -49,8 +56,8 @@ func (f *fileWriter) text(parts ...string) {
 	}
 }
 
-// named writes a distribution with its name, unless it is all zero.
-func (f *fileWriter) named(name string, p []float64, of func(int) string) {
+// named writes a distribution with its name and the quoted names of its outcomes, unless it is all zero.
+func (f *fileWriter) named(name string, p []float64, names []string) {
 	if empty(p) {
 		return
 	}
@@ -58,10 +65,10 @@ func (f *fileWriter) named(name string, p []float64, of func(int) string) {
 		f.text(",")
 	}
 	f.text("\n  ", quote(name), ": ")
-	f.row(p, of)
+	f.row(p, names)
 }
 
-func (f *fileWriter) row(p []float64, of func(int) string) {
+func (f *fileWriter) row(p []float64, names []string) {
 	order := make([]int, 0, len(p))
 	for i, v := range p {
 		if v > 0 {
@@ -82,7 +89,7 @@ func (f *fileWriter) row(p []float64, of func(int) string) {
 		if k > 0 {
 			f.text(", ")
 		}
-		f.text(quote(of(i)), ": ", strconv.FormatFloat(p[i], 'g', -1, 64))
+		f.text(names[i], ": ", strconv.FormatFloat(p[i], 'g', -1, 64))
 	}
 	f.text("}")
 }
@@ -97,10 +104,12 @@ func quote(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func quoteAll(names []string) string {
-	quoted := make([]string, len(names))
+func quoted(names []string) []string {
+	out := make([]string, len(names))
 	for i, n := range names {
-		quoted[i] = quote(n)
+		out[i] = quote(n)
 	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return out
 }
+
+func quoteAll(names []string) string { return "[" + strings.Join(quoted(names), ", ") + "]" }
