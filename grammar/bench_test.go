@@ -58,9 +58,13 @@ func benchInference(b *testing.B, f func(p Potentials) []*Node) {
 			begin = time.Now()
 			exec.MustCall(args...)
 			second := time.Since(begin)
+			least := second
 			for b.Loop() {
+				begin = time.Now()
 				exec.MustCall(args...)
+				least = min(least, time.Since(begin))
 			}
+			b.ReportMetric(1e3*least.Seconds(), "ms-least")
 			b.ReportMetric((first - second).Seconds(), "s-compile")
 		})
 	}

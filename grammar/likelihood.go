@@ -2,6 +2,8 @@ package grammar
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gfnem/gfnem/nn"
 )
 
 // LogLikelihood is log p(x) of each sentence, [B], all derivations added up: the inside algorithm, by matrix products in
@@ -12,26 +14,20 @@ import (
 // sentence is n³NS² + n²N²S²), less all that concerns a nonterminal over one word or a preterminal over more.
 func LogLikelihood(p Potentials) *Node {
 	c := inside(p.stopped().layout(), sumProduct)
-	total := c.logTotal()
-	// The value does not depend on the potentials as far as differentiation knows. A row of zeros, packed together with
-	// them, is added: what comes back to the row is the weight of each sentence, and the answer is sent to the potentials.
-	values := p.list()
-	size := 0
-	var flat []*Node
-	for _, x := range values {
-		flat = append(flat, Reshape(x, -1))
-		size += x.Shape().Size()
-	}
-	zeros := ZerosLike(total)
-	packed := IdentityWithCustomGradient(Concatenate(append(flat, zeros), 0), func(_, v *Node) *Node {
-		weight := SliceAxis(v, 0, AxisRangeToEnd(size))
-		var out []*Node
-		for _, g := range p.gradients(c, c.outside(weight)) {
-			out = append(out, Reshape(g, -1))
+	operands := p.list()
+	// All gradients come from one outside pass, made when the first of them is asked for.
+	var weight *Node
+	var answer []*Node
+	grads := make([]func(*Node) *Node, len(operands))
+	for i := range operands {
+		grads[i] = func(v *Node) *Node {
+			if v != weight {
+				weight, answer = v, p.gradients(c, c.outside(v))
+			}
+			return answer[i]
 		}
-		return Concatenate(append(out, zeros), 0)
-	})
-	return Add(total, SliceAxis(packed, 0, AxisRangeToEnd(size)))
+	}
+	return nn.WithGradients(c.logTotal(), operands, grads...)
 }
 
 // list names the potentials that can be differentiated.

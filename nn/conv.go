@@ -23,7 +23,7 @@ func (c Conv) Apply(scope *model.Scope, x *Node) *Node {
 		y = DotGeneral(x, []int{-1}, nil, Reshape(w, in, c.Channels), []int{0}, nil)
 	} else {
 		g := geometry{kernel: c.Kernel, stride: c.Stride, pad: c.Pad, size: [2]int{x.Shape().Dim(1), x.Shape().Dim(2)}}
-		y = withGradients(g.gather(x, w), []*Node{x, w},
+		y = WithGradients(g.gather(x, w), []*Node{x, w},
 			func(dy *Node) *Node { return g.spread(dy, w) },
 			func(dy *Node) *Node { return g.weigh(x, dy) })
 	}
@@ -48,7 +48,7 @@ func (c ConvTranspose) Apply(scope *model.Scope, x *Node) *Node {
 	for i := range g.size {
 		g.size[i] = (x.Shape().Dim(1+i)-1)*c.Stride - 2*c.Pad + c.Kernel
 	}
-	return withGradients(g.spread(x, w), []*Node{x, w},
+	return WithGradients(g.spread(x, w), []*Node{x, w},
 		func(dy *Node) *Node { return g.gather(dy, w) },
 		func(dy *Node) *Node { return g.weigh(dy, x) })
 }

@@ -4,12 +4,12 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// withGradients returns value with gradients of its own: grads turns the gradient of the result into those of the
+// WithGradients returns value with gradients of its own: grads turns the gradient of the result into those of the
 // operands. What value was computed from gets no other gradient.
 //
 // GoMLX lets one replace the gradient of an identity alone. So the result is an identity that keeps its gradient, and the
 // operands are identities that make theirs of it. A choice that is never taken ties them together.
-func withGradients(value *Node, operands []*Node, grads ...func(dy *Node) *Node) *Node {
+func WithGradients(value *Node, operands []*Node, grads ...func(dy *Node) *Node) *Node {
 	value = StopGradient(value)
 	var dy *Node
 	var tied *Node

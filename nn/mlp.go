@@ -86,7 +86,7 @@ func LeakyReLU(x *Node, slope float64) *Node {
 		return MulScalar(x, slope)
 	}
 	y := Max(x, scaled(x))
-	return withGradients(y, []*Node{x}, func(dy *Node) *Node {
+	return WithGradients(y, []*Node{x}, func(dy *Node) *Node {
 		return Where(GreaterThan(y, ScalarZero(y.Graph(), y.DType())), dy, scaled(dy))
 	})
 }
