@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -191,6 +192,45 @@ func TestBoxes(t *testing.T) {
 			if !reflect.DeepEqual(got[i], want) {
 				t.Fatalf("%s, %+v of %v: %v, want %v", []string{"gather", "sum", "max", "min"}[i], b, dims, got[i], want)
 			}
+		}
+	}
+}
+
+// TestFarIndices checks indices at the ends of their types: a gather and a slice take the nearest place, a scatter none.
+func TestFarIndices(t *testing.T) {
+	x := []int32{10, 20, 30}
+	for _, c := range []struct {
+		index any
+		near  int32
+	}{
+		{[]int64{math.MaxInt64}, 30}, {[]int64{math.MinInt64}, 10}, {[]uint64{math.MaxUint64}, 30}, {[]int8{-128}, 10},
+		{[]uint32{math.MaxUint32}, 30}, {[]int32{math.MinInt32}, 10}, {[]uint8{255}, 30}, {[]int16{3}, 30}, {[]uint16{1 << 15}, 30},
+	} {
+		got, err := testutil.Exec(open(t, "simd"), []any{x, c.index, []int32{7}}, func(f compute.Function, p []compute.Value) ([]compute.Value, error) {
+			list, err := f.Reshape(p[1], 1, 1)
+			if err != nil {
+				return nil, err
+			}
+			a, err := f.Gather(p[0], list, 1, []int{}, []int{0}, []int{0}, []int{1}, false)
+			if err != nil {
+				return nil, err
+			}
+			b, err := f.ScatterSum(p[0], list, p[2], 1, []int{}, []int{0}, []int{0}, false, false)
+			if err != nil {
+				return nil, err
+			}
+			at, err := f.Reshape(p[1])
+			if err != nil {
+				return nil, err
+			}
+			d, err := f.DynamicSlice(p[0], []compute.Value{at}, []int{1})
+			return []compute.Value{a, b, d}, err
+		})
+		if err != nil {
+			t.Fatalf("%T %v: %v", c.index, c.index, err)
+		}
+		if want := []any{[]int32{c.near}, x, []int32{c.near}}; !reflect.DeepEqual(got, want) {
+			t.Errorf("%T %v: %v, want %v", c.index, c.index, got, want)
 		}
 	}
 }

@@ -158,7 +158,7 @@ func bindScatter[T number](s *scatterStep, fr *frame, l *lop) func() {
 			start, at, inside := 0, s.index.at(i), true
 			for k, axis := range s.axes {
 				v := intAt(idx.t, fr.mem[idx.slot], at+k*s.indexStep)
-				inside = inside && v >= 0 && v+s.sizes[axis] <= s.dims[axis]
+				inside = inside && v >= 0 && v <= s.dims[axis]-s.sizes[axis]
 				start += v * s.strides[axis]
 			}
 			switch {

@@ -222,7 +222,7 @@ var elsewhere = map[compute.OpType]string{
 	compute.OpTypeIsNaN:             "is NotEqual", compute.OpTypeClamp: "is Max and Min", compute.OpTypeDot: "is DotGeneral",
 	compute.OpTypeConvGeneral: "TestConvolutions", compute.OpTypeRNGBitGenerator: "TestRandomBits", compute.OpTypeCall: "TestBackend",
 	compute.OpTypeDynamicSlice: "TestDynamicSlices", compute.OpTypeDynamicUpdateSlice: "TestDynamicSlices",
-	compute.OpTypeSelectAndScatterMax: "TestRandomGradients", compute.OpTypeSelectAndScatterMin: "TestBackend",
+	compute.OpTypeSelectAndScatterMax: "TestSelections", compute.OpTypeSelectAndScatterMin: "TestSelections",
 	compute.OpTypeFusedSoftmax: "TestFused", compute.OpTypeFusedGelu: "TestFused", compute.OpTypeFusedLayerNorm: "TestFused",
 	compute.OpTypeBatchNormForInference: "TestBatchNorm", compute.OpTypeBatchNormForTraining: "TestBatchNorm",
 	compute.OpTypeBatchNormGradient: "TestBatchNorm", compute.OpTypeEqualTotalOrder: "TestTotalOrder",
