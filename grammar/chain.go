@@ -29,8 +29,8 @@ type ChainResult struct {
 	Rotations, Rotated, Labels, Relabelled int
 }
 
-// Run runs all chains from the given trees, or from RandomTree if there are none. Random numbers are those of (seed, stream,
-// step) and the sentence's number, whatever the number of processors.
+// Run runs all chains from the given trees, one over the words of each sentence, or from RandomTree if start is nil. Random
+// numbers are those of (seed, stream, step) and the sentence's number, whatever the number of processors.
 func (c Chains) Run(seed uint64, stream string, step uint64, start []*Tree) []ChainResult {
 	out := make([]ChainResult, c.Scores.Sentences())
 	var next atomic.Int64
