@@ -21,6 +21,8 @@ type imageLayer struct {
 	apply func(scope *model.Scope, x *Node) *Node
 	slow  func(x, w []float64, rows, cols, in, out int) []float64
 	out   int
+
+	batch, rows, cols, in int
 }
 
 func convLayer(c Conv) imageLayer {
@@ -35,7 +37,7 @@ func convLayer(c Conv) imageLayer {
 			}
 		})
 		return y
-	}, c.Channels}
+	}, c.Channels, 0, 0, 0, 0}
 }
 
 func transposeLayer(c ConvTranspose) imageLayer {
@@ -50,7 +52,7 @@ func transposeLayer(c ConvTranspose) imageLayer {
 			}
 		})
 		return y
-	}, c.Channels}
+	}, c.Channels, 0, 0, 0, 0}
 }
 
 // pairs lists which pixels of a large image meet which of a small one, under which tap.
@@ -89,13 +91,18 @@ func TestImageLayers(t *testing.T) {
 			transposeLayer(ConvTranspose{Channels: 2, Kernel: 3, Stride: 2, Pad: 1}),
 			transposeLayer(ConvTranspose{Channels: 8, Kernel: 2, Stride: 3}), // leaves gaps
 		} {
+			l.batch, l.rows, l.cols, l.in = 2, 7, 8, 3
 			t.Run(name+" "+l.name, func(t *testing.T) { checkImageLayer(t, b, l, r) })
 		}
+		// Large enough for several tiles of positions, of terms and of channels.
+		l := convLayer(Conv{Channels: 8, Kernel: 3, Stride: 1, Pad: 1})
+		l.batch, l.rows, l.cols, l.in = 7, 9, 10, 70
+		t.Run(name+" large", func(t *testing.T) { checkImageLayer(t, b, l, r) })
 	}
 }
 
 func checkImageLayer(t *testing.T, b compute.Backend, l imageLayer, r *rand.Rand) {
-	const batch, rows, cols, in = 2, 7, 8, 3
+	batch, rows, cols, in := l.batch, l.rows, l.cols, l.in
 	store := seeded(1)
 	scope := store.Scope("/net")
 	x := normals(r, batch*rows*cols*in)
