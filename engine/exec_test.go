@@ -154,8 +154,12 @@ func TestErrors(t *testing.T) {
 		"BroadcastInDim": func() (compute.Value, error) {
 			return f.BroadcastInDim(x, shapes.Make(dtypes.Int32, 2, 3), []int{0, 1})
 		},
-		"value":   func() (compute.Value, error) { return f.Neg("nonsense") },
-		"Reverse": func() (compute.Value, error) { return f.Reverse(x, 1, 1) },
+		"value":    func() (compute.Value, error) { return f.Neg("nonsense") },
+		"Reverse":  func() (compute.Value, error) { return f.Reverse(x, 1, 1) },
+		"Constant": func() (compute.Value, error) { return f.Constant([]int32{}, -1, 0) },
+		"Pad": func() (compute.Value, error) {
+			return f.Pad(x, x, compute.PadAxis{Start: -3})
+		},
 		"accumulator": func() (compute.Value, error) {
 			return f.DotGeneral(x, []int{1}, nil, x, []int{1}, nil, compute.DotGeneralConfig{AccumulatorDType: dtypes.Bool})
 		},

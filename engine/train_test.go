@@ -71,8 +71,9 @@ func net(s *model.Scope, x *Node, t dtypes.DType) *Node {
 	return LogSoftmax(dense("out", ReduceMean(x, 1), 11, 5), -1)
 }
 
-// trainer returns a step of gradient descent with momentum, which returns the loss, and what holds the variables.
-func trainer(t *testing.T, b compute.Backend, dtype dtypes.DType, batch int) (step func() float64, store *model.Store) {
+// trainer returns a step of gradient descent with momentum, which returns the loss, and what holds the variables. With
+// noise, random numbers are added to the inputs.
+func trainer(t *testing.T, b compute.Backend, dtype dtypes.DType, batch int, noise bool) (step func() float64, store *model.Store) {
 	store = model.NewStore()
 	x := tensor(dtype, 20, 1, batch, 6, 8)
 	labels := make([]int32, batch)
@@ -82,12 +83,22 @@ func trainer(t *testing.T, b compute.Backend, dtype dtypes.DType, batch int) (st
 	y := tensors.FromFlatDataAndDimensions(labels, batch)
 	exec, err := model.NewExec(b, store, func(s *model.Scope, in []*Node) *Node {
 		g := in[0].Graph()
-		logp := net(s, in[0], dtype)
+		x := in[0]
+		if noise {
+			state := s.GetVariable("rng")
+			if state == nil {
+				state = s.VariableWithValue("rng", tensors.FromFlatDataAndDimensions([]uint64{1, 2, 3}, 3)).SetTrainable(false)
+			}
+			next, r := RandomNormal(state.NodeValue(g), x.Shape())
+			state.SetNodeValue(next)
+			x = Add(x, MulScalar(r, 0.1))
+		}
+		logp := net(s, x, dtype)
 		loss := Neg(ReduceAllMean(ReduceSum(Mul(OneHot(in[1], 5, dtype), logp), -1)))
 		var list []*model.Variable
 		var values []*Node
 		for v := range store.IterVariables() {
-			if v.InUseByGraph(g) {
+			if v.InUseByGraph(g) && v.Trainable {
 				list, values = append(list, v), append(values, v.NodeValue(g))
 			}
 		}
@@ -117,15 +128,17 @@ func trainer(t *testing.T, b compute.Backend, dtype dtypes.DType, batch int) (st
 }
 
 // trained runs some steps and returns losses and final variables.
-func trained(t *testing.T, b compute.Backend, dtype dtypes.DType, batch, steps int) (losses []float64, vars map[string][]float64) {
-	step, store := trainer(t, b, dtype, batch)
+func trained(t *testing.T, b compute.Backend, dtype dtypes.DType, batch, steps int, noise bool) (losses []float64, vars map[string][]float64) {
+	step, store := trainer(t, b, dtype, batch, noise)
 	for range steps {
 		losses = append(losses, step())
 	}
 	vars = map[string][]float64{}
 	for v := range store.IterVariables() {
 		var flat []float64
-		if dtype == dtypes.Float64 {
+		if v.DType() == dtypes.Uint64 {
+			flat = []float64{float64(tensors.MustCopyFlatData[uint64](v.MustValue())[1])}
+		} else if dtype == dtypes.Float64 {
 			flat = tensors.MustCopyFlatData[float64](v.MustValue())
 		} else {
 			for _, x := range tensors.MustCopyFlatData[float32](v.MustValue()) {
@@ -144,8 +157,8 @@ func TestTraining(t *testing.T) {
 		tol          float64
 		batch, steps int
 	}{{dtypes.Float32, 2e-5, 20, 10}, {dtypes.Float64, 1e-12, 20, 10}, {dtypes.Float64, 1e-12, 1500, 2}} {
-		want, wantVars := trained(t, open(t, oracle), c.t, c.batch, c.steps)
-		got, gotVars := trained(t, open(t, "simd"), c.t, c.batch, c.steps)
+		want, wantVars := trained(t, open(t, oracle), c.t, c.batch, c.steps, false)
+		got, gotVars := trained(t, open(t, "simd"), c.t, c.batch, c.steps, false)
 		for i := range want {
 			if math.Abs(want[i]-got[i]) > c.tol {
 				t.Errorf("%s: loss %d is %v, want %v", c.t, i, got[i], want[i])
@@ -165,13 +178,13 @@ func TestTraining(t *testing.T) {
 	}
 }
 
-// TestThreads checks that the number of threads changes no bit.
+// TestThreads checks that the number of threads changes no bit, random ones included.
 func TestThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	one, oneVars := trained(t, open(t, "simd"), dtypes.Float32, 3000, 3)
+	one, oneVars := trained(t, open(t, "simd"), dtypes.Float32, 3000, 3, true)
 	for _, n := range []int{2, 3} {
 		runtime.GOMAXPROCS(n)
-		some, someVars := trained(t, open(t, "simd"), dtypes.Float32, 3000, 3)
+		some, someVars := trained(t, open(t, "simd"), dtypes.Float32, 3000, 3, true)
 		if !slices.Equal(one, some) {
 			t.Errorf("losses with 1 thread %v, with %d %v", one, n, some)
 		}
@@ -202,7 +215,7 @@ func TestMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc, runtime.NumGoroutine()
 	}
-	step, _ := trainer(t, open(t, "simd"), dtypes.Float32, 20)
+	step, _ := trainer(t, open(t, "simd"), dtypes.Float32, 20, true)
 	for range 200 + steps/2 {
 		step()
 	}
