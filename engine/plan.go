@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -36,6 +37,9 @@ func (c *compiler) plan(p *program, order []*cluster) {
 				v := a.v
 				if v.def != nil && v.def.set == s {
 					continue
+				}
+				if v.def != nil && at[v.def.set] > i {
+					panic(fmt.Errorf("step %d needs step %d: fusing made a circle", i, at[v.def.set]))
 				}
 				if v.constant != nil && v.slot < 0 {
 					p.fixed = append(p.fixed, fixed{slot: slot(v), constant: v.constant})
