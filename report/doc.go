@@ -1,9 +1,9 @@
 // Package report shows results: tables, figures and self-contained HTML pages.
 //
 // It knows nothing of what it shows. A [Table] holds numbers and prints them as text, Markdown, HTML or JSON; a
-// [Figure] is a grid of panels ([Lines], [Scatter], [Heat], [Strip]) and becomes PNG and SVG; a [Page] gathers both
-// in one HTML file that needs neither network nor script. [Summarize] and [Rate] compute what tables over repeated
-// runs need.
+// [Figure] is a grid of panels ([Lines], [Scatter], [Heat], [Strip], [Bars], [Tree]) and becomes PNG and SVG; a
+// [Page] gathers both in one HTML file that needs neither network nor script. [Summarize] and [Rate] compute what
+// tables over repeated runs need.
 //
 // Laws:
 //   - the same value gives the same bytes: nothing here reads a clock, a map's order or a random number;

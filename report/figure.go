@@ -24,7 +24,7 @@ type Figure struct {
 // NewFigure returns a figure of one panel.
 func NewFigure(p Panel) Figure { return Figure{Panels: [][]Panel{{p}}} }
 
-// Panel is one chart: [Lines], [Scatter], [Heat] or [Strip].
+// Panel is one chart: [Lines], [Scatter], [Heat], [Strip], [Bars] or [Tree].
 type Panel interface {
 	// chart checks the data of the panel and returns what is to be drawn.
 	chart() (*chart, error)
@@ -35,6 +35,7 @@ type chart struct {
 	title         string
 	x, y          scale
 	noTicks       bool
+	bare          bool      // has no frame, and its title on the left
 	empty         bool      // there is nothing to draw, which the figure then says
 	width, height vg.Length // natural size of the data area
 	right         vg.Length // room that draw needs on the right of it

@@ -102,6 +102,9 @@ func TestFiguresOfNastyValues(t *testing.T) {
 			}
 			if len(values) > 0 {
 				row = append(row, Heat{Values: [][]float64{values}})
+				if !log {
+					row = append(row, Bars{Axes: axes, Names: make([]string, len(values)), Values: values, Levels: []Level{{"", nan}}})
+				}
 			}
 			svg, err := Figure{Panels: [][]Panel{row}}.SVG()
 			if err != nil {
@@ -129,6 +132,8 @@ func TestFigureErrors(t *testing.T) {
 		"row 1 has 2 values":     NewFigure(Heat{Values: [][]float64{{1}, {1, 2}}}),
 		"with 0 and 2 names":     NewFigure(Heat{Values: [][]float64{{1}}, Columns: []string{"a", "b"}}),
 		"no groups":              NewFigure(Strip{}),
+		"1 names for 0 values":   NewFigure(Bars{Names: []string{"a"}}),
+		"begin at zero":          NewFigure(Bars{Axes: Axes{X: Axis{Log: true}}, Names: []string{"a"}, Values: []float64{1}}),
 	} {
 		if _, err := f.PNG(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

@@ -28,9 +28,13 @@ func (ch *chart) drawOn(c draw.Canvas, showX, showY bool) {
 	} else {
 		ch.draw(p)
 	}
-	c.SetLineStyle(frameLine)
-	c.Stroke(c.Rectangle.Path())
-	headInk.line(c, c.Center().X, c.Max.Y+headGap, 0.5, ch.title)
+	if ch.bare {
+		headInk.line(c, c.Min.X, c.Max.Y+headGap, 0, ch.title)
+	} else {
+		c.SetLineStyle(frameLine)
+		c.Stroke(c.Rectangle.Path())
+		headInk.line(c, c.Center().X, c.Max.Y+headGap, 0.5, ch.title)
+	}
 	if showX {
 		ch.labelX(c, xs)
 	}

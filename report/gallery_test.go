@@ -43,6 +43,9 @@ func gallery(n int) map[string]Figure {
 		"image":   NewFigure(wave()),
 		"names":   NewFigure(longNames()),
 		"strip":   NewFigure(byMethod()),
+		"bars":    NewFigure(usedLabels()),
+		"tree":    {Panels: [][]Panel{{flatTree()}, {twentyWords()}}},
+		"trees":   {Panels: [][]Panel{{flatTree(), flatTree()}}, Columns: []string{"gold", "learned"}},
 		"mixed":   {Title: "Two kinds side by side", Panels: [][]Panel{{curves(), confusion()}, {byMethod(), nil}}},
 		"empty":   NewFigure(Lines{Axes: Axes{Title: "Nothing to show", X: Axis{Label: "step"}}}),
 	}
@@ -231,6 +234,16 @@ func wave() Heat {
 		h.Values = append(h.Values, row)
 	}
 	return h
+}
+
+func usedLabels() Bars {
+	b := Bars{Axes: Axes{Title: "Labels", X: Axis{Label: "fraction of constituents"}}, Levels: []Level{{"uniform", 1.0 / 12}}}
+	for i := range 12 {
+		b.Names = append(b.Names, fmt.Sprintf("N%d", i))
+		b.Values = append(b.Values, math.Exp(-float64(i)/3))
+	}
+	b.Values[11] = math.NaN()
+	return b
 }
 
 func byMethod() Strip {
