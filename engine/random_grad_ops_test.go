@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers/activation"
@@ -26,6 +27,8 @@ func plusSquare(x *Node) *Node { return OnePlus(Square(x)) }
 
 var smooths = []smooth{
 	{name: "tanh", f: Tanh, mag: always(1), slope: always(1), curve: always(1), most: maxMag},
+	{name: "wide tanh", f: func(x *Node) *Node { return ConvertDType(Tanh(ConvertDType(x, dtypes.Float64)), x.DType()) }, mag: always(1),
+		slope: always(1), curve: always(1), most: maxMag},
 	{name: "logistic", f: Sigmoid, mag: always(1), slope: always(0.25), curve: always(0.1), most: maxMag},
 	{name: "sin", f: Sin, mag: always(1), slope: always(1), curve: always(1), most: 30},
 	{name: "cos", f: Cos, mag: always(1), slope: always(1), curve: always(1), most: 30},
@@ -51,7 +54,7 @@ var smooths = []smooth{
 // gradientOps are the names of all operations that grow draws.
 var gradientOps = []string{"abs", "add", "sub", "mul", "div", "max", "min", "where", "reshape", "transpose", "slice", "broadcast",
 	"concatenate", "sum", "mean", "reduce max", "reduce min", "softmax", "log softmax", "dot", "gather", "scatter", "convolve",
-	"max pool", "mean pool"}
+	"max pool", "mean pool", "choose", "one hot"}
 
 func init() {
 	for _, s := range smooths {
@@ -165,6 +168,14 @@ func (d *drawer) pair(a *value) {
 				build: func(in []*Node) *Node { return Abs(in[0]) }})
 			return
 		}
+		if bothExact && d.r.IntN(2) == 0 {
+			y.name, y.mag = "choose", max(a.mag, b.mag)
+			y.build = func(in []*Node) *Node {
+				spread := func(x *Node) *Node { return BroadcastToDims(x, dims...) }
+				return Where(LessThan(Abs(in[0]), in[1]), spread(in[0]), spread(in[1]))
+			}
+			break
+		}
 		mask := make([]bool, int(y.size()))
 		for i := range mask {
 			mask[i] = d.r.IntN(2) == 0
@@ -272,13 +283,21 @@ func (d *drawer) reduce(x *value) {
 		}
 	}
 	y := &value{dims: dims, ins: []*value{x}, frac: x.frac}
-	switch d.r.IntN(4) {
+	switch d.r.IntN(5) {
 	case 0:
 		y.name, y.build = "sum", func(in []*Node) *Node { return ReduceSum(in[0], axes...) }
 		y.mag, y.err, y.onward = n*x.mag, n*x.err+n*n*x.mag, []influence{{1, 0, 1}}
 	case 1:
 		y.name, y.build = "mean", func(in []*Node) *Node { return ReduceMean(in[0], axes...) }
 		y.mag, y.err, y.onward, y.frac = x.mag, x.err+(n+2)*x.mag, []influence{{1 / n, 2 / n, 1}}, -1
+	case 2:
+		n := x.dims[rank-1]
+		if x.exact() {
+			d.add(&value{name: "one hot", dims: x.dims, ins: []*value{x}, mag: 1, onward: []influence{{0, 0, 1}}, build: func(in []*Node) *Node {
+				return OneHot(ArgMax(in[0], -1, dtypes.Int32), n, in[0].DType())
+			}})
+		}
+		return
 	default:
 		if !x.exact() {
 			return
