@@ -1,0 +1,132 @@
+package induce
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// ReadGrammar returns the grammar of a run's newest checkpoint as a table, with a line for each newer checkpoint that is
+// damaged. The run's data set is not needed. Nonterminals are named NT-1, NT-2, ..., and preterminals T-1, T-2, ...
+//
+// The trained parameters are widened before anything is computed of them, so that the table is that of the network in double
+// precision, the same on all backends but for the last digits.
+func ReadGrammar(b compute.Backend, r *run.Run) (*grammar.Grammar, []string, error) {
+	if task := r.Info().Task; task != (Task{}).Name() {
+		return nil, nil, run.Inputf("%s is a run of the task %q, which learns no grammar", r.Dir(), task)
+	}
+	c := Quick() // run.toml has every key
+	if err := run.Resolve(&c, run.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
+		return nil, nil, err
+	}
+	state, warnings, err := r.Load()
+	if errors.Is(err, run.ErrNoCheckpoint) {
+		return nil, nil, run.Inputf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", r.Dir(), r.Dir())
+	} else if err != nil {
+		return nil, warnings, err
+	}
+	g, err := c.table(b, state)
+	if err != nil {
+		return nil, warnings, run.Inputf("%s does not hold a grammar that can be used: %w", r.Dir(), err)
+	}
+	return g, warnings, nil
+}
+
+// table computes the probabilities that a state of a training stands for.
+func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, error) {
+	var saved counters
+	if err := json.Unmarshal(state.Extra, &saved); err != nil {
+		return nil, fmt.Errorf("counters: %w", err)
+	}
+	if _, err := treebank.NewVocabulary(saved.Words); err != nil {
+		return nil, err
+	}
+	m := c.model(len(saved.Words))
+	m.DType = dtypes.Float64
+	store, err := widenedStore(state.Arrays, m.Parameters())
+	if err != nil {
+		return nil, err
+	}
+	before := store.NumVariables()
+	tables, err := model.CallOnceN(b, store, func(_ *model.Scope, g *Graph) []*Node {
+		defer panics.WithError()
+		t := m.Tables(store.Scope(theta), g)
+		return []*Node{t.Root, t.Rules, t.Emit}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if made := store.NumVariables() - before; made != 0 {
+		return nil, fmt.Errorf("%d variables are missing in its checkpoint", made)
+	}
+	return tabulate(m, saved.Words, tables)
+}
+
+func tabulate(m grammar.Neural, words []string, tables []*tensors.Tensor) (*grammar.Grammar, error) {
+	g := grammar.New(m.Kind, numberedNames("NT-", m.Nonterminals), numberedNames("T-", m.Preterminals), words)
+	if err := g.SetLogTables(tables[0], tables[1], tables[2]); err != nil {
+		return nil, err
+	}
+	for _, table := range [][]float64{g.Root, g.Rules, g.Emit} {
+		for _, p := range table {
+			if math.IsNaN(p) {
+				return nil, errors.New("its parameters are not finite")
+			}
+		}
+	}
+	return g, nil
+}
+
+func numberedNames(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint(prefix, i+1)
+	}
+	return names
+}
+
+// widenedStore holds the variables of the grammar, so many numbers in all, in double precision.
+func widenedStore(arrays map[string]run.Array, size int) (*model.Store, error) {
+	wide := map[string]run.Array{}
+	have := 0
+	for path, a := range arrays {
+		if !strings.HasPrefix(path, theta+"/") {
+			continue
+		}
+		if a.DType != "F32" {
+			return nil, fmt.Errorf("variable %s is of type %s, not F32", path, a.DType)
+		}
+		wide[path] = widen(a)
+		have += len(a.Data) / 4
+	}
+	if have != size {
+		return nil, fmt.Errorf("its checkpoint has %d parameters, its configuration needs %d", have, size)
+	}
+	store := model.NewStore()
+	return store, run.SetStore(store, wide)
+}
+
+// widen turns an array of float32 into one of float64.
+func widen(a run.Array) run.Array {
+	out := run.Array{DType: "F64", Shape: a.Shape, Data: make([]byte, 0, 2*len(a.Data))}
+	for at := 0; at+4 <= len(a.Data); at += 4 {
+		v := math.Float32frombits(binary.LittleEndian.Uint32(a.Data[at:]))
+		out.Data = binary.LittleEndian.AppendUint64(out.Data, math.Float64bits(float64(v)))
+	}
+	return out
+}
