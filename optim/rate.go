@@ -1,6 +1,8 @@
 package optim
 
-// Rate is a learning rate over time: a linear warm-up, then a constant with drops.
+import "math"
+
+// Rate is a learning rate over time: a linear warm-up, then a constant with drops or a smooth fall.
 type Rate struct {
 	// Base is the rate after warm-up.
 	Base float64
@@ -8,6 +10,22 @@ type Rate struct {
 	Warmup uint64
 	// Drops multiply the rate from their step on.
 	Drops []Drop
+	// Fall lowers the rate gradually.
+	Fall Fall
+}
+
+// Fall multiplies a rate by a factor that goes from 1 at update From to End at update To, exponentially, and stays there. The
+// zero value changes nothing.
+type Fall struct {
+	From, To uint64
+	End      float64
+}
+
+func (f Fall) at(step uint64) float64 {
+	if f.To <= f.From || step <= f.From {
+		return 1
+	}
+	return math.Pow(f.End, float64(min(step, f.To)-f.From)/float64(f.To-f.From))
 }
 
 // Drop multiplies a rate by Factor from Step on.
@@ -27,5 +45,5 @@ func (r Rate) At(step uint64) float64 {
 			rate *= d.Factor
 		}
 	}
-	return rate
+	return rate * r.Fall.at(step)
 }

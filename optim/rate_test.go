@@ -33,3 +33,15 @@ func TestRates(t *testing.T) {
 		}
 	}
 }
+
+func TestFall(t *testing.T) {
+	r := Rate{Base: 2, Fall: Fall{From: 10, To: 30, End: 0.01}}
+	for step, want := range map[uint64]float64{0: 2, 10: 2, 20: 0.2, 30: 0.02, 1000: 0.02} {
+		if got := r.At(step); math.Abs(got-want) > 1e-12 {
+			t.Errorf("rate %g at %d, want %g", got, step, want)
+		}
+	}
+	if got := (Rate{Base: 2}).At(5); got != 2 {
+		t.Errorf("without a fall the rate is %g", got)
+	}
+}

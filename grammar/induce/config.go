@@ -37,7 +37,7 @@ type Config struct {
 	Clip      float64 `toml:"clip"`    // of the gradient's norm; 0 means none
 	Warmup    int     `toml:"warmup"`  // updates over which the rate rises
 	FinalLR   float64 `toml:"lr_drop"` // multiplies lr after warm-up
-	Decay     float64 `toml:"lr_end"`  // multiplies lr for the last fifth of the updates
+	Decay     float64 `toml:"lr_end"`  // multiplies lr at the last update, reached exponentially after a quarter of them
 	L2        float64 `toml:"l2"`      // times the squares of all parameters is added to the loss
 
 	// Pool is the number of batches whose sentences are sorted by length together, so that batches have sentences of about

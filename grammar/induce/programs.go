@@ -29,12 +29,12 @@ type programs struct {
 }
 
 func newPrograms(b compute.Backend, store *model.Store, m grammar.Neural, c *Config) (*programs, error) {
-	decay := uint64(c.Updates - c.Updates/5)
 	p := &programs{store: store, optimizer: optim.Optimizer{
 		ClipNorm: c.Clip,
 		Groups: []optim.Group{{Scope: theta, Rule: optim.Adam{Beta1: c.Beta1, Beta2: c.Beta2}, Rate: optim.Rate{
 			Base: c.LR, Warmup: uint64(c.Warmup),
-			Drops: []optim.Drop{{Step: uint64(c.Warmup), Factor: c.FinalLR}, {Step: decay, Factor: c.Decay}},
+			Drops: []optim.Drop{{Step: uint64(c.Warmup), Factor: c.FinalLR}},
+			Fall:  optim.Fall{From: uint64(c.Updates / 4), To: uint64(c.Updates), End: c.Decay},
 		}}},
 	}}
 	potentials := func(in []*Node) grammar.Potentials {
