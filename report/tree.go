@@ -130,10 +130,10 @@ func (t Tree) sketch(nodes []treeNode, scale vg.Length) *treeSketch {
 		word: newInk(treeWord*scale, false, gray(0x1a)), tag: newInk(treeLabel*scale, false, gray(0x66)),
 		label: newInk(treeLabel*scale, false, gray(0x33)),
 	}
-	narrowest := vg.Length(0) // so that the label of two words does not reach the lines of their neighbours
+	narrowest := vg.Length(0) // so that the label of two words leaves some of their bar to be seen
 	levels := 0
 	for _, n := range nodes {
-		narrowest = max(narrowest, s.label.width(n.Label)/2)
+		narrowest = max(narrowest, 0.8*s.label.width(n.Label))
 		levels = max(levels, n.level)
 	}
 	for i, w := range t.Words {

@@ -1,15 +1,36 @@
 package induce
 
 import (
+	"fmt"
 	"path/filepath"
 
+	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
 )
+
+// figure is a figure of a report, which is also saved under its name.
+type figure struct {
+	name, caption string
+	report.Figure
+}
 
 // Report implements run.Session.
 func (s *session) Report(r *run.Run, res run.Result) error {
 	own := res.(*Result)
+	points, err := run.ReadMetrics(r.Dir())
+	if err != nil {
+		return err
+	}
+	p, err := s.parseForReport(own.Splits[0].Name)
+	if err != nil {
+		return err
+	}
+	trees, err := p.treeFigures()
+	if err != nil {
+		return err
+	}
 	page := &report.Page{
 		Title: "Grammar induction",
 		Lead:  "A grammar learned from sentences alone, and the trees that it finds.",
@@ -18,7 +39,155 @@ func (s *session) Report(r *run.Run, res run.Result) error {
 	for _, t := range own.tables() {
 		section.Table(t)
 	}
+	for _, part := range []struct {
+		heading string
+		figures []figure
+		tables  []*report.Table
+	}{
+		{"Training", s.curves(points, own), nil},
+		{"Trees", trees, nil},
+		{"Grammar", []figure{p.usageFigure()}, []*report.Table{p.ruleTable(), p.wordTable()}},
+	} {
+		section := page.Section(part.heading)
+		for _, f := range part.figures {
+			if err := f.Save(r.Dir(), f.name); err != nil {
+				return err
+			}
+			section.Figure(f.Figure, f.caption)
+		}
+		for _, t := range part.tables {
+			section.Table(t)
+		}
+	}
 	page.Section("Configuration").Pre(r.Config())
 	page.Section("Provenance").Pre(r.Info().String())
 	return page.WriteFile(filepath.Join(r.Dir(), "report.html"))
+}
+
+// parsed is a split with its most probable derivations.
+type parsed struct {
+	*grammar.Grammar
+	split       *treebank.Split
+	trees       []*grammar.Tree
+	logP        []float64 // of the derivations
+	logX        []float64 // of the sentences
+	usage       []float64 // how many constituents have each nonterminal
+	tagged      []float64 // how many words have each preterminal
+	below, host [][]int   // how often a nonterminal is below a parent (0 is ROOT), and a preterminal below a nonterminal
+}
+
+// parseForReport parses a split with the grammar as it is.
+func (s *session) parseForReport(name string) (*parsed, error) {
+	split, err := s.data.Split(name)
+	if err != nil {
+		return nil, err
+	}
+	p := &parsed{split: split}
+	state, err := s.State()
+	if err != nil {
+		return nil, err
+	}
+	if p.Grammar, err = s.table(s.backend, state); err != nil {
+		return nil, err
+	}
+	if p.logX, err = s.parser.LogLikelihoods(split.Sentences); err != nil {
+		return nil, err
+	}
+	if p.trees, p.logP, err = s.parser.Parse(split.Sentences, Viterbi, s.Config.Seed); err != nil {
+		return nil, err
+	}
+	p.count()
+	return p, nil
+}
+
+// count fills in how often symbols are used.
+func (p *parsed) count() {
+	nt, pt := len(p.Nonterminals), len(p.Preterminals)
+	p.usage, p.tagged = make([]float64, nt), make([]float64, pt)
+	p.below, p.host = make([][]int, nt), make([][]int, pt)
+	for i := range p.below {
+		p.below[i] = make([]int, nt+1)
+	}
+	for i := range p.host {
+		p.host[i] = make([]int, nt)
+	}
+	for _, t := range p.trees {
+		n := t.Words()
+		for m, label := range t.Label {
+			p.usage[label]++
+			for _, c := range []int{t.Left[m], t.Right[m]} {
+				if c < n {
+					p.tagged[t.Tags[c]]++
+					p.host[t.Tags[c]][label]++
+				} else {
+					p.below[t.Label[c-n]][label+1]++
+				}
+			}
+		}
+		p.below[t.Label[n-2]][0]++
+	}
+}
+
+// curves are what was measured during the training; those without a point are left out.
+func (s *session) curves(points []run.Point, res *Result) []figure {
+	priorUpdates := s.total() - uint64(s.Config.Updates)
+	valid := res.Splits[0]
+	var truth, right []report.Level
+	if valid.Name == treebank.Valid {
+		if valid.TrueNLL != nil {
+			truth = []report.Level{{Name: "the true distribution, on the whole split", Value: *valid.TrueNLL}}
+		}
+		for _, f := range valid.F1 {
+			if f.Trees == "right-branching" {
+				right = []report.Level{{Name: "right-branching, on the whole split", Value: f.Sentence}}
+			}
+		}
+	}
+	some := fmt.Sprintf(" At most %d validation sentences are behind each point.", watched)
+	var out []figure
+	for _, f := range []struct {
+		name, caption, label string
+		keys, names          []string
+		from                 uint64
+		levels               []report.Level
+	}{
+		{"loss", "Loss of each batch, by words and sentence ends.", "nats per word", []string{"loss_per_word"}, nil, priorUpdates, nil},
+		{"nll", "−log p(x) of validation sentences, by words and sentence ends." + some, "nats per word",
+			[]string{"valid/nll_per_word"}, []string{"learned"}, priorUpdates, truth},
+		{"f1", "F1 of most probable derivations on validation sentences, mean of sentences." + some, "percent",
+			[]string{"valid/f1"}, []string{"learned"}, priorUpdates, right},
+		{"acceptance", "Accepted proposals of the Markov chains.", "fraction",
+			[]string{"chain/rotated", "chain/relabelled"}, []string{"rotations", "labels"}, priorUpdates, nil},
+		{"prior", "How much lower the energy of gold trees is than that of the trees which the prior draws, while it learns.",
+			"energy gap", []string{"ebm/gap"}, nil, 0, nil},
+	} {
+		lines := report.Lines{
+			Axes:   report.Axes{X: report.Axis{Label: "updates"}, Y: report.Axis{Label: f.label}},
+			Levels: f.levels,
+		}
+		for i, key := range f.keys {
+			c := curve(points, key, f.from)
+			if f.names != nil {
+				c.Name = f.names[i]
+			}
+			if len(c.Y) > 0 {
+				lines.Series = append(lines.Series, c)
+			}
+		}
+		if len(lines.Series) > 0 {
+			out = append(out, figure{f.name, f.caption, report.NewFigure(lines)})
+		}
+	}
+	return out
+}
+
+// curve reads one metric of a run, with steps counted from one of them.
+func curve(points []run.Point, key string, from uint64) report.Series {
+	var c report.Series
+	for _, p := range points {
+		if v, ok := p.Values[key]; ok {
+			c.X, c.Y = append(c.X, float64(p.Step)-float64(from)), append(c.Y, v)
+		}
+	}
+	return c
 }
