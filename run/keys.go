@@ -54,7 +54,10 @@ func fieldByKey(v reflect.Value, key string) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// keys returns every key of a configuration, tables before what is in them.
+// Keys returns every key of a configuration, a pointer to a struct as for Resolve.
+func Keys(config any) []string { return keys(reflect.TypeOf(config).Elem(), "") }
+
+// keys returns every key of a type of configuration, tables before what is in them.
 func keys(t reflect.Type, prefix string) []string {
 	var all []string
 	for i := range t.NumField() {

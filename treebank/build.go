@@ -205,7 +205,7 @@ func readSentences(t *text, o Options, visit func(raw)) error {
 			return err
 		}
 		for i, w := range words {
-			words[i] = o.prepareWord(w)
+			words[i] = o.PrepareWord(w)
 		}
 		visit(raw{words: words, leaves: len(words), where: t.at(line)})
 	}

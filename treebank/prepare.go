@@ -95,7 +95,7 @@ func (o Options) prepareTree(t *Tree, keep func(tag string) bool) (words []strin
 	visit = func(t *Tree) {
 		if t.Word != "" {
 			if keep(t.Label) {
-				words = append(words, o.prepareWord(t.Word))
+				words = append(words, o.PrepareWord(t.Word))
 			}
 			return
 		}
@@ -111,8 +111,8 @@ func (o Options) prepareTree(t *Tree, keep func(tag string) bool) (words []strin
 	return words, gold
 }
 
-// prepareWord changes case and numbers, and a space that is not plain ASCII to an underscore.
-func (o Options) prepareWord(w string) string {
+// PrepareWord changes case and numbers as the options say, and a space that is not plain ASCII to an underscore.
+func (o Options) PrepareWord(w string) string {
 	if !o.KeepCase {
 		w = strings.ToLower(w)
 	}

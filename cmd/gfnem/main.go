@@ -38,13 +38,17 @@ type cli struct {
 	Eval      evalCmd      `cmd:"" help:"Measure the model of a run."`
 	Report    reportCmd    `cmd:"" help:"Write the report of a run again."`
 	Reproduce reproduceCmd `cmd:"" help:"Reproduce a table of the paper."`
+	Parse     parseCmd     `cmd:"" help:"Find the trees of sentences."`
+	Inside    insideCmd    `cmd:"" help:"Print the log-likelihood of sentences."`
+	Grammar   grammarCmd   `cmd:"" help:"Look at learned grammars."`
 	Data      dataCmd      `cmd:"" help:"Make and look at data sets."`
 	Bench     benchCmd     `cmd:"" help:"Measure speed."`
 	Version   versionCmd   `cmd:"" help:"Print version and backends."`
 }
 
-// console is where a command speaks: its result to out, everything else to err.
+// console is where a command reads and speaks: its result goes to out, everything else to err.
 type console struct {
+	in       io.Reader
 	out, err io.Writer
 	args     []string
 }
@@ -57,6 +61,8 @@ func (cli) Help() string {
   gfnem resume runs/paper                    after Ctrl-C, a crash or a power cut
   gfnem eval runs/paper --json
   gfnem reproduce mixture                    the paper's table beside ours
+  gfnem train grammar --out runs/english     a grammar, from sentences alone
+  gfnem parse runs/english < sentences.txt   the trees it finds
   gfnem bench hypergrid`
 }
 
@@ -72,7 +78,7 @@ func execute(args []string, out, errOut io.Writer) int {
 		kong.Name("gfnem"),
 		kong.Description("Learn latent variable models p(z) p(x|z) with discrete, compositional latents by GFlowNet-EM."),
 		kong.Writers(out, errOut),
-		kong.Vars{"workloads": strings.Join(bench.Workloads(), ", ")},
+		kong.Vars{"workloads": strings.Join(bench.Workloads(), ", "), "tasks": taskNames(), "presets": presetNames()},
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
@@ -89,7 +95,7 @@ func execute(args []string, out, errOut io.Writer) int {
 	if err != nil {
 		return complain(errOut, asBadInput(err))
 	}
-	return complain(errOut, command.Run(console{out, errOut, append([]string{"gfnem"}, args...)}))
+	return complain(errOut, command.Run(console{os.Stdin, out, errOut, append([]string{"gfnem"}, args...)}))
 }
 
 func asBadInput(err error) error { return run.Inputf("%w (see gfnem --help)", err) }
@@ -112,6 +118,24 @@ func complain(w io.Writer, err error) int {
 		return exitBadInput
 	}
 	return exitFailed
+}
+
+// taskNames lists the tasks, for help.
+func taskNames() string {
+	var names []string
+	for _, t := range tasks {
+		names = append(names, t.Name())
+	}
+	return strings.Join(names, " or ")
+}
+
+// presetNames lists the presets of every task, for help.
+func presetNames() string {
+	var names []string
+	for _, t := range tasks {
+		names = append(names, t.Name()+": "+strings.Join(t.Presets(), ", "))
+	}
+	return strings.Join(names, "; ")
 }
 
 // findTask returns the task of a name.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 
 // settings choose a configuration.
 type settings struct {
-	Preset string   `help:"Starting point of the configuration: quick, paper, recommended or best." default:"quick"`
+	Preset string   `help:"Starting point of the configuration (${presets})." default:"quick"`
 	Config string   `help:"TOML file with keys to change." placeholder:"FILE"`
 	Set    []string `help:"Change one key; may be repeated." placeholder:"KEY=VALUE" sep:"none"`
 	Seed   *uint64  `help:"Seed of all random numbers, the same as --set seed=N."`
@@ -26,9 +27,43 @@ type backendFlag struct {
 	Backend string `help:"What computes: auto, simd, go, xla, xla:cuda, xla:/path/plugin.so." default:"auto"`
 }
 
+// shortcuts are flags for keys that are set often. A task whose configuration has no such key refuses the flag.
+type shortcuts struct {
+	Data    *string `help:"Data of a grammar, the same as --set data=DATA: a folder of \"gfnem data treebank\", synthetic or synthetic-ncfg." placeholder:"DATA"`
+	Method  *string `help:"How to learn a grammar, the same as --set method=NAME: marginal, exact or mcem." placeholder:"NAME"`
+	Grammar *string `help:"Kind of a grammar, the same as --set grammar=KIND: cfg, or ncfg, whose rules depend on the parent." placeholder:"KIND"`
+	EBM     bool    `name:"ebm" help:"With mcem, learn a prior on the shapes of trees first, the same as --set ebm=true."`
+}
+
+// settings turns the flags that were given into settings of a task.
+func (s shortcuts) settings(task run.Task) ([]string, error) {
+	var ebm *string
+	if s.EBM {
+		ebm = new("true")
+	}
+	known := run.Keys(task.Config(task.Presets()[0]))
+	var out []string
+	for _, f := range []struct {
+		key   string
+		value *string
+	}{
+		{"data", s.Data}, {"method", s.Method}, {"grammar", s.Grammar}, {"ebm", ebm},
+	} {
+		if f.value == nil {
+			continue
+		}
+		if !slices.Contains(known, f.key) {
+			return nil, run.Inputf("--%s: the task %s has no such setting", f.key, task.Name())
+		}
+		out = append(out, f.key+"="+*f.value)
+	}
+	return out, nil
+}
+
 type trainCmd struct {
-	Task string `arg:"" help:"What to train: mixture."`
+	Task string `arg:"" help:"What to train: ${tasks}."`
 	settings
+	shortcuts
 	backendFlag
 	Out       string        `help:"Folder of the run (default: runs/TASK-TIME)."`
 	SaveEvery time.Duration `help:"Time between checkpoints." default:"10s"`
@@ -42,6 +77,9 @@ func (trainCmd) Help() string {
   gfnem train mixture --preset best --seed 3 --out runs/best
   gfnem train mixture --set epsilon=0.2 --set e_steps=500
   gfnem train mixture --config my.toml --json
+  gfnem train grammar                                             the synthetic treebank, a few minutes
+  gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent
+  gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj
 
 The folder of a run holds run.toml (the configuration), run.json (where it came from), metrics.jsonl and
 TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and report.html.`
@@ -58,6 +96,11 @@ func (c trainCmd) Run(io console) error {
 	if err := checkPositive("--save-every", c.SaveEvery); err != nil {
 		return err
 	}
+	more, err := c.shortcuts.settings(task)
+	if err != nil {
+		return err
+	}
+	c.Set = append(c.Set, more...)
 	config, err := c.resolve(task)
 	if err != nil {
 		return err

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/gomlx/compute"
+
+	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/induce"
+	"github.com/gfnem/gfnem/run"
+)
+
+type grammarCmd struct {
+	Export grammarExportCmd `cmd:"" help:"Write the grammar of a run as JSON."`
+}
+
+// grammarArg names a grammar.
+type grammarArg struct {
+	Grammar string `arg:"" help:"Folder of a run of \"train grammar\", or a grammar in a JSON file."`
+	backendFlag
+}
+
+// open reads the grammar and opens what computes with it.
+func (a grammarArg) open(c console) (*grammar.Grammar, compute.Backend, error) {
+	info, err := os.Stat(a.Grammar)
+	if err != nil {
+		return nil, nil, run.Inputf("no run and no grammar file: %w", err)
+	}
+	b, err := backend.Open(a.Backend)
+	if err != nil {
+		return nil, nil, run.Inputf("%w", err)
+	}
+	if !info.IsDir() {
+		g, err := grammar.Load(a.Grammar)
+		return g, b, err
+	}
+	r, err := run.Read(a.Grammar)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, warnings, err := induce.ReadGrammar(b, r)
+	for _, w := range warnings {
+		fmt.Fprintln(c.err, "warning:", w)
+	}
+	return g, b, err
+}
+
+type grammarExportCmd struct {
+	grammarArg
+	Out string `help:"File to write, which appears complete or not at all (default: standard output)." placeholder:"FILE"`
+}
+
+// Help implements kong's detailed help.
+func (grammarExportCmd) Help() string {
+	return `Examples:
+  gfnem grammar export runs/wsj --out wsj.json
+  gfnem grammar export runs/wsj | gzip > wsj.json.gz
+
+Writes the newest checkpoint's grammar as explicit probabilities, in double precision, the most probable rules of every
+symbol first. The data set of the run is not needed. "gfnem parse" and "gfnem inside" read the file like the run itself:
+
+  {"kind": "cfg", "nonterminals": ["A"], "preterminals": ["T"], "words": ["w"], "root": {"A": 1},
+   "binary": {"A": {"A T": 0.5, "T T": 0.5}}, "emit": {"T": {"w": 1}}}
+
+In an "ncfg" the keys of binary and emit carry the parent after a bar: "A|ROOT", "A|A", "T|A".`
+}
+
+// Run exports a grammar.
+func (c grammarExportCmd) Run(con console) error {
+	g, _, err := c.open(con)
+	if err != nil {
+		return err
+	}
+	if c.Out == "" {
+		return g.Write(con.out)
+	}
+	return writeWhole(c.Out, g.Write)
+}
+
+// writeWhole writes a file of which, whatever happens, either the old content or all of the new one is there.
+func writeWhole(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return run.Inputf("--out %s is not a file", path)
+	}
+	tmp := path + ".tmp"
+	f, err := os.Create(tmp)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		os.Remove(tmp)
+	}
+	return err
+}
