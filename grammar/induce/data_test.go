@@ -1,0 +1,164 @@
+package induce
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// numbered makes sentences that can be told apart: sentence i has some words, all of them i.
+func numbered(count int) []treebank.Sentence {
+	out := make([]treebank.Sentence, count)
+	for i := range out {
+		out[i].Words = slices.Repeat([]int32{int32(i)}, 2+i*7%11)
+	}
+	return out
+}
+
+func TestNewBatch(t *testing.T) {
+	some := []treebank.Sentence{{Words: []int32{5, 6}}, {Words: []int32{7, 8, 9}}}
+	for _, c := range []struct {
+		rows, bucket, most, n int
+		words, lengths        string
+	}{
+		{3, 1, 9, 3, "[5 6 0 7 8 9 7 8 9]", "[2 3 3]"},
+		{2, 4, 9, 4, "[5 6 0 0 7 8 9 0]", "[2 3]"},
+		{2, 4, 3, 3, "[5 6 0 7 8 9]", "[2 3]"}, // no longer than the greatest length
+		{2, 4, 2, 3, "[5 6 0 7 8 9]", "[2 3]"}, // but never too short for its sentences
+	} {
+		b := newBatch(some, c.rows, c.bucket, c.most)
+		if b.size != 2 || b.tokens != 7 || b.n != c.n {
+			t.Errorf("%+v: %d sentences, %d tokens, %d columns", c, b.size, b.tokens, b.n)
+		}
+		if d := b.words.Shape().Dimensions; d[0] != c.rows || d[1] != c.n {
+			t.Errorf("%+v: words of shape %v", c, d)
+		}
+		if got := fmt.Sprint(tensors.MustCopyFlatData[int32](b.words)); got != c.words {
+			t.Errorf("%+v: words %s", c, got)
+		}
+		if got := fmt.Sprint(tensors.MustCopyFlatData[int32](b.lengths)); got != c.lengths {
+			t.Errorf("%+v: lengths %s", c, got)
+		}
+	}
+}
+
+func TestBatches(t *testing.T) {
+	c := Config{Batch: 8, Bucket: 4, MaxLength: 20}
+	var seen []int32
+	longest, tokens := 0, 0
+	for _, b := range c.batches(numbered(29)) {
+		tokens += b.tokens
+		for _, s := range b.sentences {
+			if len(s.Words) < longest {
+				t.Errorf("a sentence of %d words comes after one of %d", len(s.Words), longest)
+			}
+			longest = len(s.Words)
+			seen, tokens = append(seen, s.Words[0]), tokens-len(s.Words)-1
+		}
+	}
+	if slices.Sort(seen); len(slices.Compact(seen)) != 29 || tokens != 0 {
+		t.Errorf("%d of 29 sentences, and %d tokens too many", len(seen), tokens)
+	}
+}
+
+// Every epoch has every sentence at most once, and all but those that fill no batch.
+func TestSamplerEpochs(t *testing.T) {
+	for _, pool := range []int{1, 2, 100} {
+		const sentences, batch = 53, 8
+		c := &Config{Seed: 3, Batch: batch, Bucket: 4, MaxLength: 20, Pool: pool}
+		s := &sampler{Config: c, sentences: numbered(sentences)}
+		const perEpoch = sentences / batch
+		var orders []string
+		for epoch := range 4 {
+			count := map[int32]int{}
+			var order []int32
+			for k := range perEpoch {
+				b := s.at(uint64(epoch*perEpoch + k))
+				if len(b.sentences) != batch || b.size != batch {
+					t.Fatalf("a batch of %d sentences", len(b.sentences))
+				}
+				for _, x := range b.sentences {
+					count[x.Words[0]]++
+					order = append(order, x.Words[0])
+				}
+			}
+			for id, times := range count {
+				if times != 1 {
+					t.Errorf("pool %d, epoch %d: sentence %d is used %d times", pool, epoch, id, times)
+				}
+			}
+			if len(count) != perEpoch*batch {
+				t.Errorf("pool %d, epoch %d: %d sentences are used", pool, epoch, len(count))
+			}
+			orders = append(orders, fmt.Sprint(order))
+		}
+		slices.Sort(orders)
+		if len(slices.Compact(orders)) != 4 {
+			t.Errorf("pool %d: two epochs have the same order", pool)
+		}
+	}
+}
+
+// A batch depends on nothing but its number, the seed and the sentences: not on what was asked before.
+func TestSamplerIsPure(t *testing.T) {
+	c := &Config{Seed: 3, Batch: 8, Bucket: 4, MaxLength: 20, Pool: 2}
+	all := numbered(53)
+	text := func(b batch) string {
+		return fmt.Sprint(tensors.MustCopyFlatData[int32](b.words), tensors.MustCopyFlatData[int32](b.lengths))
+	}
+	forward := &sampler{Config: c, sentences: all}
+	var want []string
+	for u := range 20 {
+		want = append(want, text(forward.at(uint64(u))))
+	}
+	jumping := &sampler{Config: c, sentences: all}
+	for _, u := range []int{19, 0, 7, 6, 5, 18, 12, 1} {
+		if text(jumping.at(uint64(u))) != want[u] {
+			t.Errorf("batch %d is another after other batches", u)
+		}
+		if fresh := (&sampler{Config: c, sentences: all}); text(fresh.at(uint64(u))) != want[u] {
+			t.Errorf("batch %d is another in a new sampler", u)
+		}
+	}
+	for i, s := range numbered(53) {
+		if !slices.Equal(s.Words, all[i].Words) {
+			t.Fatal("the sampler changed the sentences it was given")
+		}
+	}
+	other := *c
+	other.Seed++
+	if text((&sampler{Config: &other, sentences: all}).at(0)) == want[0] {
+		t.Error("another seed has the same batch")
+	}
+}
+
+// Batches of a sorted pool have sentences of about the same length.
+func TestSamplerSortsPools(t *testing.T) {
+	c := &Config{Batch: 4, Bucket: 1, MaxLength: 20, Pool: 100}
+	order := (&sampler{Config: c, sentences: numbered(44)}).shuffle(0)
+	slices.SortFunc(order, func(a, b []treebank.Sentence) int { return len(a[0].Words) - len(b[0].Words) })
+	longest := 0
+	for _, b := range order {
+		for _, s := range b {
+			if len(s.Words) < longest {
+				t.Errorf("the lengths of batches overlap: %d after %d", len(s.Words), longest)
+			}
+			longest = len(s.Words)
+		}
+	}
+	mixed := *c
+	mixed.Pool = 1
+	spread := 0
+	for _, b := range (&sampler{Config: &mixed, sentences: numbered(44)}).shuffle(0) {
+		for _, s := range b {
+			spread = max(spread, len(s.Words)-len(b[0].Words))
+		}
+	}
+	if spread < 3 {
+		t.Errorf("batches of unsorted pools have lengths that differ by %d", spread)
+	}
+}

@@ -1,0 +1,245 @@
+package induce
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// methods are trainings that differ in what they do.
+func methods() map[string]Config {
+	marginal, exact, untagged, chains := tinyConfig(Marginal), tinyConfig(Exact), tinyConfig(Exact), tinyConfig(MCEM)
+	exact.Grammar, untagged.Tags, marginal.L2 = string(grammar.NCFG), false, 1e-3
+	prior := chains
+	prior.EBM = true
+	return map[string]Config{"marginal": marginal, "exact": exact, "exact without tags": untagged, "mcem": chains, "mcem with a prior": prior}
+}
+
+// A training that is stopped anywhere and continued by another session ends with the same bits.
+func TestResume(t *testing.T) {
+	for name, c := range methods() {
+		c.Updates = 11 // more than an epoch of 8
+		if name == "exact without tags" {
+			c.Updates = 4
+		}
+		whole := tinySession(t, c)
+		total := int(whole.total())
+		stops := []int{0, total / 2, total - 1}
+		if c.EBM {
+			stops = append(stops, 3, c.EBMUpdates)
+		}
+		states := map[int]run.State{}
+		for at := range total {
+			if slices.Contains(stops, at) {
+				states[at] = stateOf(t, whole)
+			}
+			if whole.Done() {
+				t.Fatalf("%s: done after %d of %d", name, at, total)
+			}
+			steps(t, whole, 1)
+		}
+		if !whole.Done() {
+			t.Errorf("%s: not done after %d", name, total)
+		}
+		want := run.StateHash(stateOf(t, whole))
+		for at, state := range states {
+			again := tinySession(t, c)
+			if err := again.Restore(state); err != nil {
+				t.Fatal(err)
+			}
+			if run.StateHash(stateOf(t, again)) != run.StateHash(state) {
+				t.Errorf("%s: a restored state is not the state", name)
+			}
+			steps(t, again, total-at)
+			if run.StateHash(stateOf(t, again)) != want {
+				t.Errorf("%s: stopped at %d and resumed, the end is another", name, at)
+			}
+		}
+	}
+}
+
+// The number of processors does not change a bit of a training.
+func TestProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for name, c := range methods() {
+		var hashes []string
+		for _, procs := range []int{1, 2} {
+			runtime.GOMAXPROCS(procs)
+			b, err := backend.Open("simd")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := newSession(b, c, tinyData(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps(t, s, 8)
+			hashes = append(hashes, run.StateHash(stateOf(t, s)))
+			s.Close()
+		}
+		if hashes[0] != hashes[1] {
+			t.Errorf("%s: one and two processors end with different states", name)
+		}
+	}
+}
+
+// Every method goes at least half of the way to the entropy of a tiny treebank, which is (log 5 + 3.4 log 2)/4.4 nats per word:
+// five patterns of 3.4 words on average, each one of two, and an end.
+func TestMethodsLearn(t *testing.T) {
+	entropy := (math.Log(5) + 3.4*math.Log(2)) / 4.4
+	for name, c := range methods() {
+		s := tinySession(t, c)
+		valid, err := s.data.Split(treebank.Valid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := s.evaluate(valid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps(t, s, int(s.total()))
+		after, err := s.evaluate(valid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %.3f to %.3f nats per word, entropy %.3f", name, before.NLL, after.NLL, entropy)
+		// The sample of 20 sentences may have a little less than the entropy.
+		if !(before.NLL > entropy+0.5) || !(after.NLL < (before.NLL+entropy)/2) || !(after.NLL > entropy-0.1) {
+			t.Errorf("%s: %.3f nats per word before and %.3f after, where the entropy is %.3f", name, before.NLL, after.NLL, entropy)
+		}
+		if s.Skipped != 0 {
+			t.Errorf("%s: %d updates were skipped", name, s.Skipped)
+		}
+	}
+}
+
+// poison makes a parameter of a session NaN.
+func poison(t *testing.T, s *session) {
+	t.Helper()
+	state := stateOf(t, s)
+	a := state.Arrays["/theta/symbols"]
+	for i := range a.Data {
+		a.Data[i] = 0xff
+	}
+	if err := s.Restore(state); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Five updates in a row that are not finite end a training; its state stays what it was but for the counts.
+func TestDivergence(t *testing.T) {
+	for _, method := range []string{Marginal, Exact, MCEM} {
+		s := tinySession(t, tinyConfig(method))
+		steps(t, s, 2)
+		s.InARow = patience - 1
+		steps(t, s, 1)
+		if s.InARow != 0 || s.Skipped != 0 {
+			t.Errorf("%s: after a good update %d were skipped in a row, %d in all", method, s.InARow, s.Skipped)
+		}
+		poison(t, s)
+		before := stateOf(t, s)
+		steps(t, s, patience-1)
+		if s.Skipped != patience-1 {
+			t.Errorf("%s: %d of %d updates were skipped", method, s.Skipped, patience-1)
+		}
+		_, err := s.Step()
+		if !errors.Is(err, run.ErrGaveUp) {
+			t.Errorf("%s: after %d updates that are not finite, error %v", method, patience, err)
+		}
+		after := stateOf(t, s)
+		after.Extra = before.Extra
+		if run.StateHash(after) != run.StateHash(before) {
+			t.Errorf("%s: a skipped update changed a variable", method)
+		}
+	}
+}
+
+// The published schedule: update 0 has rate 0, and after the warm-up the rate stays where it was at its last update.
+func TestPaperLearningRate(t *testing.T) {
+	c := Paper()
+	p, err := newPrograms(simd(), tinySession(t, tinyConfig(Marginal)).store, c.model(6), &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	rate := p.optimizer.Groups[0].Rate
+	for step, want := range map[uint64]float64{0: 0, 1: 1.0 / 40, 39: 39.0 / 40, 40: 39.0 / 40, 1000: 39.0 / 40, 9999: 39.0 / 40} {
+		if got := rate.At(step) / 1e-3; math.Abs(got-want) > 1e-12 {
+			t.Errorf("update %d has %g of the nominal rate, want %g", step, got, want)
+		}
+	}
+	if p.optimizer.ClipNorm != 3 || c.Beta1 != 0.75 || c.Beta2 != 0.999 || c.Batch != 32 || c.Updates != 10_000 {
+		t.Error("the preset is not the paper's")
+	}
+}
+
+// The temperature of the prior, with the values that the specification gives in round numbers.
+func TestTemperature(t *testing.T) {
+	s := &session{Config: Paper(), prior: &ebmTrainer{}}
+	for step, want := range map[uint64]float64{0: 1, 1000: 2, 3333: 10, 5000: 31.6, 10_000: 1000, 20_000: 1000} {
+		got := s.temperature(step)
+		if exact := math.Pow(10, 3*min(1, float64(step)/10_000)); math.Abs(got/exact-1) > 1e-12 || math.Abs(got/want-1) > 3e-3 {
+			t.Errorf("update %d has temperature %g, want about %g", step, got, want)
+		}
+	}
+	s.prior = nil
+	if s.temperature(5) != 0 {
+		t.Error("a training without a prior has a temperature")
+	}
+}
+
+func TestBadData(t *testing.T) {
+	for want, change := range map[string]func(*Config, *treebank.Dataset){
+		"fewer than a batch of 100":    func(c *Config, _ *treebank.Dataset) { c.Batch = 100 },
+		"learns from gold trees":       func(c *Config, d *treebank.Dataset) { c.EBM, d.Splits[0].Gold = true, false },
+		`has no split "train"`:         func(_ *Config, d *treebank.Dataset) { d.Splits = d.Splits[1:] },
+		"no validation or test senten": func(_ *Config, d *treebank.Dataset) { d.Splits = d.Splits[:1] },
+	} {
+		c, d := tinyConfig(MCEM), tinyData(t)
+		change(&c, d)
+		s, err := newSession(simd(), c, d)
+		if err == nil {
+			_, err = s.Evaluate()
+			s.Close()
+		}
+		var input *run.InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one of the user's with %q", err, want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		`method = "em" is not one of marginal exact mcem`: func(c *Config) { c.Method = "em" },
+		`grammar = "" is not one of cfg ncfg`:             func(c *Config) { c.Grammar = "" },
+		`ebm = true needs method = "mcem"`:                func(c *Config) { c.EBM = true },
+		"nonterminals = 0 is not between 1 and 500":       func(c *Config) { c.Nonterminals = 0 },
+		"lr = NaN is not between 0 and 1000":              func(c *Config) { c.LR = math.NaN() },
+		"updates = 0 is not between":                      func(c *Config) { c.Updates = 0 },
+		"max_length = 1 is not between 2 and 200":         func(c *Config) { c.MaxLength = 1 },
+		"ebm_reset = 2 is not between 0 and 1":            func(c *Config) { c.EBMReset = 2 },
+	} {
+		c := Quick()
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	for _, preset := range (Task{}).Presets() {
+		if err := (Task{}).Config(preset).(*Config).Validate(); err != nil {
+			t.Errorf("preset %s: %v", preset, err)
+		}
+	}
+	if (Task{}).Config("none") != nil {
+		t.Error("there is a preset of any name")
+	}
+}
