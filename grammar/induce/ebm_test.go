@@ -10,11 +10,19 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// sharpEBM has weights large enough for energies to differ.
-func sharpEBM(r *rand.Rand) []float64 {
+// spreadEBM is a prior in which the least and the greatest energy of trees over n words differ by 1.5.
+func spreadEBM(r *rand.Rand, n int) []float64 {
 	p := newEBM(r)
 	for i := range p {
-		p[i] *= 2.2
+		p[i] *= 2 // so that inputs of elu have both signs
+	}
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, z := range shapesOf(n) {
+		e := newEBMNet(p).energy(grammar.NewChainTree(z))
+		least, most = min(least, e), max(most, e)
+	}
+	for i := ebmLayers[5].at; i < ebmSize; i++ { // the energy is linear in these
+		p[i] *= 1.5 / (most - least)
 	}
 	return p
 }
@@ -67,7 +75,7 @@ func TestEnergy(t *testing.T) {
 		t.Errorf("%d parameters, want 2,721", ebmSize)
 	}
 	r := rand.New(rand.NewPCG(newSeed(t), 0))
-	p := sharpEBM(r)
+	p := spreadEBM(r, 4)
 	net := newEBMNet(p) // one for all trees, to see that it forgets
 	for n := 2; n < 12; n++ {
 		z := grammar.NewChainTree(grammar.RandomTree(r, n, 1))
@@ -81,7 +89,7 @@ func TestEnergy(t *testing.T) {
 func TestEnergyGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(newSeed(t), 1))
 	for _, n := range []int{2, 5} {
-		p := sharpEBM(r)
+		p := spreadEBM(r, 4)
 		net := newEBMNet(p)
 		z := grammar.NewChainTree(grammar.RandomTree(r, n, 1))
 		g := make([]float64, ebmSize)
@@ -144,7 +152,7 @@ func times(p []float64, k [][]float64) []float64 {
 func TestBufferChain(t *testing.T) {
 	seed := newSeed(t)
 	shapes := shapesOf(4)
-	p := sharpEBM(rand.New(rand.NewPCG(seed, 2)))
+	p := spreadEBM(rand.New(rand.NewPCG(seed, 2)), 4)
 	energies, target := make([]float64, len(shapes)), make([]float64, len(shapes))
 	total := 0.0
 	for i, z := range shapes {

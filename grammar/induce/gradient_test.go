@@ -1,0 +1,270 @@
+package induce
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// smallGrammar has 2 nonterminals, 2 preterminals, 3 words, and random probabilities.
+func smallGrammar(r *rand.Rand, kind grammar.Kind) *grammar.Grammar {
+	g := grammar.New(kind, numberedNames("N", 2), numberedNames("T", 2), numberedNames("w", 3))
+	row := func(p []float64) {
+		total := 0.0
+		for i := range p {
+			p[i] = math.Exp(r.NormFloat64())
+			total += p[i]
+		}
+		for i := range p {
+			p[i] /= total
+		}
+	}
+	row(g.Root)
+	for x := range 2 {
+		for parent := range 3 {
+			row(g.RuleRow(x, parent))
+			row(g.EmitRow(parent%2, x))
+		}
+	}
+	return g
+}
+
+// derivationsOf are all trees over a sentence with all labels and all tags.
+func derivationsOf(n int) []*grammar.Tree {
+	var out []*grammar.Tree
+	for _, shape := range shapesOf(n) {
+		for _, z := range labelled(shape, 2) {
+			for tags := range 1 << n {
+				d := &grammar.Tree{Left: z.Left, Right: z.Right, Label: z.Label}
+				for i := range n {
+					d.Tags = append(d.Tags, tags>>i&1)
+				}
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+// gradients compiles a value, one number for each sentence, and returns its values and the gradient of its weighted sum in all
+// tables, as one list. Inputs of the value are words, lengths, left, right, label, tags and a key.
+func gradients(t *testing.T, value func(p grammar.Potentials, in []*Node) *Node) func(args ...any) (values, grad []float64) {
+	t.Helper()
+	e := MustNewExec(simd(), func(in []*Node) []*Node {
+		tables := grammar.Tables{Root: in[0], Rules: in[1], Emit: in[2]}
+		y := value(tables.For(in[4], in[5]), in[4:])
+		return append([]*Node{y}, Gradient(ReduceAllSum(Mul(y, in[3])), in[0], in[1], in[2])...)
+	})
+	t.Cleanup(e.Finalize)
+	return func(args ...any) ([]float64, []float64) {
+		t.Helper()
+		out, err := e.Call(args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var grad []float64
+		for _, g := range out[1:] {
+			grad = append(grad, tensors.MustCopyFlatData[float64](g)...)
+		}
+		return tensors.MustCopyFlatData[float64](out[0]), grad
+	}
+}
+
+// instance is a sentence with all of its derivations.
+type instance struct {
+	t           *testing.T
+	tables      []any // root, rules, emissions
+	words       []int32
+	derivations []*grammar.Tree
+}
+
+func newInstance(t *testing.T, kind grammar.Kind, seed uint64) instance {
+	root, rules, emit := smallGrammar(rand.New(rand.NewPCG(seed, 3)), kind).LogTables(dtypes.Float64)
+	return instance{t, []any{root, rules, emit}, []int32{2, 0, 1}, derivationsOf(3)}
+}
+
+// args are inputs of gradients for copies of the sentence with some trees.
+func (x instance) args(weights []float64, trees []*grammar.Tree, key *tensors.Tensor) []any {
+	n := len(x.words)
+	left, right, label, err := grammar.PackTrees(trees, n)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	var words, lengths, tags []int32
+	for _, z := range trees {
+		words, lengths = append(words, x.words...), append(lengths, int32(n))
+		for _, tag := range z.Tags {
+			tags = append(tags, int32(tag))
+		}
+	}
+	rows := len(trees)
+	return append(append([]any{}, x.tables...), tensors.FromFlatDataAndDimensions(weights, rows),
+		tensors.FromFlatDataAndDimensions(words, rows, n), tensors.FromFlatDataAndDimensions(lengths, rows),
+		left, right, label, tensors.FromFlatDataAndDimensions(tags, rows, n), key)
+}
+
+func fill(n int, v float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = v
+	}
+	return out
+}
+
+func treesIn(in []*Node) grammar.Trees { return grammar.Trees{Left: in[2], Right: in[3], Label: in[4]} }
+
+var (
+	ofSentence   = func(p grammar.Potentials, _ []*Node) *Node { return grammar.LogLikelihood(p) }
+	ofDerivation = func(p grammar.Potentials, in []*Node) *Node { return p.LogDerivation(treesIn(in), in[5]) }
+	ofTree       = func(p grammar.Potentials, in []*Node) *Node { return p.LogTree(treesIn(in)) }
+)
+
+// Over the posterior, the mean gradient of log p(x,z,tags), and that of log p(x,z), is the gradient of log p(x): exactly, by
+// enumeration of all derivations.
+func TestPosteriorGradient(t *testing.T) {
+	seed, key := newSeed(t), rng.Key(0, "unused")
+	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
+		x := newInstance(t, kind, seed)
+		all := len(x.derivations)
+		logX, want := gradients(t, ofSentence)(x.args(fill(1, 1), x.derivations[:1], key)...)
+		score := gradients(t, ofDerivation)
+		logD, _ := score(x.args(fill(all, 1), x.derivations, key)...)
+		posterior := make([]float64, all)
+		total := 0.0
+		for i, v := range logD {
+			posterior[i] = math.Exp(v - logX[0])
+			total += posterior[i]
+		}
+		if math.Abs(total-1) > 1e-10 {
+			t.Errorf("%s: the posterior sums to %v", kind, total)
+		}
+		_, tagged := score(x.args(posterior, x.derivations, key)...)
+		_, untagged := gradients(t, ofTree)(x.args(posterior, x.derivations, key)...)
+		for i := range want {
+			if math.Abs(tagged[i]-want[i]) > 1e-10 || math.Abs(untagged[i]-want[i]) > 1e-10 {
+				t.Errorf("%s, entry %d: %v with tags, %v without, want %v", kind, i, tagged[i], untagged[i], want[i])
+			}
+		}
+	}
+}
+
+// The mean gradient of exact sampling is that of log p(x). The gradient of a derivation counts its rules and words, at most 3 of
+// each; mean and variance over the posterior are known by enumeration. Bernstein's inequality makes false alarms rarer than
+// 1e-5. Most probable derivations instead of samples are caught.
+func TestSampledGradient(t *testing.T) {
+	seed := newSeed(t)
+	const draws = 4000
+	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
+		x := newInstance(t, kind, seed)
+		mean, variance := x.moments()
+		logRate := math.Log(2 * float64(len(mean)) / 1e-5)
+		same := make([]*grammar.Tree, draws)
+		for i := range same {
+			same[i] = x.derivations[0]
+		}
+		worst := func(value func(p grammar.Potentials, in []*Node) *Node) float64 {
+			_, grad := gradients(t, value)(x.args(fill(draws, 1.0/draws), same, rng.Key(seed, "draws"))...)
+			most := 0.0 // of the distances from the mean, in units of what is allowed
+			for i := range grad {
+				allowed := logRate + math.Sqrt(logRate*logRate+2*logRate*draws*variance[i])
+				most = max(most, draws*math.Abs(grad[i]-mean[i])/allowed)
+			}
+			return most
+		}
+		sampled := worst(func(p grammar.Potentials, in []*Node) *Node {
+			s := p.Sample(rng.In(in[6]))
+			return p.LogDerivation(s.Trees, s.Tags)
+		})
+		if sampled > 1 {
+			t.Errorf("%s: an entry of the gradient is %.2f times as far from its mean as allowed", kind, sampled)
+		}
+		if best := worst(func(p grammar.Potentials, _ []*Node) *Node {
+			s := p.Viterbi()
+			return p.LogDerivation(s.Trees, s.Tags)
+		}); best < 1 {
+			t.Errorf("%s: the test does not tell samples from most probable derivations: %.2f of what is allowed", kind, best)
+		}
+	}
+}
+
+// moments are the mean and variance of the gradient of log p(x,z,tags) over the posterior.
+func (x instance) moments() (mean, variance []float64) {
+	score := gradients(x.t, ofDerivation)
+	var logs []float64
+	var grads [][]float64
+	total := 0.0
+	for _, d := range x.derivations {
+		v, g := score(x.args(fill(1, 1), []*grammar.Tree{d}, rng.Key(0, "unused"))...)
+		logs, grads = append(logs, v[0]), append(grads, g)
+		total += math.Exp(v[0])
+	}
+	mean, variance = make([]float64, len(grads[0])), make([]float64, len(grads[0]))
+	for k, g := range grads {
+		p := math.Exp(logs[k]) / total
+		for i, v := range g {
+			mean[i] += p * v
+			variance[i] += p * v * v
+		}
+	}
+	for i, m := range mean {
+		variance[i] = max(0, variance[i]-m*m)
+	}
+	return mean, variance
+}
+
+// The chains of a session draw trees in proportion to p(x,z) exp(-E(z)/T), by enumeration of the trees over three words. The
+// chi-square test has a false-alarm rate of 1e-5; without the prior the distribution is another, which is seen.
+func TestChainsWithPrior(t *testing.T) {
+	c := tinyConfig(MCEM)
+	c.EBM, c.Nonterminals, c.Width, c.Seed = true, 2, 128, newSeed(t) // wide networks begin with flat distributions
+	s := tinySession(t, c)
+	s.prior.Params = spreadEBM(rng.New(c.Seed, "test"), 3)
+	const chains, temperature = 1500, 0.9
+	sentence := treebank.Sentence{Words: []int32{0, 2, 4}}
+	b := newBatch([]treebank.Sentence{sentence}, chains, 1, 3)
+	out, err := s.values.Call(b.words, b.lengths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := grammar.NewScores(out[0], out[1], out[2], tensors.MustCopyFlatData[int32](b.lengths))
+	if err != nil {
+		t.Fatal(err)
+	}
+	posterior, grammarAlone := map[string]float64{}, map[string]float64{}
+	sum, sumAlone := 0.0, 0.0
+	for _, shape := range shapesOf(3) {
+		for _, z := range labelled(shape, 2) {
+			p := math.Exp(scores.LogTree(0, z))
+			q := p * math.Exp(-slowEnergy(s.prior.Params, grammar.NewChainTree(z))/temperature)
+			posterior[z.Shape()], grammarAlone[z.Shape()] = q, p
+			sum, sumAlone = sum+q, sumAlone+p
+		}
+	}
+	for k := range posterior {
+		posterior[k] /= sum
+		grammarAlone[k] /= sumAlone
+	}
+	results, err := s.chains(0, b, 60, temperature)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, r := range results {
+		counts[r.Tree.Shape()]++
+	}
+	if q := chiSquare(counts, posterior); q < 1e-5 {
+		t.Errorf("chains end at %v, want %v: improbable by %.1g", counts, posterior, q)
+	}
+	if q := chiSquare(counts, grammarAlone); q > 1e-5 {
+		t.Errorf("the test does not see the prior: %s", fmt.Sprint(counts, grammarAlone))
+	}
+}
