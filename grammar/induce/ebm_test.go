@@ -204,7 +204,7 @@ func TestBufferChain(t *testing.T) {
 // Trained on right-branching trees, the prior prefers them to random ones, at every length.
 func TestPriorLearns(t *testing.T) {
 	c := tinyConfig(MCEM)
-	c.EBMLR, c.EBML2, c.Batch = 5e-3, 1e-4, 16
+	c.EBMLR, c.EBML2, c.Batch = 5e-3, 1e-4, 8
 	train := &treebank.Split{Gold: true}
 	for i := range 160 {
 		n := 4 + i%5

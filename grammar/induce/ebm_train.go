@@ -70,7 +70,8 @@ func treeOf(spans []treebank.Span, n int) *grammar.Tree {
 	return t
 }
 
-// step makes one update and returns how much lower the energy of gold trees is than that of the buffer.
+// step makes one update and returns how much lower the energy of gold trees is than that of the buffer. If that is not finite,
+// parameters and moments stay as they are.
 func (t *ebmTrainer) step(number uint64) float64 {
 	perEpoch := uint64(max(1, len(t.gold)/t.c.Batch))
 	order := rng.New(t.c.Seed, "grammar/ebm-epoch", number/perEpoch).Perm(len(t.gold))
@@ -100,13 +101,26 @@ func (t *ebmTrainer) step(number uint64) float64 {
 		gap -= w * net.gradient(grammar.NewChainTree(batch[i]), w, grad)
 		gap += w * net.gradient(grammar.NewChainTree(t.Buffer[i]), -w, grad)
 	}
-	t.adam(number+1, grad)
+	if finite(gap) && finite(grad...) {
+		t.adam(number+1, grad)
+	} else {
+		gap = math.NaN()
+	}
 	for i := range t.Buffer {
 		if r.Float64() < t.c.EBMReset {
 			t.Buffer[i] = batch[r.IntN(len(batch))]
 		}
 	}
 	return gap
+}
+
+func finite(values ...float64) bool {
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // adam follows a gradient, with the weight decay of the loss added.

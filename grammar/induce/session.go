@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
@@ -117,7 +118,7 @@ func (s *session) at() uint64 { return s.OfPrior + s.Made }
 // Step implements run.Job: one update.
 func (s *session) Step() (run.Tick, error) {
 	if s.prior != nil && s.OfPrior < uint64(s.EBMUpdates) {
-		return s.stepPrior(), nil
+		return s.stepPrior()
 	}
 	step := s.Made
 	b := s.sampler.at(step)
@@ -128,13 +129,8 @@ func (s *session) Step() (run.Tick, error) {
 	s.Made++
 	perWord := out.loss * float64(b.size) / float64(b.tokens)
 	tick := run.Tick{Step: s.at(), Total: s.total(), Text: fmt.Sprintf("%.3f nats a word", perWord)}
-	if out.ok {
-		s.InARow = 0
-	} else {
-		s.Skipped++
-		if s.InARow++; s.InARow >= patience {
-			return run.Tick{}, fmt.Errorf("%w: %d updates in a row were not finite, at update %d", run.ErrGaveUp, patience, step)
-		}
+	if err := s.made(out.ok); err != nil {
+		return run.Tick{}, err
 	}
 	if step%10 == 0 {
 		log["loss"], log["loss_per_word"], log["grad_norm"], log["skipped"] = out.loss, perWord, out.norm, float64(s.Skipped)
@@ -149,14 +145,30 @@ func (s *session) Step() (run.Tick, error) {
 	return tick, nil
 }
 
-func (s *session) stepPrior() run.Tick {
+// made counts an update that was made or not.
+func (s *session) made(ok bool) error {
+	if ok {
+		s.InARow = 0
+		return nil
+	}
+	s.Skipped++
+	if s.InARow++; s.InARow >= patience {
+		return fmt.Errorf("%w: %d updates in a row were not finite, at step %d", run.ErrGaveUp, patience, s.at())
+	}
+	return nil
+}
+
+func (s *session) stepPrior() (run.Tick, error) {
 	gap := s.prior.step(s.OfPrior)
 	s.OfPrior++
+	if err := s.made(finite(gap)); err != nil {
+		return run.Tick{}, err
+	}
 	tick := run.Tick{Step: s.at(), Total: s.total(), Text: fmt.Sprintf("prior, energy gap %.3f", gap)}
 	if s.OfPrior%10 == 0 {
 		tick.Log = map[string]float64{"ebm/gap": gap}
 	}
-	return tick
+	return tick, nil
 }
 
 // update makes one update of the grammar, and says what is worth a note.
@@ -232,9 +244,14 @@ func (s *session) State() (run.State, error) {
 
 // Restore implements run.Job.
 func (s *session) Restore(state run.State) error {
-	if err := json.Unmarshal(state.Extra, &s.counters); err != nil {
+	var saved counters // decoded apart from s.counters, whose words are those of the data
+	if err := json.Unmarshal(state.Extra, &saved); err != nil {
 		return fmt.Errorf("counters: %w", err)
 	}
+	if !slices.Equal(saved.Words, s.Words) {
+		return run.Inputf("%s does not have the words that the run was started with: give it back as it was", s.Config.Data)
+	}
+	s.counters = saved
 	if s.prior != nil && s.Prior != nil {
 		if err := s.Prior.check(); err != nil {
 			return err

@@ -162,6 +162,42 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
+// A prior whose energies are not finite ends a training, too, and keeps its parameters.
+func TestPriorDiverges(t *testing.T) {
+	c := tinyConfig(MCEM)
+	c.EBM = true
+	s := tinySession(t, c)
+	steps(t, s, 1)
+	for i := range s.prior.Params {
+		s.prior.Params[i] = 1e200
+	}
+	steps(t, s, patience-1)
+	if _, err := s.Step(); !errors.Is(err, run.ErrGaveUp) {
+		t.Errorf("error %v", err)
+	}
+	for _, p := range s.prior.Params {
+		if p != 1e200 {
+			t.Fatalf("a parameter became %v", p)
+		}
+	}
+}
+
+// A state of other data is refused, and does not change the words of this one.
+func TestRestoreOfOtherData(t *testing.T) {
+	s := tinySession(t, tinyConfig(Marginal))
+	steps(t, s, 1)
+	state := stateOf(t, s)
+	state.Extra = []byte(strings.Replace(string(state.Extra), `"cat"`, `"cow"`, 1))
+	fresh := tinySession(t, tinyConfig(Marginal))
+	var input *run.InputError
+	if err := fresh.Restore(state); !errors.As(err, &input) {
+		t.Errorf("error %v, want one of the user's", err)
+	}
+	if fresh.data.Vocabulary.ID("cat") != 2 || fresh.data.Vocabulary.Word(2) != "cat" {
+		t.Error("the vocabulary of the data was changed")
+	}
+}
+
 // The published schedule: update 0 has rate 0, and after the warm-up the rate stays where it was at its last update.
 func TestPaperLearningRate(t *testing.T) {
 	c := Paper()
