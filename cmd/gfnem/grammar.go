@@ -57,7 +57,7 @@ type grammarExportCmd struct {
 func (grammarExportCmd) Help() string {
 	return `Examples:
   gfnem grammar export runs/wsj --out wsj.json
-  gfnem grammar export runs/wsj | gzip > wsj.json.gz
+  gfnem grammar export runs/wsj | cut -c 1-200        the first rules of every symbol
 
 Writes the newest checkpoint's grammar as explicit probabilities, in double precision, the most probable rules of every
 symbol first. The data set of the run is not needed. "gfnem parse" and "gfnem inside" read the file like the run itself:

@@ -30,8 +30,8 @@ Prints a tree of each sentence in brackets, such as (S (NP (D the) (N dog)) (V b
   mbr       the tree with the greatest expected number of right spans; it has no labels, so all are written X
   sample    a draw from the posterior; the same seed and input give the same trees
 
-With --json an object has words, tree, spans (first and last word, counted from 0, and label), tags, log_prob (log p(x), in
-nats), and log_prob_derivation (viterbi) or expected_spans (mbr). A sentence without a tree is a line that cannot be used; one
+With --json an object has words, tree, spans (first and last word, counted from 0, and label; parts come before the whole),
+tags, log_prob (log p(x), in nats), and log_prob_derivation (viterbi) or expected_spans (mbr). A sentence without a tree is a line that cannot be used; one
 that is skipped gives an object with line and error.
 
 ` + sentenceHelp
