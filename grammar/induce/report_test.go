@@ -169,3 +169,10 @@ func TestTop(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestCurve(t *testing.T) {
+	points := []run.Point{{Step: 20, Values: map[string]float64{"a": 1}}, {Step: 25}, {Step: 31, Values: map[string]float64{"a": 2, "b": 3}}}
+	if c := curve(points, "a", 20); fmt.Sprint(c.X, c.Y) != "[0 11] [1 2]" {
+		t.Errorf("%+v", c)
+	}
+}

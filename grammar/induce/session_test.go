@@ -121,6 +121,54 @@ func TestMethodsLearn(t *testing.T) {
 	}
 }
 
+// The loss of each method is what the method says: -log p(x); -log p(x,z) of the tree where a chain ends; and of samples
+// -log p(x,z), which is more than the first, or -log p(x,z,tags), which is more than that.
+func TestLosses(t *testing.T) {
+	first := func(c Config) (loss float64, s *session, b batch) {
+		s = tinySession(t, c)
+		b = s.sampler.at(0)
+		out, _, err := s.update(0, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.loss, tinySession(t, c), b // the session as it was before the update
+	}
+	all := methods()
+	marginal, s, b := first(all["marginal"])
+	logX, err := s.parser.LogLikelihoods(b.sentences)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0.0
+	for _, v := range logX {
+		want -= v / float64(len(logX))
+	}
+	if math.Abs(marginal-want) > 1e-4 { // of some ten nats, in single precision
+		t.Errorf("marginal: loss %v, want %v", marginal, want)
+	}
+	tagged := all["exact without tags"]
+	tagged.Tags = true
+	withTags, _, _ := first(tagged)
+	without, _, _ := first(all["exact without tags"])
+	if !(withTags > without+0.01 && without > marginal+0.01) {
+		t.Errorf("losses %v with tags, %v without, %v of the sentence", withTags, without, marginal)
+	}
+	for _, name := range []string{"mcem", "mcem with a prior"} {
+		loss, s, b := first(all[name])
+		ends, err := s.chains(0, b, s.Chain, s.temperature(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 0.0
+		for _, r := range ends {
+			want -= r.LogP / float64(len(ends))
+		}
+		if math.Abs(loss-want) > 1e-4 {
+			t.Errorf("%s: loss %v, want %v", name, loss, want)
+		}
+	}
+}
+
 // poison makes a parameter of a session NaN.
 func poison(t *testing.T, s *session) {
 	t.Helper()
