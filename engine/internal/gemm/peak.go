@@ -9,7 +9,7 @@ import (
 )
 
 // Peak32 measures how many billions of floating-point operations a second the given number of threads do together with
-// the multiply-adds of this level on registers alone: what no product of float32 can exceed. It takes some milliseconds.
+// the multiply-adds of this level on registers alone: what no product of float32 can exceed. It takes some tens of milliseconds.
 func Peak32(threads int) float64 { return peakAt[float32](cpu.Use, threads) }
 
 // Peak64 is Peak32 for float64.
@@ -17,8 +17,8 @@ func Peak64(threads int) float64 { return peakAt[float64](cpu.Use, threads) }
 
 func peakAt[T Float](level cpu.Level, threads int) float64 {
 	f := familyOf[T](level)
-	const tries = 20
-	times := 40_000_000 / f.flops // about 0.3 ms with AVX-512
+	const tries = 10
+	times := 400_000_000 / f.flops // about 3 ms with AVX-512: much longer than it takes to wake a thread
 	best := time.Duration(1 << 62)
 	for range tries {
 		var wg sync.WaitGroup
