@@ -168,7 +168,7 @@ func (s *session) watch(log map[string]float64) error {
 	if err != nil || len(split.Sentences) == 0 {
 		return nil
 	}
-	some := split.Sentences[:min(len(split.Sentences), watched)]
+	some := spread(split.Sentences, watched)
 	logP, err := s.parser.LogLikelihoods(some)
 	if err != nil {
 		return err
@@ -189,6 +189,18 @@ func (s *session) watch(log map[string]float64) error {
 	score, err := treebank.F1(some, spansOf(trees), treebank.Standard)
 	log["valid/f1"] = score.Sentence
 	return err
+}
+
+// spread takes at most n sentences at even distances, since files are often sorted by length.
+func spread(all []treebank.Sentence, n int) []treebank.Sentence {
+	if len(all) <= n {
+		return all
+	}
+	some := make([]treebank.Sentence, n)
+	for i := range some {
+		some[i] = all[i*len(all)/n]
+	}
+	return some
 }
 
 // watched is the number of validation sentences behind a point of the curves.

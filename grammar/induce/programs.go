@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -44,7 +43,7 @@ func newPrograms(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 		return func(_ *model.Scope, in []*Node) []*Node {
 			defer panics.WithError()
 			loss := Neg(ReduceAllMean(logP(in[1:])))
-			r := p.optimizer.Minimize(store, Add(loss, penalty(store, loss.Graph(), c.L2)), in[0])
+			r := p.optimizer.Minimize(store, loss, in[0])
 			return []*Node{loss, r.GradNorm, r.OK}
 		}
 	}
@@ -75,18 +74,6 @@ func newPrograms(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 		return []*Node{q.Root, q.Rules, q.Terms}
 	})
 	return p, err
-}
-
-// penalty is the sum of the squares of the grammar's variables, times weight.
-func penalty(store *model.Store, g *Graph, weight float64) *Node {
-	sum := ScalarZero(g, dtypes.Float32)
-	if weight == 0 {
-		return sum
-	}
-	for v := range store.Scope(theta).IterVariables() {
-		sum = Add(sum, ReduceAllSum(Square(v.NodeValue(g))))
-	}
-	return MulScalar(sum, weight)
 }
 
 func (p *programs) close() {

@@ -17,7 +17,7 @@ import (
 // methods are trainings that differ in what they do.
 func methods() map[string]Config {
 	marginal, exact, untagged, chains := tinyConfig(Marginal), tinyConfig(Exact), tinyConfig(Exact), tinyConfig(MCEM)
-	exact.Grammar, untagged.Tags, marginal.L2 = string(grammar.NCFG), false, 1e-3
+	exact.Grammar, untagged.Tags = string(grammar.NCFG), false
 	prior := chains
 	prior.EBM = true
 	return map[string]Config{"marginal": marginal, "exact": exact, "exact without tags": untagged, "mcem": chains, "mcem with a prior": prior}
