@@ -2,15 +2,19 @@ package induce
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// openData reads the data set of a configuration: sentences up to the greatest length, and the words that occur in them.
+// openData reads the data set of a configuration: sentences from two words up to the greatest length, and the words that occur
+// in them.
 func openData(c Config) (*treebank.Dataset, error) {
 	var d *treebank.Dataset
 	var err error
@@ -23,12 +27,29 @@ func openData(c Config) (*treebank.Dataset, error) {
 		d, err = treebank.Load(c.Data)
 	}
 	if err != nil {
+		if here, e := os.Getwd(); e == nil && !filepath.IsAbs(c.Data) {
+			err = run.Inputf("%w; data = %q is relative to the folder that the program runs in, %s", err, c.Data, here)
+		}
 		return nil, err
 	}
-	return d.Shorten(c.MaxLength).Compact(), nil
+	return withoutSingles(d.Shorten(c.MaxLength)).Compact(), nil
 }
 
-// Batch is sentences of about the same length, padded to a common one.
+// withoutSingles leaves out sentences of one word, which no nonterminal covers, in place.
+func withoutSingles(d *treebank.Dataset) *treebank.Dataset {
+	for i := range d.Splits {
+		s := &d.Splits[i]
+		before := len(s.Sentences)
+		s.Sentences = slices.DeleteFunc(s.Sentences, func(x treebank.Sentence) bool { return len(x.Words) < 2 })
+		if dropped := before - len(s.Sentences); dropped > 0 {
+			s.Dropped.Short += dropped
+			s.TrueLogProb = nil
+		}
+	}
+	return d
+}
+
+// batch is sentences of about the same length, padded to a common one.
 type batch struct {
 	words, lengths *tensors.Tensor // [B,n], [B] int32
 	size           int             // sentences that count; the rest repeats the last one

@@ -1,12 +1,16 @@
 package induce
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -160,5 +164,56 @@ func TestSamplerSortsPools(t *testing.T) {
 	}
 	if spread < 3 {
 		t.Errorf("batches of unsorted pools have lengths that differ by %d", spread)
+	}
+}
+
+// Sentences of one word, which a data set may have, are left out: they have no tree.
+func TestSingleWords(t *testing.T) {
+	d := tinyData(t)
+	valid := &d.Splits[1]
+	few := len(valid.Sentences)
+	total := -1.0
+	valid.TrueLogProb = &total
+	valid.Sentences = append([]treebank.Sentence{{Words: []int32{2}, Gold: []treebank.Span{}}}, valid.Sentences...)
+	dir := t.TempDir() + "/data"
+	if err := d.Save(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	c := tinyConfig(Marginal)
+	c.Data = dir
+	got, err := openData(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range got.Splits {
+		short := 0
+		if s.Name == treebank.Valid {
+			short = 1
+		}
+		if len(s.Sentences) != len(d.Splits[i].Sentences)-short || s.Dropped.Short != short || s.TrueLogProb != nil {
+			t.Errorf("%s: %d sentences, %d too short, of %d", s.Name, len(s.Sentences), s.Dropped.Short, few)
+		}
+		for _, x := range s.Sentences {
+			if len(x.Words) < 2 {
+				t.Errorf("%s has a sentence of %d word", s.Name, len(x.Words))
+			}
+		}
+	}
+}
+
+// A path that is not found says where it was looked for.
+func TestRelativeData(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	c := tinyConfig(Marginal)
+	c.Data = "data/none"
+	_, err := openData(c)
+	var input *run.InputError
+	if !errors.As(err, &input) || !strings.Contains(err.Error(), "relative to the folder that the program runs in, ") {
+		t.Errorf("error %v", err)
+	}
+	c.Data = filepath.Join(dir, "none")
+	if _, err := openData(c); !errors.As(err, &input) || strings.Contains(err.Error(), "relative") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -50,21 +50,25 @@ type F1 struct {
 // Evaluate implements run.Session.
 func (s *session) Evaluate() (run.Result, error) {
 	r := &Result{Task: Task{}.Name(), Method: s.Method, Grammar: s.Grammar, Seed: s.Config.Seed, Updates: s.Made}
-	for _, name := range []string{treebank.Valid, treebank.Test} {
-		split, err := s.data.Split(name)
-		if err != nil || len(split.Sentences) == 0 {
-			continue
-		}
+	for _, split := range heldOut(s.data) {
 		one, err := s.evaluate(split)
 		if err != nil {
 			return nil, err
 		}
 		r.Splits = append(r.Splits, one)
 	}
-	if len(r.Splits) == 0 {
-		return nil, run.Inputf("%s has no validation or test sentences to evaluate on", s.Config.Data)
-	}
 	return r, nil
+}
+
+// heldOut are the splits that a grammar is evaluated on.
+func heldOut(d *treebank.Dataset) []*treebank.Split {
+	var out []*treebank.Split
+	for _, name := range []string{treebank.Valid, treebank.Test} {
+		if split, err := d.Split(name); err == nil && len(split.Sentences) > 0 {
+			out = append(out, split)
+		}
+	}
+	return out
 }
 
 func (s *session) evaluate(split *treebank.Split) (SplitResult, error) {

@@ -85,6 +85,10 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 		return nil, run.Inputf("%s has %d training sentences of 2 to %d words, fewer than a batch of %d",
 			c.Data, len(train.Sentences), c.MaxLength, c.Batch)
 	}
+	if len(heldOut(data)) == 0 { // rather now than when all updates are made
+		return nil, run.Inputf("%s has no validation or test sentences of 2 to %d words to evaluate on: make it again with some",
+			c.Data, c.MaxLength)
+	}
 	s := &session{Config: c, backend: b, data: data, store: nn.NewStore(c.Seed)}
 	s.Words = data.Vocabulary.Words()
 	s.model = c.model(len(s.Words))

@@ -289,11 +289,7 @@ func TestBadData(t *testing.T) {
 	} {
 		c, d := tinyConfig(MCEM), tinyData(t)
 		change(&c, d)
-		s, err := newSession(simd(), c, d)
-		if err == nil {
-			_, err = s.Evaluate()
-			s.Close()
-		}
+		_, err := newSession(simd(), c, d)
 		var input *run.InputError
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one of the user's with %q", err, want)
@@ -311,6 +307,7 @@ func TestValidate(t *testing.T) {
 		"updates = 0 is not between":                      func(c *Config) { c.Updates = 0 },
 		"max_length = 1 is not between 2 and 200":         func(c *Config) { c.MaxLength = 1 },
 		"ebm_reset = 2 is not between 0 and 1":            func(c *Config) { c.EBMReset = 2 },
+		"lr_end = 0 is not between 1e-09 and 1":           func(c *Config) { c.Decay = 0 }, // it is reached exponentially
 	} {
 		c := Quick()
 		change(&c)
