@@ -159,7 +159,7 @@ func leftist(t *ChainTree) float64 {
 	return v
 }
 
-// Each step leaves p(x,z), times a prior, as it is: exactly, by enumeration (specification 11.1, checks 8 and 9).
+// Each step leaves p(x,z), times a prior, as it is: exactly, by enumeration.
 func TestChainIsStationary(t *testing.T) {
 	r := rand.New(rand.NewPCG(newSeed(t), 0))
 	for _, kind := range []Kind{CFG, NCFG} {

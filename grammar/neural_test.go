@@ -37,7 +37,7 @@ func variable(t testing.TB, store *model.Store, path string) []float64 {
 	return tensors.MustCopyFlatData[float64](v.MustValue())
 }
 
-// Sizes at the paper's setting: what the specification counts as used, without the rows that nothing can use.
+// Sizes at the paper's setting: what is used, without the rows that nothing can use.
 func TestParameters(t *testing.T) {
 	cfg, ncfg := Paper(CFG, 9672, 2), Paper(NCFG, 9672, 2)
 	const symbols, blocks = 90 * 256, 526_336
@@ -63,7 +63,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// slow is the specification (2.2, 3.1) in loops, from the variables of a store.
+// slow is the model in loops, from the variables of a store.
 type slow struct {
 	Neural
 	t     testing.TB
@@ -159,7 +159,7 @@ func TestNeuralAgainstLoops(t *testing.T) {
 	}
 }
 
-// With parents' embeddings set to zero the non-context-free model is the context-free one: specification 11.1, check 16.
+// With parents' embeddings set to zero the non-context-free model is the context-free one.
 func TestNoParents(t *testing.T) {
 	m := Neural{Kind: NCFG, Nonterminals: 3, Preterminals: 2, Width: 6, Words: 4, DType: dtypes.Float64}
 	store := nn.NewStore(newSeed(t))
@@ -183,7 +183,7 @@ func TestNoParents(t *testing.T) {
 	}
 }
 
-// At the paper's size, logits of rules deviate by 0.41 at the start (specification 2.2). With 230,000 of them the estimate
+// At the paper's size, logits of rules deviate by 0.41 at the start. With 230,000 of them the estimate
 // is good to 0.005 or so; embeddings vary it by another 0.004.
 func TestInitialScale(t *testing.T) {
 	store := nn.NewStore(newSeed(t))

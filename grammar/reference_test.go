@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// tiny is the grammar of the specification, 11.2.
+// tiny is the grammar of the reference numbers.
 func tiny(kind Kind) *Grammar {
 	g := New(kind, []string{"A", "B"}, []string{"T0", "T1"}, []string{"0", "1", "2"})
 	for x := range 2 {
@@ -44,7 +44,7 @@ func tiny(kind Kind) *Grammar {
 	return g
 }
 
-// digits checks a number of the specification, which has ten decimals (eight for posteriors).
+// digits checks a reference number, which has ten decimals (eight for posteriors).
 func digits(t *testing.T, what string, got, want, within float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= within) {
@@ -167,7 +167,7 @@ func bare(t *Tree) string {
 	return z.Shape()
 }
 
-// checkShapes compares posteriors of unlabelled trees with those of the specification.
+// checkShapes compares posteriors of unlabelled trees with reference numbers.
 func checkShapes(t *testing.T, kind Kind, words []int32, all []*Tree, scores []float64) {
 	t.Helper()
 	total := logSumExp(scores)

@@ -129,7 +129,7 @@ func TestPackTrees(t *testing.T) {
 	}
 }
 
-// Counting, specification 11.1: Catalan(n-1) N^(n-1) labelled trees.
+// There are Catalan(n-1) N^(n-1) labelled trees.
 func TestCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(newSeed(t), 0))
 	g := randomGrammar(r, CFG, 2, 1, 1, 0)
@@ -144,7 +144,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// The probabilities of all sentences of a length add up to at most one over all lengths: specification 11.1, check 2.
+// The probabilities of all sentences of a length add up to at most one over all lengths.
 func TestTotalProbability(t *testing.T) {
 	r := rand.New(rand.NewPCG(newSeed(t), 0))
 	for _, kind := range []Kind{CFG, NCFG} {

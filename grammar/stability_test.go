@@ -138,7 +138,7 @@ func TestSharpGrammarsInFloat32(t *testing.T) {
 	}
 }
 
-// A batch in another order gives the same in that order: specification 11.1, check 12.
+// A batch in another order gives the same in that order.
 func TestOrderOfBatch(t *testing.T) {
 	r := rand.New(rand.NewPCG(newSeed(t), 0))
 	for _, kind := range []Kind{CFG, NCFG} {

@@ -265,7 +265,7 @@ func TestPaperLearningRate(t *testing.T) {
 	}
 }
 
-// The temperature of the prior, with the values that the specification gives in round numbers.
+// The temperature of the prior, with its values in round numbers.
 func TestTemperature(t *testing.T) {
 	s := &session{Config: Paper(), prior: &ebmTrainer{}}
 	for step, want := range map[uint64]float64{0: 1, 1000: 2, 3333: 10, 5000: 31.6, 10_000: 1000, 20_000: 1000} {
