@@ -50,6 +50,9 @@ func (c benchCmd) Run(io console) error {
 	if c.Profile && (c.JSON || c.Against != "") {
 		return run.Inputf("--profile prints a table of its own: leave out --json and --against")
 	}
+	if c.Profile && slices.Contains(c.Names, "hypergrid") {
+		return run.Inputf("--profile shows the steps of a workload, and hypergrid is none")
+	}
 	var base bench.Baseline
 	if c.Against != "" {
 		var err error

@@ -81,6 +81,9 @@ func (c dataTreebankCmd) build() (*treebank.Dataset, error) {
 		All: c.In, ValidFraction: c.ValidFraction, TestFraction: c.TestFraction, Shuffle: c.Shuffle, Seed: c.Seed,
 		Format: c.Format,
 	}
+	if c.Vocab < 1 || c.MinLength < 1 || c.MaxLength < 0 {
+		return nil, run.Inputf("--vocab and --min-length are at least 1, --max-length is at least 0")
+	}
 	given := len(c.Train)+len(c.Valid)+len(c.Test)+len(c.In) > 0
 	if c.Synthetic != "" {
 		if given || c.WSJ != "" {
@@ -97,9 +100,6 @@ func (c dataTreebankCmd) build() (*treebank.Dataset, error) {
 	options := treebank.Options{
 		KeepTags: c.KeepTags, KeepCase: c.KeepCase, KeepNumbers: c.KeepNumbers, VocabSize: c.Vocab,
 		MinLength: c.MinLength, MaxLength: c.MaxLength, Strict: c.Strict,
-	}
-	if c.Vocab < 1 || c.MinLength < 1 || c.MaxLength < 0 {
-		return nil, run.Inputf("--vocab and --min-length are at least 1, --max-length is at least 0")
 	}
 	if c.VocabFrom != "" {
 		other, err := treebank.Load(c.VocabFrom)
@@ -119,6 +119,11 @@ func (c dataTreebankCmd) synthetic() (*treebank.Dataset, error) {
 	}
 	if c.MaxLength > 0 {
 		data = data.Shorten(c.MaxLength)
+	}
+	for _, split := range data.Splits {
+		if len(split.Sentences) == 0 {
+			return nil, run.Inputf("--max-length %d: %s has no sentence that short", c.MaxLength, split.Name)
+		}
 	}
 	return data, nil
 }
