@@ -98,57 +98,80 @@ func newEBM(r *rand.Rand) []float64 {
 	return p
 }
 
-// ebmNet computes energies of trees, one after another, and gradients.
+// ebmNet computes energies of trees, one after another, and gradients, for parameters that do not change. What a tree shares with
+// the one before is not computed again: a chain changes little at a time.
 type ebmNet struct {
-	p     []float64
-	nodes []ebmNode // by node
-	head  [3][]float64
+	p      []float64
+	nodes  []ebmNode // by node
+	head   [3][]float64
+	shapes uint64 // numbers given to shapes so far
+	last   uint64 // the shape that head belongs to
 }
 
-// ebmNode is what was computed at a node: [h(left); h(right)], both hidden layers, and h.
-type ebmNode struct{ in, a, b, h, dh []float64 }
+// ebmNode is what was computed at a node: [h(left); h(right)], both hidden layers, and h. Its shape is a number that no other
+// shape has, and which stays while the children keep theirs; 0 is none, 1 a leaf.
+type ebmNode struct {
+	in, a, b, h, dh    []float64
+	shape, left, right uint64
+}
+
+const leafShape = 1
 
 func newEBMNet(p []float64) *ebmNet {
-	return &ebmNet{p: p, head: [3][]float64{make([]float64, ebmHead), make([]float64, ebmHead), make([]float64, 1)}}
+	return &ebmNet{p: p, shapes: leafShape, head: [3][]float64{make([]float64, ebmHead), make([]float64, ebmHead), make([]float64, 1)}}
 }
 
 func (e *ebmNet) grow(nodes int) {
 	for len(e.nodes) < nodes {
 		v := func(n int) []float64 { return make([]float64, n) }
-		e.nodes = append(e.nodes, ebmNode{v(2 * ebmWidth), v(ebmWidth), v(ebmWidth), v(ebmWidth), v(ebmWidth)})
+		e.nodes = append(e.nodes, ebmNode{in: v(2 * ebmWidth), a: v(ebmWidth), b: v(ebmWidth), h: v(ebmWidth), dh: v(ebmWidth)})
 	}
 }
 
 // energy of a tree.
 func (e *ebmNet) energy(t *grammar.ChainTree) float64 {
 	e.grow(2*t.Words() - 1)
-	return e.top(e.visit(t, t.Top()))
+	top := e.visit(t, t.Top())
+	if top.shape != e.last {
+		e.top(top.h)
+		e.last = top.shape
+	}
+	return e.head[2][0]
 }
 
-func (e *ebmNet) visit(t *grammar.ChainTree, node int) []float64 {
+func (e *ebmNet) visit(t *grammar.ChainTree, node int) *ebmNode {
 	n := &e.nodes[node]
 	if node < t.Words() {
-		copy(n.h, e.p[:ebmWidth])
-		return n.h
+		if n.shape != leafShape {
+			copy(n.h, e.p[:ebmWidth])
+			n.shape = leafShape
+		}
+		return n
 	}
 	l, r := t.Children(node)
-	copy(n.in, e.visit(t, l))
-	copy(n.in[ebmWidth:], e.visit(t, r))
+	left, right := e.visit(t, l), e.visit(t, r)
+	if n.shape > leafShape && n.left == left.shape && n.right == right.shape {
+		return n
+	}
+	e.shapes++
+	n.shape, n.left, n.right = e.shapes, left.shape, right.shape
+	copy(n.in, left.h)
+	copy(n.in[ebmWidth:], right.h)
 	ebmLayers[0].forward(e.p, n.in, n.a)
 	elu(n.a)
 	ebmLayers[1].forward(e.p, n.a, n.b)
 	elu(n.b)
 	ebmLayers[2].forward(e.p, n.b, n.h)
-	return n.h
+	return n
 }
 
-func (e *ebmNet) top(h []float64) float64 {
+// top computes the energy of the tree whose top has h.
+func (e *ebmNet) top(h []float64) {
 	ebmLayers[3].forward(e.p, h, e.head[0])
 	elu(e.head[0])
 	ebmLayers[4].forward(e.p, e.head[0], e.head[1])
 	elu(e.head[1])
 	ebmLayers[5].forward(e.p, e.head[1], e.head[2])
-	return e.head[2][0]
 }
 
 // gradient adds weight times the gradient of the energy of a tree to g, and returns the energy.

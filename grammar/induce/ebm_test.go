@@ -103,9 +103,9 @@ func TestEnergyGradient(t *testing.T) {
 		for i := range p {
 			was := p[i]
 			p[i] = was + step
-			up := net.energy(z)
+			up := newEBMNet(p).energy(z)
 			p[i] = was - step
-			want := 7 + weight*(up-net.energy(z))/(2*step)
+			want := 7 + weight*(up-newEBMNet(p).energy(z))/(2*step)
 			p[i] = was
 			if math.Abs(g[i]-want) > 1e-6*max(1, math.Abs(want)) {
 				t.Fatalf("%d words, parameter %d: gradient %v, want %v", n, i, g[i], want)
@@ -270,5 +270,24 @@ func TestPriorState(t *testing.T) {
 	}
 	if err := tinySession(t, c).Restore(state); err != nil {
 		t.Error(err)
+	}
+}
+
+// A net that follows a chain, with rotations made and undone, gives the energies of nets that see each tree alone.
+func TestEnergyFollowsChain(t *testing.T) {
+	r := rand.New(rand.NewPCG(newSeed(t), 7))
+	p := spreadEBM(r, 2)
+	net := newEBMNet(p)
+	for _, n := range []int{9, 4, 12} {
+		z := grammar.NewChainTree(grammar.RandomTree(r, n, 1))
+		for range 60 {
+			undo := z.Rotate(r.IntN(n - 2))
+			if got, want := net.energy(z), newEBMNet(p).energy(z); got != want {
+				t.Fatalf("%d words: energy %v, alone %v", n, got, want)
+			}
+			if r.IntN(2) == 0 {
+				undo()
+			}
+		}
 	}
 }

@@ -3,7 +3,6 @@ package induce
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/rng"
@@ -135,14 +134,13 @@ func (t *ebmTrainer) adam(count uint64, grad []float64) {
 	}
 }
 
-// logPrior is -E(tree)/temperature, for chains that run at the same time.
-func (t *ebmTrainer) logPrior(temperature float64) func(sentence int, z *grammar.ChainTree) float64 {
-	nets := sync.Pool{New: func() any { return newEBMNet(t.Params) }}
-	return func(_ int, z *grammar.ChainTree) float64 {
-		net := nets.Get().(*ebmNet)
-		defer nets.Put(net)
-		return -net.energy(z) / temperature
+// logPrior is -E(tree)/temperature, for chains of so many sentences that run at the same time.
+func (t *ebmTrainer) logPrior(sentences int, temperature float64) func(sentence int, z *grammar.ChainTree) float64 {
+	nets := make([]*ebmNet, sentences)
+	for i := range nets {
+		nets[i] = newEBMNet(t.Params)
 	}
+	return func(sentence int, z *grammar.ChainTree) float64 { return -nets[sentence].energy(z) / temperature }
 }
 
 // check says whether a loaded state is whole.

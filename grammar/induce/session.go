@@ -219,7 +219,7 @@ func (s *session) chains(step uint64, b batch, steps int, temperature float64) (
 	}
 	c := grammar.Chains{Scores: scores, Steps: steps}
 	if s.prior != nil && temperature > 0 {
-		c.Prior = s.prior.logPrior(temperature)
+		c.Prior = s.prior.logPrior(scores.Sentences(), temperature)
 	}
 	return c.Run(s.Config.Seed, "grammar/chain", step, nil), nil
 }
