@@ -77,7 +77,7 @@ func (trainCmd) Help() string {
   gfnem train mixture --preset best --seed 3 --out runs/best
   gfnem train mixture --set epsilon=0.2 --set e_steps=500
   gfnem train mixture --config my.toml --json
-  gfnem train grammar                                             the synthetic treebank, a few minutes
+  gfnem train grammar                                             the synthetic treebank, about a minute
   gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent
   gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj
 
