@@ -79,17 +79,6 @@ func newBatch(sentences []treebank.Sentence, rows, bucket, most int) batch {
 	return b
 }
 
-// batches cuts sentences into batches of the same number of rows, by length.
-func (c *Config) batches(sentences []treebank.Sentence) []batch {
-	sorted := slices.Clone(sentences)
-	slices.SortStableFunc(sorted, func(a, b treebank.Sentence) int { return cmp.Compare(len(a.Words), len(b.Words)) })
-	var out []batch
-	for part := range slices.Chunk(sorted, c.Batch) {
-		out = append(out, newBatch(part, c.Batch, c.Bucket, c.MaxLength))
-	}
-	return out
-}
-
 // sampler gives the batch of every update, as a pure function of its number: every epoch is a new order of the sentences, in
 // pools that are sorted by length, whose batches come in a new order. Sentences that do not fill a batch are left out.
 type sampler struct {

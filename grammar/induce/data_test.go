@@ -50,25 +50,6 @@ func TestNewBatch(t *testing.T) {
 	}
 }
 
-func TestBatches(t *testing.T) {
-	c := Config{Batch: 8, Bucket: 4, MaxLength: 20}
-	var seen []int32
-	longest, tokens := 0, 0
-	for _, b := range c.batches(numbered(29)) {
-		tokens += b.tokens
-		for _, s := range b.sentences {
-			if len(s.Words) < longest {
-				t.Errorf("a sentence of %d words comes after one of %d", len(s.Words), longest)
-			}
-			longest = len(s.Words)
-			seen, tokens = append(seen, s.Words[0]), tokens-len(s.Words)-1
-		}
-	}
-	if slices.Sort(seen); len(slices.Compact(seen)) != 29 || tokens != 0 {
-		t.Errorf("%d of 29 sentences, and %d tokens too many", len(seen), tokens)
-	}
-}
-
 // Every epoch has every sentence at most once, and all but those that fill no batch.
 func TestSamplerEpochs(t *testing.T) {
 	for _, pool := range []int{1, 2, 100} {

@@ -276,7 +276,7 @@ func TestPriorState(t *testing.T) {
 // A net that follows a chain, with rotations made and undone, gives the energies of nets that see each tree alone.
 func TestEnergyFollowsChain(t *testing.T) {
 	r := rand.New(rand.NewPCG(newSeed(t), 7))
-	p := spreadEBM(r, 2)
+	p := newEBM(r)
 	net := newEBMNet(p)
 	for _, n := range []int{9, 4, 12} {
 		z := grammar.NewChainTree(grammar.RandomTree(r, n, 1))
