@@ -134,7 +134,9 @@ func TestEncoder(t *testing.T) {
 			}
 			call(x)                                // makes the variables
 			for v := range store.IterVariables() { // none at its special initial value, such as scales of 1
-				v.MustSetValue(tensors.FromFlatDataAndDimensions(random(r, v.Shape().Size()), v.Shape().Dimensions...))
+				if err := v.SetValue(tensors.FromFlatDataAndDimensions(random(r, v.Shape().Size()), v.Shape().Dimensions...)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			y, _, grad := call(x)
 			var want []float64
