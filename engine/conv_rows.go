@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sync"
 	"unsafe"
 
 	"github.com/gfnem/gfnem/engine/internal/gemm"
@@ -49,11 +50,12 @@ func bindConvRows[T gemm.Float](fr *frame, l *lop, p *convPlan) func() {
 		step, most = max(step, c.step), max(most, c.tapCount)
 	}
 	bytes := convTile * (step + p.outC) * size
+	idle := sync.Pool{New: func() any { return newConvPlaces(len(p.space), most) }}
 	body := func(lo, hi int) {
 		buf := scratch.get(bytes)
 		patches := elems[T](buf, convTile*step)
 		tile := elems[T](add(buf, convTile*step, size), convTile*p.outC)
-		places := newConvPlaces(len(p.space), most)
+		places := idle.Get().(*convPlaces)
 		for job := lo; job < hi; job++ {
 			i := len(work) - 1
 			for tiles[i] > job {
@@ -61,6 +63,7 @@ func bindConvRows[T gemm.Float](fr *frame, l *lop, p *convPlan) func() {
 			}
 			work[i].tile(elems[T](fr.mem[x.slot], x.size), elems[T](fr.mem[y.slot], y.size), (job-tiles[i])*convTile, patches, tile, places)
 		}
+		idle.Put(places)
 		scratch.put(buf, bytes)
 	}
 	return func() {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"sync"
+
 	"github.com/gfnem/gfnem/engine/internal/gemm"
 	"github.com/gfnem/gfnem/engine/internal/par"
 )
@@ -33,9 +35,16 @@ func bindConvSums[T gemm.Float](fr *frame, l *lop, p *convPlan) func() {
 	x, w, y := l.ins[0].v, l.ins[1].v, l.outs[0]
 	size := sizeOf(y.t)
 	part := p.parts()[0]
-	kernel := make([]int, part.tapCount) // where each tap is in the kernel
-	for t := range kernel {
-		kernel[t] = part.kernelAt(t)
+	shared := convSums[T]{convPart: part, kernel: make([]int, part.tapCount)}
+	for t := range shared.kernel {
+		shared.kernel[t] = part.kernelAt(t)
+	}
+	places := make([]int, len(p.space))
+	for i := range p.positions {
+		shared.outs = append(shared.outs, part.place(i, places))
+		under := make([]int, max(1, part.tapCount))
+		part.under(places, under)
+		shared.under = append(shared.under, under)
 	}
 	wide := min(p.batch, sumWidth)
 	across := (p.batch + wide - 1) / wide
@@ -47,16 +56,24 @@ func bindConvSums[T gemm.Float](fr *frame, l *lop, p *convPlan) func() {
 	step := roundUp(each*wide, cacheLine/size) + cacheLine/size
 	scratch := &fr.prog.backend.scratch
 	bytes := (sumTerms*(step+p.outC) + each*wide*p.outC) * size
+	shared.wide, shared.step = wide, step
+	idle := sync.Pool{New: func() any {
+		s := shared
+		s.terms = make([]int, 0, sumTerms)
+		return &s
+	}}
 	body := func(lo, hi int) {
 		buf := scratch.get(bytes)
-		s := convSums[T]{convPart: part, kernel: kernel, wide: wide, step: step,
-			x: elems[T](fr.mem[x.slot], x.size), w: elems[T](fr.mem[w.slot], w.size), y: elems[T](fr.mem[y.slot], y.size),
-			patches: elems[T](buf, sumTerms*step), rows: elems[T](add(buf, sumTerms*step, size), sumTerms*p.outC),
-			tile: elems[T](add(buf, sumTerms*(step+p.outC), size), each*wide*p.outC)}
+		s := idle.Get().(*convSums[T])
+		s.x, s.w, s.y = elems[T](fr.mem[x.slot], x.size), elems[T](fr.mem[w.slot], w.size), elems[T](fr.mem[y.slot], y.size)
+		s.patches, s.rows = elems[T](buf, sumTerms*step), elems[T](add(buf, sumTerms*step, size), sumTerms*p.outC)
+		s.tile = elems[T](add(buf, sumTerms*(step+p.outC), size), each*wide*p.outC)
 		for job := lo; job < hi; job++ {
 			first := job / across * each
 			s.sum(first, min(each, p.positions-first), job%across*wide)
 		}
+		s.x, s.w, s.y, s.patches, s.rows, s.tile = nil, nil, nil, nil, nil, nil
+		idle.Put(s)
 		scratch.put(buf, bytes)
 	}
 	return func() { par.For(groups*across, max(1, 1<<21/(p.k*wide*each*p.outC)), body) }
@@ -65,27 +82,24 @@ func bindConvSums[T gemm.Float](fr *frame, l *lop, p *convPlan) func() {
 // convSums adds up terms.
 type convSums[T gemm.Float] struct {
 	*convPart
-	kernel              []int
-	wide, step          int
+	kernel     []int   // where each tap is in the kernel
+	outs       []int   // where each position is in the output
+	under      [][]int // by position: the input under each tap
+	wide, step int
+
 	x, w, y             []T
 	patches, rows, tile []T
-
-	offsets [][]int // by position of the job: the input under each tap
-	terms   []int   // where the terms at hand are in the kernel
-	added   bool
+	offsets             [][]int // under, of the positions of the job
+	terms               []int   // where the terms at hand are in the kernel
+	added               bool
 }
 
 // sum computes n output positions from first on, for the output batches from b on.
 func (s *convSums[T]) sum(first, n, b int) {
 	p := s.p
 	wide := min(s.wide, p.batch-b)
-	s.offsets = make([][]int, n)
-	places, outs := make([]int, len(p.space)), make([]int, n)
-	for i := range n {
-		outs[i] = s.place(first+i, places)
-		s.offsets[i] = make([]int, s.tapCount)
-		s.under(places, s.offsets[i])
-	}
+	s.offsets = s.under[first : first+n]
+	outs := s.outs[first : first+n]
 	to := gemm.Dense(s.tile[:n*wide*p.outC], n*wide, p.outC)
 	s.added = false
 	for c := range p.inC {
