@@ -13,6 +13,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -92,7 +93,7 @@ func TestStationary(t *testing.T) {
 			}
 			t.Run(e.name+", "+k.name, func(t *testing.T) {
 				t.Parallel()
-				seed := newSeed(t)
+				seed := testkit.Seed(t)
 				p := newProblem(t, e.env, seed)
 				p.randomise(seed)
 				p.numberObjects()
@@ -195,7 +196,7 @@ func TestStationary(t *testing.T) {
 func TestPerfectAcceptance(t *testing.T) {
 	for _, e := range moveEnvs {
 		t.Run(e.name, func(t *testing.T) {
-			seed := newSeed(t)
+			seed := testkit.Seed(t)
 			p := newProblem(t, e.env, seed)
 			run := p.program(t, func(x gfn.Batch, r *rng.Stream, in []*Node) []*Node {
 				again := *r // the same numbers twice
@@ -231,7 +232,7 @@ func TestPerfectAcceptance(t *testing.T) {
 // TestMoveSteps checks that the number of steps back is uniform from 1 to the bound, which is the number of steps of a
 // trajectory if it is not given, or more.
 func TestMoveSteps(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	p := newProblem(t, envs.Subset{Items: 5, Size: 3}, seed)
 	for _, c := range []struct{ most, bound int }{{0, 3}, {1, 1}, {2, 2}, {3, 3}, {9, 3}} {
 		run := p.program(t, func(x gfn.Batch, r *rng.Stream, in []*Node) []*Node {
@@ -258,7 +259,7 @@ func TestMoveSteps(t *testing.T) {
 
 // TestMoveDTypes checks that a policy in float32 moves chains whose rewards are float64.
 func TestMoveDTypes(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	env := envs.Hypergrid{Side: 5, Dims: 2}
 	d := enumerate(t, env)
 	policy := gfn.Tabular{DAG: d}

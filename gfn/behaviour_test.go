@@ -11,6 +11,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -90,7 +91,7 @@ func TestLogProbs(t *testing.T) {
 // TestFrequencies counts sampled actions, on a sequence whose second position allows fewer of them: each state's must
 // follow LogProbs, and illegal ones never come.
 func TestFrequencies(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const rows = 100_000
 	p := newProblem(t, envs.Sequence{Sizes: []int{5, 3}}, seed)
 	p.randomise(seed)
@@ -145,7 +146,7 @@ func TestFrequencies(t *testing.T) {
 // the first and the second step must come together as often as chance has it. One coin for a whole batch, or for a
 // whole trajectory, is caught.
 func TestIndependentExploration(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const rows, batches, epsilon, size = 50, 400, 0.3, 5
 	p := newProblem(t, envs.Uniform(2, size), seed)
 	logits := p.get("policy/forward")
@@ -215,7 +216,7 @@ func TestIndependentExploration(t *testing.T) {
 
 // TestGreedy checks that a greedy behaviour takes the best legal action, and knows that it does.
 func TestGreedy(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	p := newProblem(t, envs.Hypergrid{Side: 4, Dims: 2}, seed)
 	p.randomise(seed)
 	best := map[int]int{} // by state, the edge of highest probability
@@ -259,7 +260,7 @@ func TestGreedy(t *testing.T) {
 // TestScoresAreUntempered checks that what a loss sees does not depend on how trajectories were drawn: log-probabilities
 // are those of the policy's table, edge by edge; and that Score with the behaviour that drew them gives that one's.
 func TestScoresAreUntempered(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	p := newProblem(t, envs.Hypergrid{Side: 3, Dims: 2}, seed)
 	p.randomise(seed)
 	now := p.current()

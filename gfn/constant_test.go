@@ -8,13 +8,14 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
 // TestSampledIsConstant differentiates losses on trajectories through an environment whose operations have no gradient,
 // with a policy that reads states as numbers, several losses on one path: states must be constants to the gradient.
 func TestSampledIsConstant(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	p := newProblem(t, opaque{envs.Subset{Items: 4, Size: 2}}, seed)
 	p.randomise(seed)
 	run := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {

@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/gfn/internal/rowbytes"
 	"github.com/gfnem/gfnem/internal/panics"
 )
 
@@ -42,7 +43,7 @@ var (
 
 // ObjectStates returns the terminal states alone, as tensors of len(Objects) rows.
 func (d *DAG) ObjectStates() []*tensors.Tensor {
-	rows := rowsOf(d.states)
+	rows := rowbytes.Of(d.states)
 	e := explorer{}
 	for _, t := range d.states {
 		dims := slices.Clone(t.Shape().Dimensions)
@@ -86,7 +87,7 @@ func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG
 	}
 	defer expand.Finalize()
 
-	e.add(rowsOf(first)[0])
+	e.add(rowbytes.Of(first)[0])
 	for done := 0; done < len(e.rows); {
 		to := min(done+chunk, len(e.rows))
 		if err := e.visit(expand, done, to); err != nil {
@@ -136,7 +137,7 @@ func (e *explorer) visit(expand *Exec, from, to int) error {
 	}
 	legal := tensors.MustCopyFlatData[int32](out[0])
 	back := tensors.MustCopyFlatData[int32](out[1])
-	next := rowsOf(out[2:])
+	next := rowbytes.Of(out[2:])
 	a := e.env.Actions()
 	for i := from; i < to; i++ {
 		for act := range a {
@@ -214,25 +215,4 @@ func (e *explorer) sorted() (*DAG, error) {
 		d.states = append(d.states, t.(*tensors.Tensor))
 	}
 	return d, nil
-}
-
-// rowsOf returns the bytes of each row, over all tensors.
-func rowsOf(ts []*tensors.Tensor) []string {
-	rows := make([][]byte, ts[0].Shape().Dim(0))
-	for _, t := range ts {
-		err := t.ConstBytes(func(data []byte) {
-			width := len(data) / len(rows)
-			for r := range rows {
-				rows[r] = append(rows[r], data[r*width:(r+1)*width]...)
-			}
-		})
-		if err != nil {
-			panic(err)
-		}
-	}
-	out := make([]string, len(rows))
-	for r := range rows {
-		out[r] = string(rows[r])
-	}
-	return out
 }

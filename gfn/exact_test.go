@@ -9,6 +9,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestSolve(t *testing.T) {
 	for _, c := range smallEnvs {
 		t.Run(c.name, func(t *testing.T) {
-			p := newProblem(t, c.env, newSeed(t))
+			p := newProblem(t, c.env, testkit.Seed(t))
 			logZ := gfn.LogSumExp(p.logR)
 			if d := math.Abs(p.logF[0] - logZ); !(d < 1e-12) {
 				t.Errorf("log F(0) is off by %g", d)
@@ -50,7 +51,7 @@ func TestSolve(t *testing.T) {
 func TestBruteForce(t *testing.T) {
 	for _, c := range smallEnvs {
 		t.Run(c.name, func(t *testing.T) {
-			seed := newSeed(t)
+			seed := testkit.Seed(t)
 			p := newProblem(t, c.env, seed)
 			p.randomise(seed)
 			now := p.current()
@@ -91,7 +92,7 @@ func TestBruteForce(t *testing.T) {
 
 // TestTabulate compares a policy's tables with its logits, normalised on the host.
 func TestTabulate(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	p := newProblem(t, envs.Hypergrid{Side: 4, Dims: 2}, seed)
 	p.randomise(seed)
 	for _, learn := range []bool{true, false} {
@@ -125,7 +126,7 @@ type broken struct{ gfn.Policy }
 
 // TestImpossible checks objects without reward, and a state that leads to no other: they make nothing undefined.
 func TestImpossible(t *testing.T) {
-	p := newProblem(t, envs.Sequence{Sizes: []int{3, 2}}, newSeed(t))
+	p := newProblem(t, envs.Sequence{Sizes: []int{3, 2}}, testkit.Seed(t))
 	p.logR[1], p.logR[2], p.logR[3] = math.Inf(-1), math.Inf(-1), math.Inf(-1)
 	_, logPF := p.dag.Solve(p.logR, p.logPB)
 	exact := gfn.Table{LogPF: logPF, LogPB: p.logPB}
@@ -210,7 +211,7 @@ func TestEstimate(t *testing.T) {
 // TestCoverage checks that an estimate of log Z is within 1.96 standard errors as often as it says, and that half of the
 // standard error would not do. The log-weights are those of trajectories, drawn on the host.
 func TestCoverage(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	p := newProblem(t, envs.Hypergrid{Side: 3, Dims: 2}, seed)
 	p.shift("policy/forward", seed, 0.2)
 	now := p.current()

@@ -8,12 +8,13 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
 // TestFormulas compares the value of every objective with its definition, written out on the host.
 func TestFormulas(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const rows = 24
 	p := newProblem(t, envs.Hypergrid{Side: 4, Dims: 2}, seed)
 	p.randomise(seed)

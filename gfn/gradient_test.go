@@ -13,6 +13,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -53,7 +54,7 @@ func TestGradients(t *testing.T) {
 }
 
 func testGradients(t *testing.T, env gfn.Env, padded bool) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const rows = 16
 	p := newProblem(t, env, seed)
 	p.randomise(seed)
@@ -191,7 +192,7 @@ func surrogate(before, now [][]float64, samples int) float64 {
 // TestLeaks checks that the test of constant rewards above could fail: an objective that forgets to hold the reward fixed
 // has a gradient there.
 func TestLeaks(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	p := newProblem(t, envs.Hypergrid{Side: 3, Dims: 2}, seed)
 	p.randomise(seed)
 	out := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
@@ -220,7 +221,7 @@ func TestObservations(t *testing.T) {
 		{"subset with a learned P_B", envs.Subset{Items: 4, Size: 2}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			seed := newSeed(t)
+			seed := testkit.Seed(t)
 			const rows = 12
 			p := newProblem(t, c.env, seed)
 			p.randomise(seed)

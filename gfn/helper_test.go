@@ -2,8 +2,6 @@ package gfn_test
 
 import (
 	"math"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -22,17 +20,6 @@ import (
 
 // alpha is the false-alarm rate of one statistical check; no test makes more than twenty.
 const alpha = 5e-6
-
-// newSeed returns the seed of a randomised test, which GFNEM_SEED changes, and prints it.
-func newSeed(t testing.TB) uint64 {
-	t.Helper()
-	seed, err := strconv.ParseUint(os.Getenv("GFNEM_SEED"), 10, 64)
-	if err != nil {
-		seed = 1
-	}
-	t.Logf("seed %d (GFNEM_SEED)", seed)
-	return seed
-}
 
 // backend runs one operation at a time: where they run in parallel, as is its default, large matrix products can take all
 // workers and then wait for more of them forever.

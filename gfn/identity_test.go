@@ -13,6 +13,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestFullSpan(t *testing.T) {
 	for _, c := range append(smallEnvs[:1:1], smallEnvs[3]) {
 		t.Run(c.name, func(t *testing.T) {
-			seed := newSeed(t)
+			seed := testkit.Seed(t)
 			p := newProblem(t, c.env, seed)
 			p.randomise(seed)
 			steps := c.env.Steps()
@@ -78,7 +79,7 @@ func (e longer) Steps() int { return e.Env.Steps() + e.by }
 
 // TestPadding checks that padding changes neither the value nor the gradient of any objective.
 func TestPadding(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	results := func(by int) [][]float64 {
 		p := newProblem(t, longer{envs.Hypergrid{Side: 3, Dims: 2}, by}, seed)
 		p.randomise(seed)
@@ -114,7 +115,7 @@ func TestPadding(t *testing.T) {
 // TestNoSteps checks trajectories whose initial state is terminal: nothing is left to learn but log Z, and no loss or
 // gradient is lost to 0/0.
 func TestNoSteps(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	env := ragged{envs.Uniform(3, 2)}
 	x := tensors.FromFlatDataAndDimensions([]int32{0, 0, 2, 3}, 4, 1)
 	store := model.NewStore()
@@ -182,7 +183,7 @@ func (e ragged) Legal(s gfn.State) *Node {
 //   - Likelihood of trajectories from P_B R/Z: the gradient of the forward KL.
 func TestExpectedGradients(t *testing.T) {
 	for _, env := range []gfn.Env{envs.Hypergrid{Side: 3, Dims: 2}, envs.Subset{Items: 4, Size: 2}} {
-		seed := newSeed(t)
+		seed := testkit.Seed(t)
 		p := newProblem(t, env, seed)
 		p.randomise(seed)
 		now := p.current()

@@ -7,6 +7,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestUnbiased(t *testing.T) {
 	for _, c := range append(smallEnvs[:1:1], smallEnvs[2:]...) {
 		t.Run(c.name, func(t *testing.T) {
-			seed := newSeed(t)
+			seed := testkit.Seed(t)
 			p := newProblem(t, c.env, seed)
 			p.randomise(seed)
 			now := p.current()

@@ -10,13 +10,14 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
 // TestLearn trains a table by trajectory balance on the usual grid, on-policy but for some exploration, until its objects
 // come in proportion to the reward.
 func TestLearn(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	env := envs.Hypergrid{Side: 8, Dims: 2}
 	d := enumerate(t, env)
 	policy := gfn.Tabular{DAG: d}

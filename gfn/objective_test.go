@@ -7,6 +7,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -33,7 +34,7 @@ func TestOptimum(t *testing.T) {
 	for _, c := range smallEnvs {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			seed := newSeed(t)
+			seed := testkit.Seed(t)
 			p := newProblem(t, c.env, seed)
 			run := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
 				how := uniform(x[0].Graph())
@@ -123,7 +124,7 @@ func covered(d *gfn.DAG, actions, valid []float64) int {
 func TestDivergences(t *testing.T) {
 	for _, c := range append(smallEnvs[:1:1], smallEnvs[2:]...) {
 		t.Run(c.name, func(t *testing.T) {
-			seed := newSeed(t)
+			seed := testkit.Seed(t)
 			p := newProblem(t, c.env, seed)
 			paths := allPaths(p.dag)
 			logZ := p.logF[0]

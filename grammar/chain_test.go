@@ -8,6 +8,8 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/internal/testkit"
 )
 
 // hostScores makes scores of sentences under an explicit grammar.
@@ -45,7 +47,7 @@ func hostScores(t testing.TB, g *Grammar, sentences [][]int32) *Scores {
 // Scores of trees are sums over tags, and what a proposal says it changes is the difference of two scores. Taken back,
 // nothing has changed.
 func TestChainScores(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, kind := range []Kind{CFG, NCFG} {
 		for i := range 40 {
 			g := randomGrammar(r, kind, 2, 2, 3, []float64{0, 0.2}[i%2])
@@ -161,7 +163,7 @@ func leftist(t *ChainTree) float64 {
 
 // Each step leaves p(x,z), times a prior, as it is: exactly, by enumeration.
 func TestChainIsStationary(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, kind := range []Kind{CFG, NCFG} {
 		for _, prior := range []func(*ChainTree) float64{noPrior, leftist} {
 			for n := 2; n <= 4; n++ {
@@ -262,7 +264,7 @@ func TestRotations(t *testing.T) {
 // After a few steps from random merges, trees have exactly the distribution that the enumerated kernels say; that of one step
 // less is told apart. The false-alarm rate is alpha for each of four checks.
 func TestChainsRun(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	const copies, steps, n, nt = 20_000, 5, 4, 2
 	x := []int32{2, 0, 1, 1}
@@ -321,7 +323,7 @@ func TestChainsRun(t *testing.T) {
 
 // Two runs agree, a chain starts where it is told to, and it leaves trees of probability zero.
 func TestChainsStart(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	g := tiny(NCFG)
 	s := hostScores(t, g, [][]int32{{0, 1, 2, 0, 1}, {0, 1}, {2, 0, 1, 1}})

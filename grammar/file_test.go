@@ -15,6 +15,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -48,7 +49,7 @@ func ExampleRead() {
 
 // What is written is read back with the same bits, from any order of keys.
 func TestWriteRead(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	var grammars []*Grammar
 	for _, kind := range []Kind{CFG, NCFG} {
 		for range 20 {
@@ -87,7 +88,7 @@ func TestWriteRead(t *testing.T) {
 
 // Tables go to tensors and back.
 func TestLogTables(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, kind := range []Kind{CFG, NCFG} {
 		g := randomGrammar(r, kind, 3, 2, 4, 0.3)
 		back := New(kind, g.Nonterminals, g.Preterminals, g.Words)

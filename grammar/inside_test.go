@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/internal/testkit"
 )
 
 // program runs a function of potentials on explicit grammars; it is compiled once for each shape.
@@ -75,7 +77,7 @@ var sizes = []struct {
 
 // forRandomGrammars calls f for a thousand grammars of all sizes, the same program for all of a size.
 func forRandomGrammars(t *testing.T, f func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p program), build func(Potentials) []*Node) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, s := range sizes {
 		p := newProgram(t, build)
 		for i := range 100 {

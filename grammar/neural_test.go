@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/nn"
 )
 
@@ -118,7 +119,7 @@ func (s slow) logits(name string, h []float64, from, to int) []float64 {
 func TestNeuralAgainstLoops(t *testing.T) {
 	for _, kind := range []Kind{CFG, NCFG} {
 		m := Neural{Kind: kind, Nonterminals: 3, Preterminals: 2, Width: 6, Words: 7, Specials: 2, DType: dtypes.Float64}
-		store := nn.NewStore(newSeed(t))
+		store := nn.NewStore(testkit.Seed(t))
 		root, rules, emit := neuralTables(t, store, m)
 		s := slow{m, t, store}
 		d, n, pt := m.Width, 3, 2
@@ -162,7 +163,7 @@ func TestNeuralAgainstLoops(t *testing.T) {
 // With parents' embeddings set to zero the non-context-free model is the context-free one.
 func TestNoParents(t *testing.T) {
 	m := Neural{Kind: NCFG, Nonterminals: 3, Preterminals: 2, Width: 6, Words: 4, DType: dtypes.Float64}
-	store := nn.NewStore(newSeed(t))
+	store := nn.NewStore(testkit.Seed(t))
 	neuralTables(t, store, m)
 	if err := store.GetVariable("/theta/parents").SetValue(tensors.FromFlatDataAndDimensions(make([]float64, 4*6), 4, 6)); err != nil {
 		t.Fatal(err)
@@ -186,7 +187,7 @@ func TestNoParents(t *testing.T) {
 // At the paper's size, logits of rules deviate by 0.41 at the start. With 230,000 of them the estimate
 // is good to 0.005 or so; embeddings vary it by another 0.004.
 func TestInitialScale(t *testing.T) {
-	store := nn.NewStore(newSeed(t))
+	store := nn.NewStore(testkit.Seed(t))
 	_, rules, _ := neuralTables(t, store, Paper(CFG, 10, 0))
 	const row = 89 * 89
 	sum := 0.0
@@ -204,7 +205,7 @@ func TestInitialScale(t *testing.T) {
 
 // The gradient of the likelihood to the variables is the slope along a random direction.
 func TestNeuralGradient(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, kind := range []Kind{CFG, NCFG} {
 		m := Neural{Kind: kind, Nonterminals: 2, Preterminals: 3, Width: 4, Words: 5, Specials: 1, DType: dtypes.Float64}
 		store := nn.NewStore(1)

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"sync"
-	"testing"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -22,17 +20,6 @@ var newBackend = sync.OnceValue(func() compute.Backend {
 	}
 	return b
 })
-
-// newSeed returns the seed of a randomised test, which GFNEM_SEED changes, and prints it.
-func newSeed(t testing.TB) uint64 {
-	t.Helper()
-	seed, err := strconv.ParseUint(os.Getenv("GFNEM_SEED"), 10, 64)
-	if err != nil {
-		seed = 1
-	}
-	t.Logf("seed %d (GFNEM_SEED)", seed)
-	return seed
-}
 
 // derivation is a node of a full tree: its symbol (as on a right-hand side), its words, and its children.
 type derivation struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -19,7 +20,7 @@ const alpha = 5e-6
 // Samples have the distribution of the enumerated posterior, with tags and without, for sentences as long as the batch and
 // for padded ones. A sampler that flattens its choices is caught.
 func TestSample(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const copies, calls, n = 1000, 20, 4
 	lengths, words := make([]int32, 2*copies), make([]int32, 2*copies*n)
 	short, long := []int32{1, 0, 2}, []int32{2, 0, 1, 1}

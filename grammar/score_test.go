@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/internal/testkit"
 )
 
 // randomTree merges random neighbours under random labels, and draws tags.
@@ -51,7 +53,7 @@ func (p program) runTrees(t testing.TB, g *Grammar, words, lengths *tensors.Tens
 // The score of a tree is the sum over all its tags, the score of a derivation is that of the enumerated one, and gradients are
 // expected counts given the tree.
 func TestScoresAgainstEnumeration(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, s := range sizes {
 		p := treeProgram(t, func(p Potentials, z Trees, tags *Node) []*Node {
 			tree, full := p.LogTree(z), p.LogDerivation(z, tags)
@@ -106,7 +108,7 @@ func TestScoresAgainstEnumeration(t *testing.T) {
 
 // Every tree is packed and unpacked without loss, whatever the width of the batch.
 func TestPackTrees(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	var trees []*Tree
 	var lengths []int32
 	for range 50 {
@@ -131,7 +133,7 @@ func TestPackTrees(t *testing.T) {
 
 // There are Catalan(n-1) N^(n-1) labelled trees.
 func TestCounts(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	g := randomGrammar(r, CFG, 2, 1, 1, 0)
 	for n, want := range map[int]int{2: 2, 3: 8, 4: 40, 5: 224} {
 		seen := map[string]bool{}
@@ -146,7 +148,7 @@ func TestCounts(t *testing.T) {
 
 // The probabilities of all sentences of a length add up to at most one over all lengths.
 func TestTotalProbability(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, kind := range []Kind{CFG, NCFG} {
 		g := randomGrammar(r, kind, 2, 2, 2, 0)
 		total := 0.0

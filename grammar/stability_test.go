@@ -8,12 +8,14 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/internal/testkit"
 )
 
 // Sentences of forty words with about -10 per word: far below what float32 can hold as a probability. Likelihoods agree
 // with float64 to the precision of float32, and so do expected counts; a chart without shifts would give -Inf.
 func TestLongSentencesInFloat32(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const n, b, vocabulary = 40, 2, 50
 	for _, kind := range []Kind{CFG, NCFG} {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -57,7 +59,7 @@ func TestLongSentencesInFloat32(t *testing.T) {
 // A table for each sentence gives what sentences with these tables give alone, and each its own gradient; and a batch is
 // the same in any order and with more padding.
 func TestOwnTables(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	const nt, pt, vocabulary = 2, 3, 3
 	lengths := []int32{4, 2, 5, 3}
 	b := len(lengths)
@@ -102,7 +104,7 @@ func TestOwnTables(t *testing.T) {
 // Grammars that are sharper and sharper, as training makes them: float32 follows float64, and its gradient stays finite even
 // where it no longer can.
 func TestSharpGrammarsInFloat32(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	const n, b, vocabulary = 12, 3, 5
 	exec := newProgram(t, func(p Potentials) []*Node {
 		like := LogLikelihood(p)
@@ -140,7 +142,7 @@ func TestSharpGrammarsInFloat32(t *testing.T) {
 
 // A batch in another order gives the same in that order.
 func TestOrderOfBatch(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, kind := range []Kind{CFG, NCFG} {
 		g := randomGrammar(r, kind, 3, 2, 3, 0)
 		p := newProgram(t, func(p Potentials) []*Node {

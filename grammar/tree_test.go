@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -28,7 +29,7 @@ func ExampleGrammar_ParseTree() {
 
 // What is written in brackets is read back.
 func TestFormatParse(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	g := New(CFG, names("A", 3), names("T", 2), nil)
 	for i := range 200 {
 		n := 2 + r.IntN(12)

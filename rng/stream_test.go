@@ -1,9 +1,7 @@
 package rng_test
 
 import (
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -27,17 +26,6 @@ var backend = sync.OnceValue(func() compute.Backend {
 	}
 	return b
 })
-
-// newSeed returns the seed of a randomised test, which GFNEM_SEED changes, and prints it.
-func newSeed(t testing.TB) uint64 {
-	t.Helper()
-	seed, err := strconv.ParseUint(os.Getenv("GFNEM_SEED"), 10, 64)
-	if err != nil {
-		seed = 1
-	}
-	t.Logf("seed %d (GFNEM_SEED)", seed)
-	return seed
-}
 
 // draw runs a graph on one key and returns its outputs as numbers.
 func draw(t testing.TB, key *tensors.Tensor, f func(r *rng.Stream) []*Node) [][]float64 {
@@ -98,7 +86,7 @@ var distributions = map[string][]float64{
 }
 
 func TestCategorical(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const n = 200_000
 	for name, p := range distributions {
 		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
@@ -136,7 +124,7 @@ func scaled(p []float64, by float64) []float64 {
 // TestCategoricalNever draws a million times from rows with one possible outcome each, the rest being 0 or so small that
 // nobody lives to see it.
 func TestCategoricalNever(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const n, k = 250_000, 4
 	for _, small := range []float64{0, 1e-30} {
 		got := draw(t, rng.Key(seed, "never"), func(r *rng.Stream) []*Node {
@@ -158,7 +146,7 @@ func TestCategoricalNever(t *testing.T) {
 }
 
 func TestUniform(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const n, cells = 100_000, 50
 	for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
 		u := draw(t, rng.Key(seed, "uniform"), func(r *rng.Stream) []*Node { return []*Node{r.Uniform(dtype, n)} })[0]
@@ -178,7 +166,7 @@ func TestUniform(t *testing.T) {
 func even(k int) []float64 { return slices.Repeat([]float64{1 / float64(k)}, k) }
 
 func TestNormal(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const n, cells = 100_000, 50
 	x := draw(t, rng.Key(seed, "normal"), func(r *rng.Stream) []*Node { return []*Node{r.Normal(dtypes.Float32, n)} })[0]
 	counts := make([]float64, cells)
@@ -191,7 +179,7 @@ func TestNormal(t *testing.T) {
 }
 
 func TestBernoulli(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const n = 100_000
 	for _, p := range []float64{0, 1e-3, 0.3, 1} {
 		x := draw(t, rng.Key(seed, "bernoulli"), func(r *rng.Stream) []*Node {
@@ -206,7 +194,7 @@ func TestBernoulli(t *testing.T) {
 
 // TestIndependent draws from a stream before and after a split and from what was split off, and checks all pairs.
 func TestIndependent(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const n, k = 60_000, 4
 	x := draw(t, rng.Key(seed, "split"), func(r *rng.Stream) []*Node {
 		u := func(r *rng.Stream) *Node { return Floor(MulScalar(r.Uniform(dtypes.Float32, n), k)) }

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/gfn/internal/rowbytes"
 	"github.com/gfnem/gfnem/internal/panics"
 )
 
@@ -158,14 +159,14 @@ func (c *checker) initial(x []*tensors.Tensor) (rows []string, ok bool) {
 		}
 	}
 	c.state = layoutOf(state)
-	rows = c.state.split(state)
+	rows = rowbytes.Of(state)
 	for i := range min(n, singles) {
 		alone, err := CallOnceN(c.backend, c.start, anys(rowTensors(x, i))...)
 		if err != nil {
 			c.broke(lawRun, "Initial of one row: %v", err)
 			return nil, false
 		}
-		if got := c.state.split(alone)[0]; got != rows[i] {
+		if got := rowbytes.Of(alone)[0]; got != rows[i] {
 			c.broke(lawRows, "Initial of row %d is %s in a batch of %d, and %s alone", i, c.show(rows[i]), n, c.show(got))
 		}
 	}

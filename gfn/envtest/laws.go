@@ -4,12 +4,13 @@ import (
 	"math/rand/v2"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/gfn/internal/rowbytes"
 	"github.com/gfnem/gfnem/rng"
 )
 
 // all checks every state of an enumerated environment.
 func (c *checker) all(d *gfn.DAG, initial string) {
-	states := c.state.split(d.States())
+	states := rowbytes.Of(d.States())
 	known := make(map[string]bool, len(states))
 	for _, s := range states {
 		known[s] = true

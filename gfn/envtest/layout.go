@@ -7,6 +7,8 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/gfn/internal/rowbytes"
 )
 
 // layout is how the tensors of a state lie one after the other in a row of bytes, by which states are compared.
@@ -20,27 +22,6 @@ func layoutOf(ts []*tensors.Tensor) layout {
 		l[i] = shapes.Make(t.DType(), dims...)
 	}
 	return l
-}
-
-// split cuts tensors that share a batch axis into rows.
-func (l layout) split(ts []*tensors.Tensor) []string {
-	rows := make([][]byte, ts[0].Shape().Dim(0))
-	for _, t := range ts {
-		err := t.ConstBytes(func(data []byte) {
-			width := len(data) / len(rows)
-			for r := range rows {
-				rows[r] = append(rows[r], data[r*width:(r+1)*width]...)
-			}
-		})
-		if err != nil {
-			panic(err)
-		}
-	}
-	out := make([]string, len(rows))
-	for r := range rows {
-		out[r] = string(rows[r])
-	}
-	return out
 }
 
 // join makes tensors of n rows, the last one repeated.
@@ -77,5 +58,5 @@ func (l layout) show(row string) string {
 // rowTensors returns row i of tensors that share a batch axis, as tensors of one row.
 func rowTensors(ts []*tensors.Tensor, i int) []*tensors.Tensor {
 	l := layoutOf(ts)
-	return l.join(l.split(ts)[i:i+1], 1)
+	return l.join(rowbytes.Of(ts)[i:i+1], 1)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/gfn/internal/rowbytes"
 	"github.com/gfnem/gfnem/internal/panics"
 )
 
@@ -107,7 +108,7 @@ func (c *checker) ask(states []string, n int) (answers []answer, ok bool) {
 	}
 	rows := make([][]string, 4)
 	for i := range rows {
-		rows[i] = c.state.split(out[6+i*len(c.state) : 6+(i+1)*len(c.state)])
+		rows[i] = rowbytes.Of(out[6+i*len(c.state) : 6+(i+1)*len(c.state)])
 	}
 	moves := func(i, count, firstInt, firstRow int) []move {
 		m := make([]move, count)

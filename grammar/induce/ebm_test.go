@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -74,7 +75,7 @@ func TestEnergy(t *testing.T) {
 	if ebmSize != 2721 {
 		t.Errorf("%d parameters, want 2,721", ebmSize)
 	}
-	r := rand.New(rand.NewPCG(newSeed(t), 0))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	p := spreadEBM(r, 4)
 	net := newEBMNet(p) // one for all trees, to see that it forgets
 	for n := 2; n < 12; n++ {
@@ -87,7 +88,7 @@ func TestEnergy(t *testing.T) {
 
 // Gradients are those of finite differences, in every parameter, and are added to what is there with their weight.
 func TestEnergyGradient(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 1))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 1))
 	for _, n := range []int{2, 5} {
 		p := spreadEBM(r, 4)
 		net := newEBMNet(p)
@@ -150,7 +151,7 @@ func times(p []float64, k [][]float64) []float64 {
 // some steps its trees have the distribution of the matrix's power. The chi-square test has a false-alarm rate of 1e-5; a
 // chain that accepts everything is caught.
 func TestBufferChain(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	shapes := shapesOf(4)
 	p := spreadEBM(rand.New(rand.NewPCG(seed, 2)), 4)
 	energies, target := make([]float64, len(shapes)), make([]float64, len(shapes))
@@ -275,7 +276,7 @@ func TestPriorState(t *testing.T) {
 
 // A net that follows a chain, with rotations made and undone, gives the energies of nets that see each tree alone.
 func TestEnergyFollowsChain(t *testing.T) {
-	r := rand.New(rand.NewPCG(newSeed(t), 7))
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 7))
 	p := newEBM(r)
 	net := newEBMNet(p)
 	for _, n := range []int{9, 4, 12} {

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -131,7 +132,7 @@ var (
 // Over the posterior, the mean gradient of log p(x,z,tags), and that of log p(x,z), is the gradient of log p(x): exactly, by
 // enumeration of all derivations.
 func TestPosteriorGradient(t *testing.T) {
-	seed, key := newSeed(t), rng.Key(0, "unused")
+	seed, key := testkit.Seed(t), rng.Key(0, "unused")
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
 		x := newInstance(t, kind, seed)
 		all := len(x.derivations)
@@ -161,7 +162,7 @@ func TestPosteriorGradient(t *testing.T) {
 // each; mean and variance over the posterior are known by enumeration. Bernstein's inequality makes false alarms rarer than
 // 1e-5. Most probable derivations instead of samples are caught.
 func TestSampledGradient(t *testing.T) {
-	seed := newSeed(t)
+	seed := testkit.Seed(t)
 	const draws = 4000
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
 		x := newInstance(t, kind, seed)
@@ -225,7 +226,7 @@ func (x instance) moments() (mean, variance []float64) {
 // chi-square test has a false-alarm rate of 1e-5; without the prior the distribution is another, which is seen.
 func TestChainsWithPrior(t *testing.T) {
 	c := tinyConfig(MCEM)
-	c.EBM, c.Nonterminals, c.Width, c.Seed = true, 2, 128, newSeed(t) // wide networks begin with flat distributions
+	c.EBM, c.Nonterminals, c.Width, c.Seed = true, 2, 128, testkit.Seed(t) // wide networks begin with flat distributions
 	s := tinySession(t, c)
 	s.prior.Params = spreadEBM(rng.New(c.Seed, "test"), 3)
 	const chains, temperature = 1500, 0.9

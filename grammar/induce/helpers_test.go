@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,17 +25,6 @@ var simd = sync.OnceValue(func() compute.Backend {
 	}
 	return b
 })
-
-// newSeed returns the seed of a randomised test, which GFNEM_SEED changes, and prints it.
-func newSeed(t testing.TB) uint64 {
-	t.Helper()
-	seed, err := strconv.ParseUint(os.Getenv("GFNEM_SEED"), 10, 64)
-	if err != nil {
-		seed = 1
-	}
-	t.Logf("seed %d (GFNEM_SEED)", seed)
-	return seed
-}
 
 // patterns are sentences of determiners, nouns and verbs with their binary gold trees.
 var patterns = []struct {
