@@ -22,7 +22,7 @@ func (g *Grammar) Write(w io.Writer) error {
 	var pairs []string
 	for l := range g.symbols() {
 		for r := range g.symbols() {
-			pairs = append(pairs, g.symbol(l)+" "+g.symbol(r))
+			pairs = append(pairs, g.Symbol(l)+" "+g.Symbol(r))
 		}
 	}
 	pairs = quoted(pairs)

@@ -87,16 +87,16 @@ func (g *Grammar) EmitRow(t, x int) []float64 {
 	return g.Emit[(t*g.hosts()+x)*len(g.Words):][:len(g.Words)]
 }
 
-// symbol names a symbol of a right-hand side.
-func (g *Grammar) symbol(s int) string {
+// Symbol names a symbol of a right-hand side.
+func (g *Grammar) Symbol(s int) string {
 	if s < len(g.Nonterminals) {
 		return g.Nonterminals[s]
 	}
 	return g.Preterminals[s-len(g.Nonterminals)]
 }
 
-// parent names a parent.
-func (g *Grammar) parent(p int) string {
+// Parent names a parent.
+func (g *Grammar) Parent(p int) string {
 	if p == 0 {
 		return RootName
 	}
@@ -108,7 +108,7 @@ func (g *Grammar) ruleName(x, p int) string {
 	if g.Kind != NCFG {
 		return g.Nonterminals[x]
 	}
-	return g.Nonterminals[x] + "|" + g.parent(p)
+	return g.Nonterminals[x] + "|" + g.Parent(p)
 }
 
 func (g *Grammar) emitName(t, x int) string {

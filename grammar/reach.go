@@ -51,7 +51,7 @@ func (g *Grammar) reachable() error {
 	var lost []string
 	for i, ok := range seen {
 		if !ok {
-			lost = append(lost, g.symbol(i))
+			lost = append(lost, g.Symbol(i))
 		}
 	}
 	if len(lost) > 0 {

@@ -70,3 +70,22 @@ func Binarize(gold []Span, n int) []Span {
 	}
 	return spans
 }
+
+// NamedTrees are the spans of a tree for each of some sentences.
+type NamedTrees struct {
+	Name  string
+	Trees [][]Span
+}
+
+// TrivialTrees are trees that know nothing of the words, and the best that binary trees can do, for sentences with gold
+// spans.
+func TrivialTrees(sentences []Sentence, r *rand.Rand) []NamedTrees {
+	all := []NamedTrees{{Name: "right-branching"}, {Name: "left-branching"}, {Name: "random merges"}, {Name: "gold, made binary"}}
+	for _, s := range sentences {
+		n := len(s.Words)
+		for i, tree := range [][]Span{RightBranching(n), LeftBranching(n), RandomMerges(n, r), Binarize(s.Gold, n)} {
+			all[i].Trees = append(all[i].Trees, tree)
+		}
+	}
+	return all
+}

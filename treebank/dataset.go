@@ -67,27 +67,34 @@ func (d *Dataset) Text(s Sentence) string {
 }
 
 // Shorten returns a data set of the sentences with at most max words; the vocabulary stays.
-func (d *Dataset) Shorten(max int) *Dataset {
-	short := *d
-	short.Splits = make([]Split, len(d.Splits))
-	if d.Options.MaxLength == 0 || max < d.Options.MaxLength {
-		short.Options.MaxLength = max
+func (d *Dataset) Shorten(max int) *Dataset { return d.Between(0, max) }
+
+// Between returns a data set of the sentences with at least least and at most most words; the vocabulary stays.
+func (d *Dataset) Between(least, most int) *Dataset {
+	out := *d
+	out.Splits = make([]Split, len(d.Splits))
+	if d.Options.MaxLength == 0 || most < d.Options.MaxLength {
+		out.Options.MaxLength = most
 	}
 	for i, split := range d.Splits {
 		all := split.Sentences
 		split.Sentences = nil
 		for _, s := range all {
-			if len(s.Words) <= max {
+			switch n := len(s.Words); {
+			case n < least:
+				split.Dropped.Short++
+			case n > most:
+				split.Dropped.Long++
+			default:
 				split.Sentences = append(split.Sentences, s)
 			}
 		}
-		if dropped := len(all) - len(split.Sentences); dropped > 0 {
-			split.Dropped.Long += dropped
+		if len(split.Sentences) < len(all) {
 			split.TrueLogProb = nil
 		}
-		short.Splits[i] = split
+		out.Splits[i] = split
 	}
-	return &short
+	return &out
 }
 
 // Compact returns the data set with a vocabulary of only those words that occur in it, in the same order, and <unk>

@@ -120,29 +120,16 @@ func (d *Dataset) Baselines() (*report.Table, error) {
 		if !s.Gold {
 			continue
 		}
-		r := rng.New(0, "treebank/random-merges")
-		for _, b := range []struct {
-			name string
-			tree func(s Sentence, n int) []Span
-		}{
-			{"right-branching", func(_ Sentence, n int) []Span { return RightBranching(n) }},
-			{"left-branching", func(_ Sentence, n int) []Span { return LeftBranching(n) }},
-			{"random merges", func(_ Sentence, n int) []Span { return RandomMerges(n, r) }},
-			{"gold made binary", func(s Sentence, n int) []Span { return Binarize(s.Gold, n) }},
-		} {
-			trees := make([][]Span, len(s.Sentences))
-			for i, sentence := range s.Sentences {
-				trees[i] = b.tree(sentence, len(sentence.Words))
-			}
-			standard, err := F1(s.Sentences, trees, Standard)
+		for _, b := range TrivialTrees(s.Sentences, rng.New(0, "treebank/random-merges")) {
+			standard, err := F1(s.Sentences, b.Trees, Standard)
 			if err != nil {
 				return nil, err
 			}
-			released, err := F1(s.Sentences, trees, Released)
+			released, err := F1(s.Sentences, b.Trees, Released)
 			if err != nil {
 				return nil, err
 			}
-			t.Add(report.Text(s.Name), report.Text(b.name), report.Number(standard.Sentence, 2),
+			t.Add(report.Text(s.Name), report.Text(b.Name), report.Number(standard.Sentence, 2),
 				report.Number(standard.Corpus, 2), report.Number(released.Sentence, 2))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -117,22 +118,13 @@ func (s *stream) answer(window []*sentence) error {
 			groups[n] = append(groups[n], one)
 		}
 	}
-	for _, n := range sortedKeys(groups) {
+	for _, n := range slices.Sorted(maps.Keys(groups)) {
 		s.parser.Bucket, s.parser.Rows = n, s.rows(n)
 		if err := s.compute(groups[n]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func sortedKeys(groups map[int][]*sentence) []int {
-	keys := make([]int, 0, len(groups))
-	for n := range groups {
-		keys = append(keys, n)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // lengthClass returns the length that a sentence is padded to: 5, 10, 15, 20, 30, 40, 60, 80, 120, ..., at most the greatest

@@ -32,21 +32,7 @@ func openData(c Config) (*treebank.Dataset, error) {
 		}
 		return nil, err
 	}
-	return withoutSingles(d.Shorten(c.MaxLength)).Compact(), nil
-}
-
-// withoutSingles leaves out sentences of one word, which no nonterminal covers, in place.
-func withoutSingles(d *treebank.Dataset) *treebank.Dataset {
-	for i := range d.Splits {
-		s := &d.Splits[i]
-		before := len(s.Sentences)
-		s.Sentences = slices.DeleteFunc(s.Sentences, func(x treebank.Sentence) bool { return len(x.Words) < 2 })
-		if dropped := before - len(s.Sentences); dropped > 0 {
-			s.Dropped.Short += dropped
-			s.TrueLogProb = nil
-		}
-	}
-	return d
+	return d.Between(2, c.MaxLength).Compact(), nil // no nonterminal covers a single word
 }
 
 // batch is sentences of about the same length, padded to a common one.
@@ -58,13 +44,20 @@ type batch struct {
 	sentences      []treebank.Sentence
 }
 
+// tokensOf counts words, and one more for the end of each sentence.
+func tokensOf(sentences []treebank.Sentence) (n int) {
+	for _, s := range sentences {
+		n += len(s.Words) + 1
+	}
+	return n
+}
+
 // newBatch packs sentences, repeating the last one until there are rows of them.
 func newBatch(sentences []treebank.Sentence, rows, bucket, most int) batch {
-	b := batch{size: len(sentences), sentences: sentences}
+	b := batch{size: len(sentences), tokens: tokensOf(sentences), sentences: sentences}
 	longest := 0
 	for _, s := range sentences {
 		longest = max(longest, len(s.Words))
-		b.tokens += len(s.Words) + 1
 	}
 	b.n = min((longest+bucket-1)/bucket*bucket, most)
 	b.n = max(b.n, longest, 2)

@@ -16,6 +16,9 @@ type ebmTrainer struct {
 	c    *Config
 	gold []*grammar.Tree
 	ebmState
+
+	epoch uint64
+	order []int // of gold trees in the epoch; nil at first
 }
 
 // ebmState is what a checkpoint keeps.
@@ -73,10 +76,12 @@ func treeOf(spans []treebank.Span, n int) *grammar.Tree {
 // parameters and moments stay as they are.
 func (t *ebmTrainer) step(number uint64) float64 {
 	perEpoch := uint64(max(1, len(t.gold)/t.c.Batch))
-	order := rng.New(t.c.Seed, "grammar/ebm-epoch", number/perEpoch).Perm(len(t.gold))
+	if e := number / perEpoch; t.order == nil || e != t.epoch {
+		t.epoch, t.order = e, rng.New(t.c.Seed, "grammar/ebm-epoch", e).Perm(len(t.gold))
+	}
 	batch := make([]*grammar.Tree, t.c.Batch)
 	for i := range batch {
-		batch[i] = t.gold[order[(int(number%perEpoch)*t.c.Batch+i)%len(order)]]
+		batch[i] = t.gold[t.order[(int(number%perEpoch)*t.c.Batch+i)%len(t.order)]]
 	}
 	if number%perEpoch == 0 {
 		t.Buffer = append([]*grammar.Tree(nil), batch...)

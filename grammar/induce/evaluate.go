@@ -77,12 +77,8 @@ func (s *session) evaluate(split *treebank.Split) (SplitResult, error) {
 	if err != nil {
 		return r, err
 	}
-	tokens := 0
-	for i, x := range split.Sentences {
-		r.NLL -= logP[i]
-		tokens += len(x.Words) + 1
-	}
-	r.NLL /= float64(tokens)
+	tokens := tokensOf(split.Sentences)
+	r.NLL = perToken(logP, tokens)
 	if split.TrueLogProb != nil {
 		v := -*split.TrueLogProb / float64(tokens)
 		r.TrueNLL = &v
@@ -129,25 +125,21 @@ func (r *SplitResult) score(name string, split *treebank.Split, spans [][]treeba
 
 // baselines adds the F1 of trees that know nothing of the words, and of the best that a binary tree can do.
 func (r *SplitResult) baselines(split *treebank.Split, seed uint64) error {
-	random := rng.New(seed, "grammar/random-trees")
-	for _, b := range []struct {
-		name string
-		tree func(s treebank.Sentence) []treebank.Span
-	}{
-		{"right-branching", func(s treebank.Sentence) []treebank.Span { return treebank.RightBranching(len(s.Words)) }},
-		{"left-branching", func(s treebank.Sentence) []treebank.Span { return treebank.LeftBranching(len(s.Words)) }},
-		{"random merges", func(s treebank.Sentence) []treebank.Span { return treebank.RandomMerges(len(s.Words), random) }},
-		{"gold, made binary", func(s treebank.Sentence) []treebank.Span { return treebank.Binarize(s.Gold, len(s.Words)) }},
-	} {
-		spans := make([][]treebank.Span, len(split.Sentences))
-		for i, s := range split.Sentences {
-			spans[i] = b.tree(s)
-		}
-		if err := r.score(b.name, split, spans); err != nil {
+	for _, b := range treebank.TrivialTrees(split.Sentences, rng.New(seed, "grammar/random-trees")) {
+		if err := r.score(b.Name, split, b.Trees); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// perToken is the negative of a sum of log-likelihoods by the number of words and sentence ends.
+func perToken(logP []float64, tokens int) float64 {
+	nll := 0.0
+	for _, v := range logP {
+		nll -= v
+	}
+	return nll / float64(tokens)
 }
 
 // usage returns how many counts are positive, and exp of the entropy of the distribution they make.
@@ -177,12 +169,7 @@ func (s *session) watch(log map[string]float64) error {
 	if err != nil {
 		return err
 	}
-	nll, tokens := 0.0, 0
-	for i, x := range some {
-		nll -= logP[i]
-		tokens += len(x.Words) + 1
-	}
-	log["valid/nll_per_word"] = nll / float64(tokens)
+	log["valid/nll_per_word"] = perToken(logP, tokensOf(some))
 	if !split.Gold {
 		return nil
 	}

@@ -42,9 +42,9 @@ func (p *parsed) ruleTable() *report.Table {
 	for _, x := range shown(p.usage) {
 		name, parent := p.Nonterminals[x], argmax(p.below[x])
 		if p.Kind == grammar.NCFG {
-			name += " below " + append([]string{grammar.RootName}, p.Nonterminals...)[parent]
+			name += " below " + p.Parent(parent)
 		}
-		rules := top(p.RuleRow(x, parent), shownRules, func(r int) string { return p.symbolName(r/s) + " " + p.symbolName(r%s) })
+		rules := top(p.RuleRow(x, parent), shownRules, func(r int) string { return p.Symbol(r/s) + " " + p.Symbol(r%s) })
 		t.Add(report.Text(name), report.Number(100*share[x], 1), report.Text(rules))
 	}
 	return t
@@ -66,14 +66,6 @@ func (p *parsed) wordTable() *report.Table {
 		t.Add(report.Text(name), report.Number(100*share[tag], 1), report.Text(words))
 	}
 	return t
-}
-
-// symbolName names a symbol of a right-hand side.
-func (p *parsed) symbolName(s int) string {
-	if nt := len(p.Nonterminals); s >= nt {
-		return p.Preterminals[s-nt]
-	}
-	return p.Nonterminals[s]
 }
 
 // top writes the most probable outcomes of a distribution, in percent, but none that would be written as 0.

@@ -2,6 +2,7 @@ package induce
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/gfnem/gfnem/report"
@@ -39,11 +40,7 @@ func spreadLengths(sentences []treebank.Sentence, count int) []int {
 	if len(first) > 1 {
 		delete(first, 2)
 	}
-	var lengths []int
-	for n := range first {
-		lengths = append(lengths, n)
-	}
-	slices.Sort(lengths)
+	lengths := slices.Sorted(maps.Keys(first))
 	count = min(count, len(lengths))
 	out := make([]int, count)
 	for k := range out {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/nn"
 )
@@ -123,7 +124,10 @@ type program struct {
 }
 
 func (c *checker) program(build func(in []*Node) []*Node) program {
-	exec, err := model.NewExec(c.backend, c.store, func(_ *model.Scope, in []*Node) []*Node { return build(in) })
+	exec, err := model.NewExec(c.backend, c.store, func(_ *model.Scope, in []*Node) []*Node {
+		defer panics.WithError()
+		return build(in)
+	})
 	if err != nil {
 		c.broke(lawRun, "%v", err)
 	}

@@ -1,7 +1,6 @@
 package lvmtest
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -36,7 +35,7 @@ func (c coins) variables(scope *model.Scope, g *Graph) (bias, offset *Node) {
 
 func (c coins) LogJoint(scope *model.Scope, x gfn.Batch, z gfn.State) *Node {
 	if c.fault == "panic" {
-		panic(errors.New("coins are lost"))
+		panic("coins are lost")
 	}
 	on := ConvertDType(z[0], float)
 	bias, offset := c.variables(scope, on.Graph())
