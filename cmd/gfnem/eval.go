@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/gfnem/gfnem/run"
 )
@@ -64,36 +63,4 @@ func (e backendFlag) newest(r *run.Run, io console) (run.Session, error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-type reportCmd struct {
-	Dir string `arg:"" name:"run" help:"Folder of the run."`
-	backendFlag
-}
-
-// Help implements kong's detailed help.
-func (reportCmd) Help() string {
-	return `Example:
-  gfnem report runs/paper
-
-Evaluates the newest checkpoint and writes report.html, figures and parameters.safetensors to the folder.`
-}
-
-// Run writes the report of a run.
-func (c reportCmd) Run(io console) error {
-	r, err := run.Open(c.Dir) // with the lock: it writes
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	s, err := c.newest(r, io)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if _, err := conclude(r, s); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(io.out, filepath.Join(r.Dir(), "report.html"))
-	return err
 }

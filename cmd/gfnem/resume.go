@@ -40,7 +40,7 @@ func (c resumeCmd) Run(io console) error {
 		return err
 	}
 	defer s.Close()
-	return finish(ctx, io, r, s, c.SaveEvery, c.JSON)
+	return finish(ctx, stop, io, r, s, c.SaveEvery, c.JSON)
 }
 
 // session prepares the session that a run was made by, at its start.

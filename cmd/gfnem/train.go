@@ -124,7 +124,7 @@ func (c trainCmd) Run(io console) error {
 		return err
 	}
 	defer r.Close()
-	return finish(ctx, io, r, session, c.SaveEvery, c.JSON)
+	return finish(ctx, stop, io, r, session, c.SaveEvery, c.JSON)
 }
 
 // resolve reads the configuration.
@@ -173,13 +173,18 @@ func (e backendFlag) start(task run.Task, config any) (run.Session, string, erro
 	return s, backend.Describe(b).String(), err
 }
 
-// finish drives a run to its end, then evaluates, exports and reports it.
-func finish(ctx context.Context, io console, r *run.Run, s run.Session, every time.Duration, asJSON bool) error {
+// finish drives a run to its end, then evaluates, exports and reports it. Once it is trained, stop ends listening for signals:
+// they act at once again, since nothing more has to be saved.
+func finish(ctx context.Context, stop func(), io console, r *run.Run, s run.Session, every time.Duration, asJSON bool) error {
 	begin := time.Now()
 	if err := r.Drive(ctx, s, every, io.err); err != nil {
 		return err
 	}
 	took := time.Since(begin)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w after training: finish with \"gfnem report %s\"", run.ErrInterrupted, r.Dir())
+	}
+	stop()
 	result, err := conclude(r, s)
 	if err != nil {
 		return fmt.Errorf("%w; the training is saved: mend that and finish with \"gfnem report %s\"", err, r.Dir())
