@@ -115,7 +115,7 @@ func TestFused(t *testing.T) {
 				}
 				for j := range a {
 					// Sums of at most 120 terms of size about 1.
-					if math.Abs(a[j]-c[j]) > 1e-12 {
+					if !(math.Abs(a[j]-c[j]) <= 1e-12) {
 						t.Errorf("output %d, element %d: %v, want %v", i, j, c[j], a[j])
 						break
 					}

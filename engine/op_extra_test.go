@@ -63,7 +63,7 @@ func TestBatchNorm(t *testing.T) {
 			a, b := tensors.MustCopyFlatData[float64](want[i]), tensors.MustCopyFlatData[float64](got[i])
 			for j := range a {
 				// Sums of 16 terms of size about 1, divided by a deviation of about 1.
-				if math.Abs(a[j]-b[j]) > 1e-13 {
+				if !(math.Abs(a[j]-b[j]) <= 1e-13) {
 					t.Fatalf("axis %d, output %d, element %d: %v, want %v", axis, i, j, b[j], a[j])
 				}
 			}
@@ -218,7 +218,7 @@ func TestHalf(t *testing.T) {
 				if name == "softmax" { // four operations, each of which rounds
 					limit = 0.02
 				}
-				if w := c.round(want[i]); math.Abs(float64(got[i]-w)) > limit {
+				if w := c.round(want[i]); !(math.Abs(float64(got[i]-w)) <= limit) {
 					t.Errorf("%s of %s: element %d is %v, want %v", name, c.t, i, got[i], w)
 					break
 				}

@@ -59,8 +59,8 @@ type drawer struct {
 	long   bool // first axes are long enough for several blocks and threads
 }
 
-// allowed bounds what a function may come to: beyond it, a comparison would say little. With the error below this many
-// u, twice that is below 1e-12 of the magnitude in float64.
+// allowed bounds what a function may come to: beyond it, a comparison would say little. With the error of values below
+// this many u, twice that is below 1e-12 of the bound of their magnitude in float64; that of derivatives, up to 1.2e-11.
 const (
 	maxMag = 200
 	maxErr = 4000

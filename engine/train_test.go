@@ -160,7 +160,7 @@ func TestTraining(t *testing.T) {
 		want, wantVars := trained(t, open(t, oracle), c.t, c.batch, c.steps, false)
 		got, gotVars := trained(t, open(t, "simd"), c.t, c.batch, c.steps, false)
 		for i := range want {
-			if math.Abs(want[i]-got[i]) > c.tol {
+			if !(math.Abs(want[i]-got[i]) <= c.tol) {
 				t.Errorf("%s: loss %d is %v, want %v", c.t, i, got[i], want[i])
 			}
 		}
@@ -169,7 +169,7 @@ func TestTraining(t *testing.T) {
 		}
 		for path, w := range wantVars {
 			for i := range w {
-				if math.Abs(w[i]-gotVars[path][i]) > c.tol*10 {
+				if !(math.Abs(w[i]-gotVars[path][i]) <= c.tol*10) {
 					t.Errorf("%s: %s[%d] = %v, want %v", c.t, path, i, gotVars[path][i], w[i])
 					break
 				}

@@ -177,7 +177,7 @@ func TestChainIsStationary(t *testing.T) {
 					k := newKernel(s, n, 2, rotation, prior)
 					pi := stationary(s, k, prior)
 					for i, p := range k.step(pi) {
-						if math.Abs(p-pi[i]) > 1e-12 {
+						if !(math.Abs(p-pi[i]) <= 1e-12) {
 							t.Errorf("%s, %d words, rotation %v: probability %v of %s became %v", kind, n, rotation, pi[i], k.trees[i].Shape(), p)
 						}
 					}

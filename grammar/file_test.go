@@ -97,7 +97,7 @@ func TestLogTables(t *testing.T) {
 		}
 		for name, pair := range map[string][2][]float64{"root": {g.Root, back.Root}, "rules": {g.Rules, back.Rules}, "emit": {g.Emit, back.Emit}} {
 			for i := range pair[0] {
-				if math.Abs(pair[0][i]-pair[1][i]) > 1e-6 {
+				if !(math.Abs(pair[0][i]-pair[1][i]) <= 1e-6) {
 					t.Fatalf("%s %s[%d] = %v, want %v", kind, name, i, pair[1][i], pair[0][i])
 				}
 			}

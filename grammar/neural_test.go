@@ -198,7 +198,7 @@ func TestInitialScale(t *testing.T) {
 		}
 		sum += (square - mean*mean) / 29
 	}
-	if d := math.Sqrt(sum); math.Abs(d-0.411) > 0.02 {
+	if d := math.Sqrt(sum); !(math.Abs(d-0.411) <= 0.02) {
 		t.Errorf("deviation of rule logits is %v, want 0.411", d)
 	}
 }
@@ -248,7 +248,7 @@ func TestNeuralGradient(t *testing.T) {
 		}
 		// The error of central differences is eps² of the third derivative, which is large for so narrow a network (m = 1/32),
 		// and 1e-15/eps of rounding.
-		if got := (at(eps) - at(-eps)) / (2 * eps); math.Abs(got-slope) > 1e-6*math.Abs(slope) || slope == 0 {
+		if got := (at(eps) - at(-eps)) / (2 * eps); !(math.Abs(got-slope) <= 1e-6*math.Abs(slope)) || slope == 0 {
 			t.Errorf("%s: slope %v, gradient says %v", kind, got, slope)
 		}
 	}

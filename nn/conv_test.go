@@ -132,7 +132,7 @@ func checkImageLayer(t *testing.T, b compute.Backend, l imageLayer, r *rand.Rand
 	}
 	near := func(what string, got, want float64) {
 		t.Helper()
-		if math.Abs(got-want) > 1e-10 {
+		if !(math.Abs(got-want) <= 1e-10) {
 			t.Fatalf("%s is %g, want %g", what, got, want)
 		}
 	}

@@ -108,7 +108,7 @@ func TestParamBounds(t *testing.T) {
 	for _, x := range v {
 		mean += x / n
 	}
-	if math.Abs(mean) > 5*bound/math.Sqrt(3*n) {
+	if !(math.Abs(mean) <= 5*bound/math.Sqrt(3*n)) {
 		t.Errorf("mean %g", mean)
 	}
 }
@@ -200,7 +200,7 @@ func TestLinear(t *testing.T) {
 		near(t, fmt.Sprint("input ", dims), tensors.MustCopyFlatData[float64](out), want)
 		bound := 1 / math.Sqrt(float64(in))
 		for _, v := range append(w, b...) {
-			if math.Abs(v) > bound {
+			if !(math.Abs(v) <= bound) {
 				t.Errorf("initial value %g beyond %g", v, bound)
 			}
 		}
@@ -274,7 +274,7 @@ func TestLeakyReLU(t *testing.T) {
 		}
 		up, down := shift(h), shift(-h)
 		for i, g := range tensors.MustCopyFlatData[float64](grad) {
-			if want := (up[i] - down[i]) / (2 * h); math.Abs(g-want) > 1e-9 {
+			if want := (up[i] - down[i]) / (2 * h); !(math.Abs(g-want) <= 1e-9) {
 				t.Errorf("slope %g at %g: gradient %g, want %g", slope, x[i], g, want)
 			}
 		}
@@ -305,12 +305,12 @@ func TestNormal(t *testing.T) {
 	for _, v := range tensors.MustCopyFlatData[float64](out) {
 		v /= deviation
 		sum, squares = sum+v, squares+v*v
-		if math.Abs(v) > 2 {
+		if !(math.Abs(v) <= 2) {
 			far++
 		}
 	}
 	mean := sum / n
-	if d := math.Sqrt(squares/n - mean*mean); math.Abs(mean) > 0.025 || math.Abs(d-1) > 0.025 || far < 1600 || far > 2040 {
+	if d := math.Sqrt(squares/n - mean*mean); !(math.Abs(mean) <= 0.025) || !(math.Abs(d-1) <= 0.025) || far < 1600 || far > 2040 {
 		t.Errorf("mean %v, deviation %v of 1, %d values beyond two deviations", mean, d, far)
 	}
 }

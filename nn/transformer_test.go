@@ -170,7 +170,7 @@ func TestEncoder(t *testing.T) {
 			for i, d := range direction {
 				along += grad[i] * d
 			}
-			if math.Abs(slope-along) > 1e-6*(1+math.Abs(slope)) {
+			if !(math.Abs(slope-along) <= 1e-6*(1+math.Abs(slope))) {
 				t.Errorf("%s: slope %v along a direction, the gradient says %v", what, slope, along)
 			}
 			exec.Finalize()

@@ -315,7 +315,7 @@ func TestClipNorm(t *testing.T) {
 	}
 
 	free, norm := step(0, 1)
-	if want := length(grads["/a/w"], grads["/b/w"]); math.Abs(norm-want) > 1e-6 {
+	if want := length(grads["/a/w"], grads["/b/w"]); !(math.Abs(norm-want) <= 1e-6) {
 		t.Fatalf("norm %g, want %g", norm, want)
 	}
 	for _, limit := range []float64{norm, 3.4, 3.3765, 100} {
@@ -326,10 +326,10 @@ func TestClipNorm(t *testing.T) {
 	for _, scale := range []float64{1, 7, 1e10} { // limits that neither group exceeds alone are joint ones
 		const limit = 3
 		got, norm := step(limit, scale)
-		if math.Abs(norm/(scale*length(grads["/a/w"], grads["/b/w"]))-1) > 1e-6 {
+		if !(math.Abs(norm/(scale*length(grads["/a/w"], grads["/b/w"]))-1) <= 1e-6) {
 			t.Errorf("norm %g is not that before clipping", norm)
 		}
-		if after := length(got["/a/w"], got["/b/w"]); math.Abs(after-limit) > 1e-6 {
+		if after := length(got["/a/w"], got["/b/w"]); !(math.Abs(after-limit) <= 1e-6) {
 			t.Errorf("norm %g after clipping to %d", after, limit)
 		}
 		for path, v := range got {
@@ -337,7 +337,7 @@ func TestClipNorm(t *testing.T) {
 				continue
 			}
 			for i := range v {
-				if want := -grads[path][i] * limit / length(grads["/a/w"], grads["/b/w"]); math.Abs(v[i]-want) > 1e-6 {
+				if want := -grads[path][i] * limit / length(grads["/a/w"], grads["/b/w"]); !(math.Abs(v[i]-want) <= 1e-6) {
 					t.Errorf("%s[%d] moved by %g, want %g: the direction has changed", path, i, v[i], want)
 				}
 			}

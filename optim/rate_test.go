@@ -10,7 +10,7 @@ func TestRate(t *testing.T) {
 	r := Rate{Base: 2, Warmup: 4, Drops: []Drop{{Step: 6, Factor: 0.5}, {Step: 8, Factor: 0.1}}}
 	want := []float64{0, 0.5, 1, 1.5, 2, 2, 1, 1, 0.1, 0.1}
 	for step, w := range want {
-		if got := r.At(uint64(step)); math.Abs(got-w) > 1e-15 {
+		if got := r.At(uint64(step)); !(math.Abs(got-w) <= 1e-15) {
 			t.Errorf("rate of update %d is %g, want %g", step, got, w)
 		}
 	}
@@ -37,7 +37,7 @@ func TestRates(t *testing.T) {
 func TestFall(t *testing.T) {
 	r := Rate{Base: 2, Fall: Fall{From: 10, To: 30, End: 0.01}}
 	for step, want := range map[uint64]float64{0: 2, 10: 2, 20: 0.2, 30: 0.02, 1000: 0.02} {
-		if got := r.At(step); math.Abs(got-want) > 1e-12 {
+		if got := r.At(step); !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("rate %g at %d, want %g", got, step, want)
 		}
 	}

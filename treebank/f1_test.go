@@ -33,7 +33,7 @@ func TestF1(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The published formula adds 1e-8 to denominators; with numerators up to 1 in percent that moves F1 by some 1e-6.
-			if math.Abs(got.Sentence-c.sentence) > 5e-6 || math.Abs(got.Corpus-c.corpus) > 1e-9 {
+			if !(math.Abs(got.Sentence-c.sentence) <= 5e-6) || !(math.Abs(got.Corpus-c.corpus) <= 1e-9) {
 				t.Errorf("F1 %v, want %v and %v", got, c.sentence, c.corpus)
 			}
 		})
@@ -51,7 +51,7 @@ func TestF1OfSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	// One of three predicted spans is right, and one of two gold spans is found.
-	if math.Abs(got.Sentence-100*2./3) > 5e-6 || math.Abs(got.Corpus-40) > 1e-9 {
+	if !(math.Abs(got.Sentence-100*2./3) <= 5e-6) || !(math.Abs(got.Corpus-40) <= 1e-9) {
 		t.Errorf("F1 %v, want 66.67 and 40", got)
 	}
 }

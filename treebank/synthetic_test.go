@@ -82,12 +82,12 @@ func TestExactAgainstEnumeration(t *testing.T) {
 					want += p * bruteForce(g, words, x, 0)
 				}
 				got := math.Exp(g.LogProbs([]Sentence{{Words: words}})[0])
-				if math.Abs(got-want) > 1e-12 {
+				if !(math.Abs(got-want) <= 1e-12) {
 					t.Fatalf("p(%v) = %v, want %v", words, got, want)
 				}
 				total += want
 			}
-			if math.Abs(lengths[n]-total) > 1e-12 {
+			if !(math.Abs(lengths[n]-total) <= 1e-12) {
 				t.Errorf("P(length %d) = %v, want %v", n, lengths[n], total)
 			}
 		}
@@ -166,12 +166,12 @@ func TestProjectKeepsCounts(t *testing.T) {
 	visits, leaves := g.expectedCounts()
 	flatVisits, flatLeaves := flat.expectedCounts()
 	for x := range visits {
-		if a, b := sumOf(visits[x]), sumOf(flatVisits[x]); math.Abs(a-b) > 1e-9 {
+		if a, b := sumOf(visits[x]), sumOf(flatVisits[x]); !(math.Abs(a-b) <= 1e-9) {
 			t.Errorf("%s: %v and %v of them expected", g.Nonterminals[x], a, b)
 		}
 	}
 	for i := range leaves {
-		if a, b := sumOf(leaves[i]), sumOf(flatLeaves[i]); math.Abs(a-b) > 1e-9 {
+		if a, b := sumOf(leaves[i]), sumOf(flatLeaves[i]); !(math.Abs(a-b) <= 1e-9) {
 			t.Errorf("%s: %v and %v of them expected", g.Preterminals[i], a, b)
 		}
 	}

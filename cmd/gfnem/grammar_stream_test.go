@@ -96,7 +96,7 @@ func TestInsideInOrder(t *testing.T) {
 			continue
 		}
 		// Twelve decimals were written; other padding may move the last bits of numbers of about 50.
-		if v, err := strconv.ParseFloat(got[i], 64); err != nil || math.Abs(v-want[k]) > 2e-12 {
+		if v, err := strconv.ParseFloat(got[i], 64); err != nil || !(math.Abs(v-want[k]) <= 2e-12) {
 			t.Fatalf("line %d, %q: %q, want %v", i+1, lines[i], got[i], want[k])
 		}
 		k++

@@ -80,7 +80,7 @@ func TestEnergy(t *testing.T) {
 	net := newEBMNet(p) // one for all trees, to see that it forgets
 	for n := 2; n < 12; n++ {
 		z := grammar.NewChainTree(grammar.RandomTree(r, n, 1))
-		if got, want := net.energy(z), slowEnergy(p, z); math.Abs(got-want) > 1e-10*max(1, math.Abs(want)) {
+		if got, want := net.energy(z), slowEnergy(p, z); !(math.Abs(got-want) <= 1e-10*max(1, math.Abs(want))) {
 			t.Errorf("%d words: energy %v, want %v", n, got, want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestEnergyGradient(t *testing.T) {
 			p[i] = was - step
 			want := 7 + weight*(up-newEBMNet(p).energy(z))/(2*step)
 			p[i] = was
-			if math.Abs(g[i]-want) > 1e-6*max(1, math.Abs(want)) {
+			if !(math.Abs(g[i]-want) <= 1e-6*max(1, math.Abs(want))) {
 				t.Fatalf("%d words, parameter %d: gradient %v, want %v", n, i, g[i], want)
 			}
 		}
@@ -163,7 +163,7 @@ func TestBufferChain(t *testing.T) {
 	}
 	metropolis := kernel(shapes, energies, func(before, after float64) float64 { return min(1, math.Exp(before-after)) })
 	for i, v := range times(target, metropolis) {
-		if math.Abs(v-target[i]) > 1e-12*total {
+		if !(math.Abs(v-target[i]) <= 1e-12*total) {
 			t.Errorf("shape %d: weight %v became %v", i, target[i], v)
 		}
 	}

@@ -18,7 +18,7 @@ func TestUsage(t *testing.T) {
 		{[]float64{0, 9}, 1, 1},
 		{[]float64{0, 0}, 0, 1},
 	} {
-		if used, p := usage(c.counts); used != c.used || math.Abs(p-c.perplexity) > 1e-12 {
+		if used, p := usage(c.counts); used != c.used || !(math.Abs(p-c.perplexity) <= 1e-12) {
 			t.Errorf("%v: %d used, perplexity %v", c.counts, used, p)
 		}
 	}
@@ -61,7 +61,7 @@ func TestEvaluate(t *testing.T) {
 		tokens += float64(len(x.Words)) + 1
 	}
 	// Single precision has seven digits.
-	if got := res.Splits[0]; math.Abs(got.NLL-nll/tokens) > 1e-5 || math.Abs(*got.TrueNLL-100/tokens) > 1e-12 {
+	if got := res.Splits[0]; !(math.Abs(got.NLL-nll/tokens) <= 1e-5) || !(math.Abs(*got.TrueNLL-100/tokens) <= 1e-12) {
 		t.Errorf("%v nats per word and truly %v, want %v and %v", got.NLL, *got.TrueNLL, nll/tokens, 100/tokens)
 	}
 	if res.Splits[1].TrueNLL != nil {
@@ -80,7 +80,7 @@ func checkScores(t *testing.T, r SplitResult) {
 		t.Errorf("%d rows, want three of the grammar and four baselines", len(scores))
 	}
 	// The formula of a sentence has 1e-8 in its denominators.
-	if gold := scores["gold, made binary"]; math.Abs(gold.Sentence-100) > 1e-5 || gold.Corpus != 100 || !(gold.Released < 100) {
+	if gold := scores["gold, made binary"]; !(math.Abs(gold.Sentence-100) <= 1e-5) || gold.Corpus != 100 || !(gold.Released < 100) {
 		t.Errorf("gold trees, which are binary, have %+v", gold)
 	}
 	if right, left := scores["right-branching"], scores["left-branching"]; !(left.Corpus < right.Corpus && right.Corpus < 100) {

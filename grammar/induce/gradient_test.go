@@ -145,13 +145,13 @@ func TestPosteriorGradient(t *testing.T) {
 			posterior[i] = math.Exp(v - logX[0])
 			total += posterior[i]
 		}
-		if math.Abs(total-1) > 1e-10 {
+		if !(math.Abs(total-1) <= 1e-10) {
 			t.Errorf("%s: the posterior sums to %v", kind, total)
 		}
 		_, tagged := score(x.args(posterior, x.derivations, key)...)
 		_, untagged := gradients(t, ofTree)(x.args(posterior, x.derivations, key)...)
 		for i := range want {
-			if math.Abs(tagged[i]-want[i]) > 1e-10 || math.Abs(untagged[i]-want[i]) > 1e-10 {
+			if !(math.Abs(tagged[i]-want[i]) <= 1e-10) || !(math.Abs(untagged[i]-want[i]) <= 1e-10) {
 				t.Errorf("%s, entry %d: %v with tags, %v without, want %v", kind, i, tagged[i], untagged[i], want[i])
 			}
 		}

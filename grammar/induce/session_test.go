@@ -163,7 +163,7 @@ func TestLosses(t *testing.T) {
 		for _, r := range ends {
 			want -= r.LogP / float64(len(ends))
 		}
-		if math.Abs(loss-want) > 1e-4 {
+		if !(math.Abs(loss-want) <= 1e-4) {
 			t.Errorf("%s: loss %v, want %v", name, loss, want)
 		}
 	}
@@ -256,7 +256,7 @@ func TestPaperLearningRate(t *testing.T) {
 	defer p.close()
 	rate := p.optimizer.Groups[0].Rate
 	for step, want := range map[uint64]float64{0: 0, 1: 1.0 / 40, 39: 39.0 / 40, 40: 39.0 / 40, 1000: 39.0 / 40, 9999: 39.0 / 40} {
-		if got := rate.At(step) / 1e-3; math.Abs(got-want) > 1e-12 {
+		if got := rate.At(step) / 1e-3; !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("update %d has %g of the nominal rate, want %g", step, got, want)
 		}
 	}
@@ -270,7 +270,7 @@ func TestTemperature(t *testing.T) {
 	s := &session{Config: Paper(), prior: &ebmTrainer{}}
 	for step, want := range map[uint64]float64{0: 1, 1000: 2, 3333: 10, 5000: 31.6, 10_000: 1000, 20_000: 1000} {
 		got := s.temperature(step)
-		if exact := math.Pow(10, 3*min(1, float64(step)/10_000)); math.Abs(got/exact-1) > 1e-12 || math.Abs(got/want-1) > 3e-3 {
+		if exact := math.Pow(10, 3*min(1, float64(step)/10_000)); !(math.Abs(got/exact-1) <= 1e-12) || !(math.Abs(got/want-1) <= 3e-3) {
 			t.Errorf("update %d has temperature %g, want about %g", step, got, want)
 		}
 	}
