@@ -101,8 +101,11 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 	if s.programs, err = newPrograms(b, s.store, s.model, &s.Config); err != nil {
 		return nil, err
 	}
-	s.parser, err = newParser(b, s.store, func(g *graph.Graph) grammar.Tables { return s.model.Tables(s.store.Scope(theta), g) })
-	return s, err
+	if s.parser, err = newParser(b, s.store, func(g *graph.Graph) grammar.Tables { return s.model.Tables(s.store.Scope(theta), g) }); err != nil {
+		return nil, err
+	}
+	s.parser.Bucket = c.Bucket
+	return s, nil
 }
 
 // total is the number of steps: updates of the prior first, then of the grammar.
