@@ -27,21 +27,32 @@ func Shuffled(seed uint64, size int, x ...*tensors.Tensor) (Data, error) {
 			return nil, fmt.Errorf("tensor %d has %d rows, the first one %d", i, n, rows)
 		}
 	}
+	batch, err := Batches(seed, size, rows)
+	if err != nil {
+		return nil, err
+	}
+	return func(step uint64) []*tensors.Tensor {
+		out := make([]*tensors.Tensor, len(x))
+		for i, t := range x {
+			out[i] = takeRows(t, batch(step))
+		}
+		return out
+	}, nil
+}
+
+// Batches returns the numbers of the rows of each minibatch, as Shuffled takes them. They must not be changed.
+func Batches(seed uint64, size, rows int) (func(step uint64) []int, error) {
 	if size < 1 || size > rows {
 		return nil, fmt.Errorf("a batch of %d rows cannot be taken from %d", size, rows)
 	}
 	perEpoch := uint64(rows / size)
 	epoch, order := ^uint64(0), []int(nil)
-	return func(step uint64) []*tensors.Tensor {
+	return func(step uint64) []int {
 		if e := step / perEpoch; e != epoch {
 			epoch, order = e, rng.New(seed, "shuffle", e).Perm(rows)
 		}
 		at := int(step%perEpoch) * size
-		out := make([]*tensors.Tensor, len(x))
-		for i, t := range x {
-			out[i] = takeRows(t, order[at:at+size])
-		}
-		return out
+		return order[at : at+size]
 	}, nil
 }
 

@@ -4,9 +4,10 @@ import "math"
 
 // Gate decides when the M-step may run.
 //
-// The paper knows two rules. Fixed blocks (Hu et al., 2023, algorithm 1 as used for the mixture and for images): so many
-// E-updates, then so many M-updates. And the adaptive gate (algorithm 2): the M-step runs while a moving average of the
-// E-step's loss is below a threshold that falls linearly with the number of M-updates.
+// The paper knows three rules. Fixed blocks (Hu et al., 2023, algorithm 1 as used for the mixture): so many E-updates, then
+// so many M-updates. The adaptive gate (algorithm 2): the M-step runs while a moving average of the E-step's loss is below
+// a threshold that falls linearly with the number of M-updates. And alternation (as used for images): each batch of data
+// serves one update, of either kind, in turns that begin with M-updates.
 type Gate struct {
 	// ESteps and MSteps are the lengths of fixed blocks; 0 means 1.
 	ESteps, MSteps int
@@ -14,6 +15,9 @@ type Gate struct {
 	First int
 	// Below, if not 0, leaves out the M-updates of a block whose last loss is not below it.
 	Below float64
+	// Alternate, if not 0, is the length of turns: the s-th iteration, counted from 1, is an M-update and nothing else if
+	// s mod 2 Alternate is below Alternate, and an E-update otherwise. So the first turn is one shorter than the others.
+	Alternate int
 	// Adaptive uses the threshold instead of blocks.
 	Adaptive bool
 	// Threshold falls with the number of M-updates; the zero value means 6 to 3 over 10,000, the paper's context-free
@@ -21,6 +25,12 @@ type Gate struct {
 	Threshold Linear
 	// Decay is the weight of the past in the moving average, which starts at 0 without correction; 0 means 0.9.
 	Decay float64
+}
+
+// maximizes reports whether an iteration, counted from 0, is an M-update alone.
+func (g Gate) maximizes(iteration uint64) bool {
+	turn := uint64(max(g.Alternate, 0))
+	return turn > 0 && (iteration+1)%(2*turn) < turn
 }
 
 // GateState is what a gate remembers.
@@ -41,6 +51,9 @@ func (g Gate) observe(s *GateState, loss float64, m uint64) (due bool) {
 	}
 	if !math.IsNaN(loss) {
 		s.Average = decay*s.Average + (1-decay)*loss
+	}
+	if g.Alternate > 0 {
+		return false
 	}
 	if g.Adaptive {
 		threshold := g.Threshold

@@ -20,7 +20,7 @@ import (
 
 // State is everything a learner remembers besides the variables of its store.
 type State struct {
-	Iteration uint64 // E-updates attempted
+	Iteration uint64 // E-updates attempted; with Gate.Alternate M-updates count too
 	Sleep     uint64 // sleep phases
 	M         uint64 // M-updates
 	Gate      GateState
@@ -41,7 +41,7 @@ var ErrDiverged = errors.New("training diverged")
 // Report is what one iteration did.
 type Report struct {
 	State State
-	Wake  Update
+	Wake  Update  // zero if there was none: the iteration was an M-update alone, or Sleep.Alone
 	Sleep *Update // nil if there was no sleep update of its own
 	M     *Update // the last M-update of the iteration; nil if there was none
 	// SleepLoss is the sleep part of a joint update; NaN if there was none.
@@ -50,7 +50,7 @@ type Report struct {
 	Accepted float64
 }
 
-// Update is one optimiser step. The M-step's loss is the mean of -log p(x,z).
+// Update is one optimiser step. The M-step's loss is the mean of -log p(x,z), unless MStep.Loss says otherwise.
 type Update struct {
 	Loss, GradNorm float64
 	OK             bool
@@ -70,6 +70,9 @@ type Learner struct {
 func New(b compute.Backend, store *model.Store, spec Spec) (*Learner, error) {
 	if spec.Model == nil || spec.Env == nil || spec.Policy == nil || spec.Data == nil {
 		return nil, errors.New("em: a learner needs a Model, an Env, a Policy and Data")
+	}
+	if spec.Sleep.Alone && spec.Sleep.Weight == 0 {
+		return nil, errors.New("em: Sleep.Alone needs a Sleep.Weight")
 	}
 	if spec.Sleep.Weight != 0 && spec.Sleep.Batch < 1 {
 		return nil, errors.New("em: a sleep phase needs Sleep.Batch, the number of pairs to dream")
@@ -143,7 +146,42 @@ func (l *Learner) Step() (Report, error) {
 	r := Report{SleepLoss: math.NaN(), Accepted: math.NaN()}
 	it := s.Iteration
 	x := l.spec.Data(it)
+	if l.spec.Gate.maximizes(it) {
+		made := s.M
+		err := l.stepM(&r, it, x)
+		s.Iteration += s.M - made // not if it could not be run at all
+		r.State = *s
+		return r, err
+	}
+	if err := l.stepE(&r, it, x); err != nil {
+		return r, err
+	}
+	u := r.Wake
+	if l.spec.Sleep.Alone {
+		u = *r.Sleep
+	}
+	loss := u.Loss
+	if !u.OK {
+		loss = math.NaN() // a skipped update says nothing about the fit
+	}
+	for due := l.spec.Gate.observe(&s.Gate, loss, s.M); due; due = l.spec.Gate.updated(&s.Gate) {
+		if err := l.stepM(&r, it, x); err != nil {
+			return r, err
+		}
+	}
+	r.State = *s
+	return r, nil
+}
 
+// stepE makes the E-update of an iteration, and its sleep phase.
+func (l *Learner) stepE(r *Report, it uint64, x []*tensors.Tensor) error {
+	s := &l.state
+	if l.spec.Sleep.Alone {
+		dreamt := s.Sleep
+		err := l.stepSleep(r, it, x)
+		s.Iteration += s.Sleep - dreamt
+		return err
+	}
 	dream := l.spec.Sleep.Weight != 0 &&
 		rng.New(l.spec.Seed, "sleep coin", it).Float64() < l.spec.Sleep.Probability
 	program := wake
@@ -152,53 +190,57 @@ func (l *Learner) Step() (Report, error) {
 	}
 	out, err := l.call(program, it, it, l.spec.Wake.Optimizer.Rates(it), x)
 	if err != nil {
-		return r, err
+		return err
 	}
+	s.Iteration++
 	r.Wake = update(out)
 	if program == wakeAndSleep {
 		r.SleepLoss = out[3]
 	}
-	s.Iteration++
-	if err := l.count(r.Wake, &s.InARow.E, "E"); err != nil {
-		return r, err
+	if err := l.count(r.Wake, &s.InARow.E, "E"); err != nil || !dream {
+		return err
 	}
-	if dream {
-		if l.spec.Sleep.Apart {
-			if out, err = l.call(sleep, it, it, l.spec.Wake.Optimizer.Rates(it), x); err != nil {
-				return r, err
-			}
-			u := update(out)
-			r.Sleep = &u
-			if err := l.count(u, &s.InARow.Sleep, "sleep"); err != nil {
-				return r, err
-			}
-		}
-		s.Sleep++
+	if l.spec.Sleep.Apart {
+		return l.stepSleep(r, it, x)
 	}
+	s.Sleep++
+	return nil
+}
 
-	loss := r.Wake.Loss
-	if !r.Wake.OK {
-		loss = math.NaN() // a skipped update says nothing about the fit
+// stepSleep makes a sleep update.
+func (l *Learner) stepSleep(r *Report, it uint64, x []*tensors.Tensor) error {
+	out, err := l.call(sleep, it, it, l.spec.Wake.Optimizer.Rates(it), x)
+	if err != nil {
+		return err
 	}
-	for due := l.spec.Gate.observe(&s.Gate, loss, s.M); due; due = l.spec.Gate.updated(&s.Gate) {
-		if l.spec.MStep.Data != nil {
-			x = l.spec.MStep.Data(s.M)
-		}
-		if out, err = l.call(maximize, s.M, it, l.spec.MStep.Optimizer.Rates(s.M), x); err != nil {
-			return r, err
-		}
-		u := update(out)
-		r.M = &u
-		if l.spec.MStep.Moves > 0 {
-			r.Accepted = out[3]
-		}
-		s.M++
-		if err := l.count(u, &s.InARow.M, "M"); err != nil {
-			return r, err
-		}
+	u := update(out)
+	r.Sleep = &u
+	l.state.Sleep++
+	return l.count(u, &l.state.InARow.Sleep, "sleep")
+}
+
+// stepM makes one M-update, on the batch x unless M-updates have data of their own.
+func (l *Learner) stepM(r *Report, it uint64, x []*tensors.Tensor) error {
+	s, spec := &l.state, &l.spec.MStep
+	if spec.Data != nil {
+		x = spec.Data(s.M)
 	}
-	r.State = *s
-	return r, nil
+	program := maximize
+	if spec.Greedy && spec.GreedyProbability < 1 &&
+		rng.New(l.spec.Seed, "greedy coin", s.M).Float64() >= spec.GreedyProbability {
+		program = maximizeSampled
+	}
+	out, err := l.call(program, s.M, it, spec.Optimizer.Rates(s.M), x)
+	if err != nil {
+		return err
+	}
+	u := update(out)
+	r.M = &u
+	if spec.Moves > 0 {
+		r.Accepted = out[3]
+	}
+	s.M++
+	return l.count(u, &s.InARow.M, "M")
 }
 
 // count keeps the tally of skipped updates.

@@ -123,7 +123,12 @@ func busySpecs(t *testing.T) map[string]Spec {
 		optim.Group{Scope: Phi + "/flow", Rule: optim.SGD{}, Rate: optim.Rate{Base: 0.1}})
 	apart.Gate = Gate{Adaptive: true, Threshold: Linear{From: 14, To: 8, Over: 4}}
 	apart.MStep = MStep{Data: batches, ClosedForm: true, Greedy: true}
-	return map[string]Spec{"joint": joint, "apart": apart}
+
+	turns := joint
+	turns.Sleep.Apart = true
+	turns.Gate = Gate{Alternate: 2}
+	turns.MStep = MStep{Greedy: true, GreedyProbability: 0.5, Optimizer: groups(Theta)}
+	return map[string]Spec{"joint": joint, "apart": apart, "turns": turns}
 }
 
 // resume makes a learner that goes on from another one, whose variables and state pass through plain values.

@@ -24,6 +24,8 @@ const (
 	wakeAndSleep kind = "wake and sleep"
 	sleep        kind = "sleep"
 	maximize     kind = "M-step"
+	// maximizeSampled is the M-step of a greedy learner when its coin says that it samples.
+	maximizeSampled kind = "sampled M-step"
 )
 
 // program returns a program, building it at its first use.
@@ -49,7 +51,7 @@ func (l *Learner) program(k kind) (*model.Exec, error) {
 			weighted := MulScalar(loss, l.spec.Sleep.Weight)
 			return numbers(loss, l.spec.Wake.Optimizer.Minimize(l.store, weighted, rates), nil)
 		default:
-			return l.maximize(r, x, how, rates)
+			return l.maximize(r, x, how, rates, l.spec.MStep.Greedy && k == maximize)
 		}
 	})
 	if err != nil {
@@ -61,6 +63,14 @@ func (l *Learner) program(k kind) (*model.Exec, error) {
 
 func (l *Learner) net() gfn.Net {
 	return gfn.Net{Env: l.spec.Env, Policy: l.spec.Policy, Scope: l.store.Scope(Phi)}
+}
+
+// seen is what the policy reads of observations.
+func (l *Learner) seen(x gfn.Batch) gfn.Batch {
+	if e, ok := l.spec.Policy.(Encoder); ok {
+		return e.Encode(l.store.Scope(Phi), x)
+	}
+	return x
 }
 
 func (l *Learner) theta() *model.Scope { return l.store.Scope(Theta) }
@@ -80,15 +90,15 @@ func (l *Learner) behaviour(knobs *Node) gfn.Behaviour {
 // wakeLoss is the E-step's objective on samples of the behaviour.
 func (l *Learner) wakeLoss(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) *Node {
 	net, spec := l.net(), l.spec.Wake
+	tr := net.Rollout(r, l.seen(x).Repeat(spec.Samples), nil, how)
 	x = x.Repeat(spec.Samples)
-	tr := net.Rollout(r, x, nil, how)
 	score := net.ScoreSampled
 	if spec.Rescore {
 		score = net.Score
 	}
 	var partial *Node
 	if spec.Partial != nil {
-		partial = net.Partials(tr, func(x gfn.Batch, s gfn.State, k int) *Node { return spec.Partial(l.theta(), x, s, k) })
+		partial = net.Partials(tr, func(_ gfn.Batch, s gfn.State, k int) *Node { return spec.Partial(l.theta(), x, s, k) })
 	}
 	logR := spec.Reward(l.theta(), x, tr.Last())
 	return ReduceAllMean(spec.Objective.Loss(net.Path(tr, score(tr, gfn.Behaviour{}), logR, partial)))
@@ -101,24 +111,25 @@ func (l *Learner) sleepLoss(r *rng.Stream) *Node {
 	for i := range x {
 		x[i] = StopGradient(x[i])
 	}
-	tr := net.Backtrack(r, x, z, nil, gfn.Behaviour{})
+	tr := net.Backtrack(r, l.seen(x), z, nil, gfn.Behaviour{})
 	return ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: net.Score(tr, gfn.Behaviour{}).LogPF}))
 }
 
-// latents draws the M-step's latents, refined by moves; the second result is the fraction of moves accepted, or nil.
-func (l *Learner) latents(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) (gfn.State, *Node) {
+// latents draws the M-step's latents, refined by moves, of observations x of which the policy sees u; the second result is
+// the fraction of moves accepted, or nil.
+func (l *Learner) latents(r *rng.Stream, x, u gfn.Batch, how gfn.Behaviour, greedy bool) (gfn.State, *Node) {
 	net, spec := l.net(), l.spec.MStep
-	z := net.Rollout(r, x, nil, gfn.Behaviour{Greedy: spec.Greedy}).Last()
+	z := net.Rollout(r, u, nil, gfn.Behaviour{Greedy: greedy}).Last()
 	if spec.Moves == 0 {
 		return z, nil
 	}
-	reward := func(x gfn.Batch, z gfn.State) *Node { return l.spec.Wake.Reward(l.theta(), x, z) }
+	reward := func(_ gfn.Batch, z gfn.State) *Node { return l.spec.Wake.Reward(l.theta(), x, z) }
 	kernel := spec.Kernel
 	kernel.How = how
 	logR := StopGradient(reward(x, z))
 	accepted := ScalarZero(logR.Graph(), logR.DType())
 	for range spec.Moves {
-		m := kernel.Apply(net, r, x, z, logR, reward)
+		m := kernel.Apply(net, r, u, z, logR, reward)
 		z, logR = m.State, m.LogR
 		accepted = Add(accepted, ReduceAllMean(ConvertDType(m.Accepted, logR.DType())))
 	}
@@ -126,11 +137,12 @@ func (l *Learner) latents(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) (gfn.St
 }
 
 // maximize is the M-step.
-func (l *Learner) maximize(r *rng.Stream, x gfn.Batch, how gfn.Behaviour, rates *Node) *Node {
+func (l *Learner) maximize(r *rng.Stream, x gfn.Batch, how gfn.Behaviour, rates *Node, greedy bool) *Node {
 	spec := l.spec.MStep
+	u := l.seen(x).Repeat(spec.Samples)
 	x = x.Repeat(spec.Samples)
-	z, accepted := l.latents(r, x, how)
-	loss := Neg(ReduceAllMean(l.spec.Model.LogJoint(l.theta(), x, z)))
+	z, accepted := l.latents(r, x, u, how, greedy)
+	loss := spec.Loss(l.theta(), x, z, func() gfn.State { return l.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() })
 	if !spec.ClosedForm {
 		return numbers(loss, spec.Optimizer.Minimize(l.store, loss, rates), accepted)
 	}

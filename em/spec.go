@@ -36,6 +36,12 @@ type Spec struct {
 	MStep MStep
 }
 
+// Encoder is implemented by policies that read features of observations instead of the observations themselves. Encode
+// computes them once for all states of an update, and everything else of the policy is called with them.
+type Encoder interface {
+	Encode(phi *model.Scope, x gfn.Batch) gfn.Batch
+}
+
 // Wake is the E-step on samples of the GFlowNet itself.
 type Wake struct {
 	// Objective is the loss; nil means gfn.TB{}. A gfn.VarGrad{} compares the Samples trajectories of each observation.
@@ -69,6 +75,8 @@ type Sleep struct {
 	Batch int
 	// Apart makes sleep an update of its own after the wake update, instead of adding the two losses.
 	Apart bool
+	// Alone leaves out the wake update: every E-update is a sleep phase.
+	Alone bool
 }
 
 // MStep trains the model on latents of the GFlowNet.
@@ -79,10 +87,15 @@ type MStep struct {
 	Samples int
 	// Greedy takes the most probable actions instead of sampling.
 	Greedy bool
+	// GreedyProbability is that of a greedy update to be greedy, one coin for the batch; 0 means 1.
+	GreedyProbability float64
 	// Moves is the number of Metropolis-Hastings moves that refine the latents.
 	Moves int
 	// Kernel makes the moves.
 	Kernel gfn.BackForth
+	// Loss is what is minimised, a scalar; nil means the mean of -log p(x,z). Besides the latents it may ask for others,
+	// which are drawn from the policy as it is, never greedily and without moves.
+	Loss func(theta *model.Scope, x gfn.Batch, z gfn.State, draw func() gfn.State) *Node
 	// ClosedForm sets the model's variables to the maximum of the expected log-likelihood; the model must be an
 	// lvm.Maximizer.
 	ClosedForm bool
@@ -111,6 +124,14 @@ func (s Spec) withDefaults() Spec {
 	s.MStep.Optimizer = orAdam(s.MStep.Optimizer, Theta)
 	if s.Sleep.Probability == 0 {
 		s.Sleep.Probability = 1
+	}
+	if s.MStep.GreedyProbability == 0 {
+		s.MStep.GreedyProbability = 1
+	}
+	if s.MStep.Loss == nil {
+		s.MStep.Loss = func(theta *model.Scope, x gfn.Batch, z gfn.State, _ func() gfn.State) *Node {
+			return Neg(ReduceAllMean(s.Model.LogJoint(theta, x, z)))
+		}
 	}
 	return s
 }

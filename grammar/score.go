@@ -9,11 +9,21 @@ import (
 )
 
 // LogTree is log p(x,z) of a given tree of each sentence, [B], with preterminals summed out. It takes time in proportion to
-// the length, and can be differentiated. Potentials of spans must be nil.
-//
-// Of a node, the probability depends on what its children are: two nonterminals have one rule; with words, rules of all
-// preterminals are added up, each with its words.
+// the length, and can be differentiated. Potentials of spans must be nil. Merges may be in any order.
 func (p Potentials) LogTree(z Trees) *Node {
+	s := p.ScoreTrees(z)
+	return Add(ReduceSum(s.Nodes, 1), s.Root)
+}
+
+// TreeScores are the parts that log p(x,z) of given trees is the sum of.
+type TreeScores struct {
+	Nodes *Node // [B,n-1]: of each merge, the log-probability of its rule and of the words right below it; 0 for padding
+	Root  *Node // [B]: of the label at the top
+}
+
+// ScoreTrees is LogTree by parts. Of a node, the probability depends on what its children are: two nonterminals have one rule;
+// with words, rules of all preterminals are added up, each with its words.
+func (p Potentials) ScoreTrees(z Trees) TreeScores {
 	s := p.scorer(z)
 	leftWord, rightWord := s.wordAt(z.Left), s.wordAt(z.Right) // [B,n-1,T]
 	nt, pt := AxisRangeFromStart(s.nt), AxisRangeToEnd(s.nt)
@@ -29,7 +39,7 @@ func (p Potentials) LogTree(z Trees) *Node {
 	ppSum := logSumExpLast(Reshape(pp, s.sentences, s.n-1, s.pt*s.pt))
 
 	score := Where(s.leftIsWord, Where(s.rightIsWord, ppSum, pn), Where(s.rightIsWord, np, nn))
-	return s.total(score)
+	return s.parts(score)
 }
 
 // LogDerivation is log p(x,z,tags) of a given tree and given preterminals [B,n] of each sentence: [B].
@@ -51,8 +61,8 @@ func (p Potentials) LogDerivation(z Trees, tags *Node) *Node {
 		value := ReduceSum(Where(here, words, ZerosLike(words)), -1)
 		return Where(isWord, value, ZerosLike(value))
 	}
-	score = Add(score, Add(emit(z.Left, left, s.leftIsWord), emit(z.Right, right, s.rightIsWord)))
-	return s.total(score)
+	parts := s.parts(Add(score, Add(emit(z.Left, left, s.leftIsWord), emit(z.Right, right, s.rightIsWord))))
+	return Add(ReduceSum(parts.Nodes, 1), parts.Root)
 }
 
 // scorer knows the surroundings of each merge of given trees; all are [B,n-1].
@@ -117,16 +127,16 @@ func (s *scorer) wordAt(node *Node) *Node {
 	return gatherFlat(s.terms, at, s.pt)
 }
 
-// total adds up the nodes of each sentence and its root.
-func (s *scorer) total(score *Node) *Node {
-	score = ReduceSum(Where(s.live, score, ZerosLike(score)), 1)
-	k := s.n - 1
-	last := InsertAxes(SubScalar(s.lengths, 2), -1)
-	top := Equal(last, Iota(last.Graph(), shapes.Make(dtypes.Int32, 1, k), 1)) // [B,n-1]
+// parts leaves out the padding and adds the root, which is the node that no other takes.
+func (s *scorer) parts(score *Node) TreeScores {
+	top := LogicalAnd(s.live, Equal(s.parent, ZerosLike(s.parent))) // [B,n-1]
 	label := ReduceSum(Where(top, s.z.Label, ZerosLike(s.z.Label)), 1)
 	is := Equal(InsertAxes(label, -1), Iota(label.Graph(), shapes.Make(dtypes.Int32, 1, s.nt), 1))
 	root := BroadcastToDims(s.root, s.sentences, s.nt)
-	return Add(score, ReduceSum(Where(is, root, ZerosLike(root)), 1))
+	return TreeScores{
+		Nodes: Where(s.live, score, ZerosLike(score)),
+		Root:  ReduceSum(Where(is, root, ZerosLike(root)), 1),
+	}
 }
 
 // gatherFlat reads rows of the given size from a tensor whose leading axes are counted through.

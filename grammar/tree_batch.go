@@ -7,9 +7,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Trees are one labelled tree for each sentence of a batch, bottom-up: words are nodes 0 to n-1, and the t-th merge of two
-// nodes makes node n+t, where n is the greatest length of the batch. A sentence of k words has k-1 merges, and zeros after
-// them.
+// Trees are one labelled tree for each sentence of a batch: words are nodes 0 to n-1, and the t-th merge of two nodes makes
+// node n+t, where n is the greatest length of the batch. A sentence of k words has k-1 merges, and zeros after them. Merges
+// are bottom-up, the top last, where it is not said otherwise.
 type Trees struct {
 	Left, Right, Label *Node // [B,n-1] int32
 }

@@ -7,26 +7,31 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Conv is a two-dimensional convolution of images [batch, rows, columns, channels] with a square kernel.
-type Conv struct {
-	Channels, Kernel, Stride, Pad int
-	Bias                          bool
+// Window says how a convolution moves over an image: the sizes of its kernel, of its steps and of the zeros around the
+// image, each for rows and for columns.
+type Window struct{ Kernel, Stride, Pad [2]int }
+
+// SquareWindow is a window that treats rows and columns alike.
+func SquareWindow(kernel, stride, pad int) Window {
+	return Window{Kernel: [2]int{kernel, kernel}, Stride: [2]int{stride, stride}, Pad: [2]int{pad, pad}}
 }
 
-// Apply convolves x. Weights are [kernel, kernel, in, out], uniform in ±1/sqrt(fan-in), as are biases.
+// taps is the number of pixels that a kernel sees.
+func (w Window) taps() int { return w.Kernel[0] * w.Kernel[1] }
+
+// Conv is a two-dimensional convolution of images [batch, rows, columns, channels].
+type Conv struct {
+	Channels int
+	Window
+	Bias bool
+}
+
+// Apply convolves x. Weights are [kernel rows, kernel columns, in, out], uniform in ±1/sqrt(fan-in), as are biases.
 func (c Conv) Apply(scope *model.Scope, x *Node) *Node {
 	in := x.Shape().Dim(-1)
-	bound := 1 / math.Sqrt(float64(in*c.Kernel*c.Kernel))
-	w := Param(scope, x.Graph(), x.DType(), "weights", bound, c.Kernel, c.Kernel, in, c.Channels)
-	var y *Node
-	if c.Kernel == 1 && c.Stride == 1 && c.Pad == 0 {
-		y = DotGeneral(x, []int{-1}, nil, Reshape(w, in, c.Channels), []int{0}, nil)
-	} else {
-		g := geometry{kernel: c.Kernel, stride: c.Stride, pad: c.Pad, size: [2]int{x.Shape().Dim(1), x.Shape().Dim(2)}}
-		y = WithGradients(g.gather(x, w), []*Node{x, w},
-			func(dy *Node) *Node { return g.spread(dy, w) },
-			func(dy *Node) *Node { return g.weigh(x, dy) })
-	}
+	bound := 1 / math.Sqrt(float64(in*c.taps()))
+	w := Param(scope, x.Graph(), x.DType(), "weights", bound, c.Kernel[0], c.Kernel[1], in, c.Channels)
+	y := c.Convolve(x, w)
 	if !c.Bias {
 		return y
 	}
@@ -34,30 +39,35 @@ func (c Conv) Apply(scope *model.Scope, x *Node) *Node {
 	return Add(y, ExpandLeftToRank(b, y.Rank()))
 }
 
+// Convolve moves the window over x with given weights [kernel rows, kernel columns, in, out].
+func (w Window) Convolve(x, weights *Node) *Node {
+	if w == SquareWindow(1, 1, 0) {
+		return DotGeneral(x, []int{-1}, nil, Reshape(weights, weights.Shape().Dim(2), -1), []int{0}, nil)
+	}
+	g := geometry{w, [2]int{x.Shape().Dim(1), x.Shape().Dim(2)}}
+	return WithGradients(g.gather(x, weights), []*Node{x, weights},
+		func(dy *Node) *Node { return g.spread(dy, weights) },
+		func(dy *Node) *Node { return g.weigh(x, dy) })
+}
+
 // ConvTranspose is the adjoint of a strided convolution: every pixel of x adds its multiple of the kernel to the output,
 // Stride pixels apart, and Pad pixels are cut off at every side. It has no bias.
-type ConvTranspose struct{ Channels, Kernel, Stride, Pad int }
+type ConvTranspose struct {
+	Channels int
+	Window
+}
 
-// Apply enlarges x. Weights are [kernel, kernel, out, in], those of the convolution it is the adjoint of, uniform in
-// ±1/sqrt(kernel^2 out).
+// Apply enlarges x. Weights are [kernel rows, kernel columns, out, in], those of the convolution it is the adjoint of,
+// uniform in ±1/sqrt(taps · out).
 func (c ConvTranspose) Apply(scope *model.Scope, x *Node) *Node {
 	in := x.Shape().Dim(-1)
-	bound := 1 / math.Sqrt(float64(c.Channels*c.Kernel*c.Kernel))
-	w := Param(scope, x.Graph(), x.DType(), "weights", bound, c.Kernel, c.Kernel, c.Channels, in)
-	g := geometry{kernel: c.Kernel, stride: c.Stride, pad: c.Pad}
+	bound := 1 / math.Sqrt(float64(c.Channels*c.taps()))
+	w := Param(scope, x.Graph(), x.DType(), "weights", bound, c.Kernel[0], c.Kernel[1], c.Channels, in)
+	g := geometry{Window: c.Window}
 	for i := range g.size {
-		g.size[i] = (x.Shape().Dim(1+i)-1)*c.Stride - 2*c.Pad + c.Kernel
+		g.size[i] = (x.Shape().Dim(1+i)-1)*c.Stride[i] - 2*c.Pad[i] + c.Kernel[i]
 	}
 	return WithGradients(g.spread(x, w), []*Node{x, w},
 		func(dy *Node) *Node { return g.gather(dy, w) },
 		func(dy *Node) *Node { return g.weigh(dy, x) })
-}
-
-// Residual is the residual block of the image networks: with r = relu(x), it returns r plus a 3x3 and a 1x1 convolution
-// of r, with a rectifier between them. The skip carries r, not x.
-func Residual(scope *model.Scope, x *Node) *Node {
-	channels := x.Shape().Dim(-1)
-	r := ReLU(x)
-	y := Conv{Channels: channels, Kernel: 3, Stride: 1, Pad: 1}.Apply(scope.At("3x3"), r)
-	return Add(r, Conv{Channels: channels, Kernel: 1, Stride: 1}.Apply(scope.At("1x1"), ReLU(y)))
 }

@@ -11,16 +11,19 @@ import (
 // They are written out here because GoMLX 0.28 derives the gradient with respect to the images only for kernels of odd
 // size; for even ones it is off by a pixel.
 type geometry struct {
-	kernel, stride, pad int
-	size                [2]int // of large images
+	Window
+	size [2]int // of large images
 }
 
 // small is the size of small images.
-func (g geometry) small(axis int) int { return (g.size[axis]+2*g.pad-g.kernel)/g.stride + 1 }
+func (g geometry) small(axis int) int {
+	return (g.size[axis]+2*g.Pad[axis]-g.Kernel[axis])/g.Stride[axis] + 1
+}
 
-// gather convolves large images with w [kernel, kernel, large channels, small channels].
+// gather convolves large images with w [kernel rows, kernel columns, large channels, small channels].
 func (g geometry) gather(x, w *Node) *Node {
-	return ConvGeneral(x, w, imagesLast, []int{g.stride, g.stride}, [][2]int{{g.pad, g.pad}, {g.pad, g.pad}}, nil, nil, 1, 1)
+	pads := [][2]int{{g.Pad[0], g.Pad[0]}, {g.Pad[1], g.Pad[1]}}
+	return ConvGeneral(x, w, imagesLast, g.Stride[:], pads, nil, nil, 1, 1)
 }
 
 // spread is the adjoint of gather: small images become large ones.
@@ -29,10 +32,10 @@ func (g geometry) spread(y, w *Node) *Node {
 	axes.KernelInputChannels, axes.KernelOutputChannels = 3, 2
 	var pads [][2]int
 	for i, n := range g.size {
-		low := g.kernel - 1 - g.pad
-		pads = append(pads, [2]int{low, n - 1 + g.kernel - 1 - low - (g.small(i)-1)*g.stride})
+		low := g.Kernel[i] - 1 - g.Pad[i]
+		pads = append(pads, [2]int{low, n - 1 + g.Kernel[i] - 1 - low - (g.small(i)-1)*g.Stride[i]})
 	}
-	return ConvGeneral(y, Reverse(w, 0, 1), axes, nil, pads, []int{g.stride, g.stride}, nil, 1, 1)
+	return ConvGeneral(y, Reverse(w, 0, 1), axes, nil, pads, g.Stride[:], nil, 1, 1)
 }
 
 // weigh is the derivative of <y, gather(x, w)> with respect to w.
@@ -44,13 +47,13 @@ func (g geometry) weigh(x, y *Node) *Node {
 	}
 	var pads [][2]int
 	for i, n := range g.size {
-		reach := (g.small(i)-1)*g.stride + g.kernel - g.pad // where the pixels that are seen end
+		reach := (g.small(i)-1)*g.Stride[i] + g.Kernel[i] - g.Pad[i] // where the pixels that are seen end
 		if reach < n {
 			x = SliceAxis(x, 1+i, AxisRange(0, reach))
 		}
-		pads = append(pads, [2]int{g.pad, max(0, reach-n)})
+		pads = append(pads, [2]int{g.Pad[i], max(0, reach-n)})
 	}
-	return ConvGeneral(x, y, axes, nil, pads, nil, []int{g.stride, g.stride}, 1, 1)
+	return ConvGeneral(x, y, axes, nil, pads, nil, g.Stride[:], 1, 1)
 }
 
 // imagesLast are the axes of images [batch, rows, columns, channels] and kernels [rows, columns, in, out].

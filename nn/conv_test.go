@@ -27,9 +27,9 @@ type imageLayer struct {
 
 func convLayer(c Conv) imageLayer {
 	return imageLayer{fmt.Sprintf("%+v", c), c.Apply, func(x, w []float64, rows, cols, in, out int) []float64 {
-		small := func(n int) int { return (n+2*c.Pad-c.Kernel)/c.Stride + 1 }
-		y := make([]float64, small(rows)*small(cols)*out)
-		pairs(rows, cols, small(rows), small(cols), c.Kernel, c.Stride, c.Pad, func(large, little, tap int) {
+		small := func(axis, n int) int { return (n+2*c.Pad[axis]-c.Kernel[axis])/c.Stride[axis] + 1 }
+		y := make([]float64, small(0, rows)*small(1, cols)*out)
+		pairs(rows, cols, small(0, rows), small(1, cols), c.Window, func(large, little, tap int) {
 			for i := range in {
 				for o := range out {
 					y[little*out+o] += x[large*in+i] * w[(tap*in+i)*out+o]
@@ -42,9 +42,9 @@ func convLayer(c Conv) imageLayer {
 
 func transposeLayer(c ConvTranspose) imageLayer {
 	return imageLayer{fmt.Sprintf("transposed %+v", c), c.Apply, func(x, w []float64, rows, cols, in, out int) []float64 {
-		large := func(n int) int { return (n-1)*c.Stride - 2*c.Pad + c.Kernel }
-		y := make([]float64, large(rows)*large(cols)*out)
-		pairs(large(rows), large(cols), rows, cols, c.Kernel, c.Stride, c.Pad, func(big, little, tap int) {
+		large := func(axis, n int) int { return (n-1)*c.Stride[axis] - 2*c.Pad[axis] + c.Kernel[axis] }
+		y := make([]float64, large(0, rows)*large(1, cols)*out)
+		pairs(large(0, rows), large(1, cols), rows, cols, c.Window, func(big, little, tap int) {
 			for i := range in {
 				for o := range out {
 					y[big*out+o] += x[little*in+i] * w[(tap*out+o)*in+i]
@@ -56,20 +56,23 @@ func transposeLayer(c ConvTranspose) imageLayer {
 }
 
 // pairs lists which pixels of a large image meet which of a small one, under which tap.
-func pairs(rows, cols, smallRows, smallCols, kernel, stride, pad int, do func(large, small, tap int)) {
+func pairs(rows, cols, smallRows, smallCols int, w Window, do func(large, small, tap int)) {
 	for r := range smallRows {
 		for c := range smallCols {
-			for i := range kernel {
-				for j := range kernel {
-					y, x := r*stride+i-pad, c*stride+j-pad
+			for i := range w.Kernel[0] {
+				for j := range w.Kernel[1] {
+					y, x := r*w.Stride[0]+i-w.Pad[0], c*w.Stride[1]+j-w.Pad[1]
 					if y >= 0 && y < rows && x >= 0 && x < cols {
-						do(y*cols+x, r*smallCols+c, i*kernel+j)
+						do(y*cols+x, r*smallCols+c, i*w.Kernel[1]+j)
 					}
 				}
 			}
 		}
 	}
 }
+
+// uneven is different for rows and columns in everything.
+var uneven = Window{Kernel: [2]int{4, 3}, Stride: [2]int{2, 1}, Pad: [2]int{1, 0}}
 
 // Values agree with the definition, and gradients, which are linear in each operand, with differences of values.
 func TestImageLayers(t *testing.T) {
@@ -81,21 +84,23 @@ func TestImageLayers(t *testing.T) {
 		}
 		defer b.Finalize()
 		for _, l := range []imageLayer{
-			convLayer(Conv{Channels: 9, Kernel: 4, Stride: 2, Pad: 1}),
-			convLayer(Conv{Channels: 8, Kernel: 3, Stride: 2, Pad: 1}),
-			convLayer(Conv{Channels: 2, Kernel: 3, Stride: 1, Pad: 1}),
-			convLayer(Conv{Channels: 3, Kernel: 2, Stride: 1}),
-			convLayer(Conv{Channels: 3, Kernel: 1, Stride: 1}),
-			convLayer(Conv{Channels: 2, Kernel: 3, Stride: 3}), // does not see all pixels
-			transposeLayer(ConvTranspose{Channels: 9, Kernel: 4, Stride: 2, Pad: 1}),
-			transposeLayer(ConvTranspose{Channels: 2, Kernel: 3, Stride: 2, Pad: 1}),
-			transposeLayer(ConvTranspose{Channels: 8, Kernel: 2, Stride: 3}), // leaves gaps
+			convLayer(Conv{9, SquareWindow(4, 2, 1), false}),
+			convLayer(Conv{8, SquareWindow(3, 2, 1), false}),
+			convLayer(Conv{2, SquareWindow(3, 1, 1), false}),
+			convLayer(Conv{3, SquareWindow(2, 1, 0), false}),
+			convLayer(Conv{3, SquareWindow(1, 1, 0), false}),
+			convLayer(Conv{2, SquareWindow(3, 3, 0), false}), // does not see all pixels
+			convLayer(Conv{9, uneven, false}),
+			transposeLayer(ConvTranspose{8, uneven}),
+			transposeLayer(ConvTranspose{9, SquareWindow(4, 2, 1)}),
+			transposeLayer(ConvTranspose{2, SquareWindow(3, 2, 1)}),
+			transposeLayer(ConvTranspose{8, SquareWindow(2, 3, 0)}), // leaves gaps
 		} {
 			l.batch, l.rows, l.cols, l.in = 2, 7, 8, 3
 			t.Run(name+" "+l.name, func(t *testing.T) { checkImageLayer(t, b, l, r) })
 		}
 		// Large enough for several tiles of positions, of terms and of channels.
-		l := convLayer(Conv{Channels: 8, Kernel: 3, Stride: 1, Pad: 1})
+		l := convLayer(Conv{8, SquareWindow(3, 1, 1), false})
 		l.batch, l.rows, l.cols, l.in = 7, 9, 10, 70
 		t.Run(name+" large", func(t *testing.T) { checkImageLayer(t, b, l, r) })
 	}
