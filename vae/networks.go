@@ -1,0 +1,102 @@
+package vae
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/nn"
+)
+
+// norm normalises what a convolution returns; the VQ-VAE has batch-norm, the GFlowNet models have plain.
+type norm func(scope *model.Scope, y *Node) *Node
+
+func plain(_ *model.Scope, y *Node) *Node { return y }
+
+// residual returns r = relu(x) plus two convolutions of r with a rectifier between them. The skip carries r, not x: the
+// published blocks rectify their input in place.
+func residual(scope *model.Scope, x *Node, norm norm) *Node {
+	channels := x.Shape().Dim(-1)
+	r := nn.ReLU(x)
+	y := norm(scope.At("3x3"), nn.Conv{Channels: channels, Window: nn.SquareWindow(3, 1, 1)}.Apply(scope.At("3x3"), r))
+	y = nn.Conv{Channels: channels, Window: nn.SquareWindow(1, 1, 0)}.Apply(scope.At("1x1"), nn.ReLU(y))
+	return Add(r, norm(scope.At("1x1"), y))
+}
+
+// shrink is the image encoder: images [B,H,W,1] become features [B,h,w,C]. As published, the last two convolutions follow
+// each other without a rectifier, and none comes after the residual blocks.
+func (s Size) shrink(scope *model.Scope, x *Node, norm norm) *Node {
+	windows := s.windows()
+	y := x
+	for i, w := range windows {
+		at := scope.At("down %d", i+1)
+		y = norm(at, nn.Conv{Channels: s.Channels, Window: w}.Apply(at, y))
+		if last := len(windows) - 1; i == 0 && last > 0 || i < last-1 {
+			y = nn.ReLU(y)
+		}
+	}
+	return residual(scope.At("residual 2"), residual(scope.At("residual 1"), y, norm), norm)
+}
+
+// enlarge is the decoder: numbers [B,h,w,1] become the logits of pixels [B,H,W,1].
+func (s Size) enlarge(scope *model.Scope, e *Node, norm norm) *Node {
+	in := scope.At("in")
+	y := norm(in, nn.Conv{Channels: s.Channels, Window: nn.SquareWindow(1, 1, 0)}.Apply(in, e))
+	y = residual(scope.At("residual 2"), residual(scope.At("residual 1"), y, norm), norm)
+	windows := s.windows()
+	for i := range windows {
+		at := scope.At("up %d", i+1)
+		y = norm(at, nn.ConvTranspose{Channels: s.Channels, Window: windows[len(windows)-1-i]}.Apply(at, y))
+		y = nn.ReLU(y)
+	}
+	return nn.Conv{Channels: 1, Window: nn.SquareWindow(1, 1, 0), Bias: true}.Apply(scope.At("out"), y)
+}
+
+// oneHot returns tokens [...] as [..., size]; a token outside of 0..size-1 is all zero.
+func oneHot(tokens *Node, size int, dtype dtypes.DType) *Node {
+	shape := shapes.Make(tokens.DType(), append(append([]int{}, tokens.Shape().Dimensions...), size)...)
+	same := Equal(Iota(tokens.Graph(), shape, -1), BroadcastToShape(InsertAxes(tokens, -1), shape))
+	return ConvertDType(same, dtype)
+}
+
+// lookUp reads numbers of a table [K] at codes z [B,n], as the decoder takes them: [B,h,w,1].
+func (s Size) lookUp(table, z *Node) *Node {
+	hot := oneHot(z, s.Codes, table.DType()) // [B,n,K]
+	e := DotGeneral(hot, []int{2}, nil, table, []int{0}, nil)
+	return Reshape(e, z.Shape().Dim(0), s.Rows, s.Columns, 1)
+}
+
+// CrossEntropy is -log p(x) of each pixel under Bernoulli variables with given logits, elementwise. Its gradient is
+// sigmoid(logit) - x.
+func CrossEntropy(logits, x *Node) *Node {
+	x = StopGradient(x)
+	soft := Add(Max(logits, ZerosLike(logits)), Log1P(Exp(Neg(Abs(logits)))))
+	return nn.WithGradients(Sub(soft, Mul(x, logits)), []*Node{logits}, func(dy *Node) *Node {
+		return Mul(dy, Sub(Sigmoid(logits), x))
+	})
+}
+
+// logBernoulli is log p(x|z) of whole images, [B], from the logits of their pixels.
+func logBernoulli(logits, x *Node) *Node { return Neg(ReduceSum(CrossEntropy(logits, x), 1, 2, 3)) }
+
+// constant is a variable whose entries all start at one value.
+func constant(scope *model.Scope, dtype dtypes.DType, name string, value float64, dims ...int) *model.Variable {
+	if v := scope.GetVariable(name); v != nil {
+		return v
+	}
+	t := tensors.FromShape(shapes.Make(dtype, dims...))
+	if dtype == dtypes.Float64 {
+		tensors.MustMutableFlatData(t, func(flat []float64) { fill(flat, value) })
+	} else {
+		tensors.MustMutableFlatData(t, func(flat []float32) { fill(flat, float32(value)) })
+	}
+	return scope.VariableWithValue(name, t)
+}
+
+func fill[T any](flat []T, v T) {
+	for i := range flat {
+		flat[i] = v
+	}
+}

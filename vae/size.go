@@ -1,0 +1,98 @@
+package vae
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+
+	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/nn"
+)
+
+// Size is the size of images, latents and networks.
+type Size struct {
+	Height, Width int // of images
+	Rows, Columns int // of the grid of codes
+	Codes         int // K
+	Channels      int // C, also the width of the PixelCNN
+
+	dtype dtypes.DType // of the networks; tests use Float64, the zero value is Float32
+}
+
+// Paper is the size of the published experiments, for K codes.
+func Paper(codes int) Size {
+	return Size{Height: 28, Width: 28, Rows: 4, Columns: 4, Codes: codes, Channels: 128}
+}
+
+// Positions is n, the number of codes of a latent.
+func (s Size) Positions() int { return s.Rows * s.Columns }
+
+// Pixels is the number of pixels of an image.
+func (s Size) Pixels() int { return s.Height * s.Width }
+
+// Env is how a latent is assembled: code by code, in raster order.
+func (s Size) Env() envs.Sequence { return envs.Uniform(s.Positions(), s.Codes) }
+
+func (s Size) float() dtypes.DType {
+	if s.dtype == dtypes.InvalidDType {
+		return dtypes.Float32
+	}
+	return s.dtype
+}
+
+// Validate says what is wrong with a size.
+func (s Size) Validate() error {
+	switch {
+	case s.Height < 1 || s.Width < 1:
+		return fmt.Errorf("images of %dx%d pixels do not exist", s.Height, s.Width)
+	case s.Rows < 1 || s.Columns < 1 || s.Rows > s.Height || s.Columns > s.Width:
+		return fmt.Errorf("a grid of %dx%d codes does not fit an image of %dx%d pixels", s.Rows, s.Columns, s.Height, s.Width)
+	case s.Codes < 2:
+		return fmt.Errorf("%d codes say nothing: K is at least 2", s.Codes)
+	case s.Codes > 256:
+		return fmt.Errorf("%d codes are too many: K is at most 256", s.Codes)
+	case s.Positions() > 1024:
+		return fmt.Errorf("a grid of %dx%d codes is too large: at most 1024 in all", s.Rows, s.Columns)
+	case s.Channels < 1:
+		return fmt.Errorf("networks need at least one channel, not %d", s.Channels)
+	}
+	return nil
+}
+
+// windows are those of the encoder's convolutions, from the image to the grid; the decoder goes the same way back. Sides are
+// halved as often as the grid allows, with a kernel of 4 where they are even and of 3 where they are odd; what remains is
+// taken off by one convolution without padding. From 28 to 4 these are the published 28, 14, 7, 4.
+func (s Size) windows() []nn.Window {
+	rows, columns := reduce(s.Height, s.Rows), reduce(s.Width, s.Columns)
+	out := make([]nn.Window, max(len(rows), len(columns), 1))
+	for i := range out {
+		out[i] = nn.SquareWindow(3, 1, 1) // keeps the size
+		for axis, steps := range [][]step{rows, columns} {
+			if i < len(steps) {
+				out[i].Kernel[axis], out[i].Stride[axis], out[i].Pad[axis] = steps[i].kernel, steps[i].stride, steps[i].pad
+			}
+		}
+	}
+	return out
+}
+
+// step is one axis of a window.
+type step struct{ kernel, stride, pad int }
+
+// reduce lists the steps from a side of large pixels to one of small.
+func reduce(large, small int) (steps []step) {
+	for large > small {
+		switch half := (large + 1) / 2; {
+		case half < small:
+			steps = append(steps, step{kernel: large - small + 1, stride: 1})
+			large = small
+		case large%2 == 0:
+			steps = append(steps, step{kernel: 4, stride: 2, pad: 1})
+			large = half
+		default:
+			steps = append(steps, step{kernel: 3, stride: 2, pad: 1})
+			large = half
+		}
+	}
+	return steps
+}
