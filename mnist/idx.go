@@ -1,0 +1,175 @@
+package mnist
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/gfnem/gfnem/run"
+)
+
+const (
+	magicImages = 0x0803  // unsigned bytes, three dimensions: image, row, column
+	magicLabels = 0x0801  // unsigned bytes, one dimension
+	threshold   = 128     // the least gray value that becomes 1: those above a half of 255
+	maxSide     = 2048    // of an image
+	maxPacked   = 1 << 30 // bytes of one file's images in memory
+	firstChunk  = 1 << 20 // bytes to allocate before any image of a file was seen
+)
+
+// kind is what the bytes of a file of images are.
+type kind int
+
+const (
+	blank   kind = iota // all 0, which is both others
+	zeroOne             // 0 and 1, to be taken as they are
+	gray                // 0 to 255, to be thresholded
+)
+
+// readFile reads a file of images in idx format, compressed with gzip or not.
+func readFile(path string) (Images, kind, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Images{}, blank, run.Inputf("%w", err)
+	}
+	defer f.Close()
+	m, k, err := readIDX(f)
+	if err != nil {
+		return Images{}, blank, run.Inputf("%s: %w", path, err)
+	}
+	return m, k, nil
+}
+
+// readIDX reads images in idx format, compressed with gzip or not. Memory follows what is really there, whatever the
+// header promises.
+func readIDX(r io.Reader) (Images, kind, error) {
+	in, err := decompress(r)
+	if err != nil {
+		return Images{}, blank, err
+	}
+	count, size, err := readHeader(in)
+	if err != nil {
+		return Images{}, blank, err
+	}
+	m := Images{Size: size, bits: make([]byte, 0, min(count*size.stride(), firstChunk))}
+	found := blank
+	pixels := make([]byte, size.Pixels())
+	for i := range count {
+		if _, err := io.ReadFull(in, pixels); isEnd(err) {
+			return Images{}, blank, fmt.Errorf("cut short in image %d of the %d that its header promises", i+1, count)
+		} else if err != nil {
+			return Images{}, blank, fmt.Errorf("image %d of %d: %w", i+1, count, err)
+		}
+		if k := kindOf(pixels); k == gray && found == zeroOne {
+			clear(m.bits) // what looked like ones were the darkest of grays
+			found = gray
+		} else {
+			found = max(found, k)
+		}
+		least := byte(1)
+		if found == gray {
+			least = threshold
+		}
+		m.bits = appendPacked(m.bits, pixels, least)
+	}
+	if err := expectEnd(in, count); err != nil {
+		return Images{}, blank, err
+	}
+	return m, found, nil
+}
+
+// decompress removes the layer of gzip, if there is one.
+func decompress(r io.Reader) (*bufio.Reader, error) {
+	in := bufio.NewReaderSize(r, 1<<16)
+	start, err := in.Peek(2)
+	if len(start) == 0 && errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty")
+	} else if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if !bytes.Equal(start, []byte{0x1f, 0x8b}) {
+		return in, nil
+	}
+	unzipped, err := gzip.NewReader(in)
+	if isEnd(err) {
+		return nil, errors.New("cut short in its gzip header")
+	} else if err != nil {
+		return nil, err
+	}
+	return bufio.NewReaderSize(unzipped, 1<<16), nil
+}
+
+// readHeader returns the number and the size of the images.
+func readHeader(in io.Reader) (count int, size Size, err error) {
+	var head [16]byte
+	n, err := io.ReadFull(in, head[:])
+	if err != nil && !isEnd(err) {
+		return 0, Size{}, err
+	}
+	if n >= 4 {
+		if err := checkMagic(binary.BigEndian.Uint32(head[:])); err != nil {
+			return 0, Size{}, err
+		}
+	}
+	if n < len(head) {
+		return 0, Size{}, fmt.Errorf("too short for an idx file of images: %d bytes", n)
+	}
+	images, rows, columns := binary.BigEndian.Uint32(head[4:]), binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint32(head[12:])
+	switch {
+	case images == 0:
+		err = errors.New("its header says that it holds no images")
+	case rows == 0 || columns == 0 || rows > maxSide || columns > maxSide:
+		err = fmt.Errorf("its header says that images are %dx%d; sides from 1 to %d are possible", rows, columns, maxSide)
+	default:
+		count, size = int(images), Size{int(rows), int(columns)}
+		if int64(images)*int64(size.stride()) > maxPacked {
+			err = fmt.Errorf("its header promises %d images of %v, more than fit in memory", images, size)
+		}
+	}
+	return count, size, err
+}
+
+func checkMagic(magic uint32) error {
+	switch {
+	case magic == magicImages:
+		return nil
+	case magic == magicLabels:
+		return errors.New("holds labels, not images: name the file that has \"images\" in its name")
+	case magic>>16 == 0 && magic>>8 >= 0x08 && magic>>8 <= 0x0e && magic&0xff > 0:
+		return fmt.Errorf("an idx file, but not of images: its first bytes are %#08x, those of images of bytes %#08x", magic, magicImages)
+	}
+	return fmt.Errorf("not an idx file of images: its first bytes are %#08x, not %#08x", magic, magicImages)
+}
+
+// expectEnd checks that nothing follows the last image. It also has gzip check its sum.
+func expectEnd(in io.Reader, count int) error {
+	n, err := io.ReadFull(in, make([]byte, 1))
+	switch {
+	case n > 0:
+		return fmt.Errorf("something follows the %d images that its header promises", count)
+	case errors.Is(err, io.EOF):
+		return nil
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("cut short after its last image")
+	}
+	return err
+}
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+func kindOf(pixels []byte) kind {
+	top := byte(0)
+	for _, v := range pixels {
+		top = max(top, v)
+	}
+	return kind(min(top, byte(gray)))
+}
+
+func (k kind) String() string {
+	return [...]string{"that are all 0", "of 0 and 1", "of gray values"}[k]
+}
