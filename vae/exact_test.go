@@ -1,0 +1,123 @@
+package vae
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/testkit"
+	"github.com/gfnem/gfnem/lvm/lvmtest"
+)
+
+func TestLaws(t *testing.T) {
+	for name, m := range map[string]Model{
+		"uniform": {Size: tiny(2)}, "learned": {Size: tiny(2), Learned: true},
+		"codebook": {Size: tiny(3), Decoder: VQ{tiny(3)}},
+	} {
+		t.Run(name, func(t *testing.T) { lvmtest.Run(t, m, m.Env()) })
+	}
+}
+
+// By enumeration, p(x) sums to one over all images, and p(z|x) over all latents; exact EM agrees.
+func TestEvidence(t *testing.T) {
+	b := open(t)
+	seed := testkit.Seed(t)
+	for _, learned := range []bool{false, true} {
+		m := Model{Size: tiny(2), Learned: learned}
+		store := newStore(seed)
+		x := m.images()
+		joints(t, b, store, m, x)
+		sharpen(t, store, em.Theta, 2)
+		total, mean := 0.0, 0.0
+		for i, logP := range joints(t, b, store, m, x) {
+			logX := gfn.LogSumExp(logP)
+			total += math.Exp(logX)
+			mean += logX / 16
+			near(t, fmt.Sprintf("image %d: sum of posterior", i), sum(gfn.Normalise(logP)), 1, 1e-12)
+		}
+		near(t, "sum of p(x)", total, 1, 1e-12)
+		exact, err := em.Classical{Model: m, Env: m.Env()}.LogLikelihood(b, store, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "mean log-likelihood", exact, mean, 1e-10)
+	}
+}
+
+// The expected gradient of on-policy trajectory balance is that of KL(q || posterior), times 2/n^2, whatever zeta is: by
+// enumeration, for every variable of the policy but zeta.
+func TestGradientIdentity(t *testing.T) {
+	b := open(t)
+	seed := testkit.Seed(t)
+	for _, c := range []struct {
+		dtype     dtypes.DType
+		tolerance float64 // relative to the largest gradient, or to zeta, whose terms cancel
+	}{{dtypes.Float64, 1e-10}, {dtypes.Float32, 1e-5}} {
+		s := tiny(2)
+		s.dtype = c.dtype
+		m, p := Model{Size: s}, Policy{Size: s}
+		n := float64(s.Positions())
+		for _, zeta := range []float64{1, -3, 20} {
+			store := newStore(seed)
+			x := s.images(6)
+			posteriors(t, b, store, p, x)
+			sharpen(t, store, em.Phi, 2)
+			joints(t, b, store, m, x)
+			sharpen(t, store, em.Theta, 2)
+			variable := store.GetVariable(em.Phi + "/" + zetaScope + "/zeta")
+			if c.dtype == dtypes.Float64 {
+				variable.MustSetValue(tensors.FromValue(zeta))
+			} else {
+				variable.MustSetValue(tensors.FromValue(float32(zeta)))
+			}
+			var paths []string
+			out := eval(t, b, store, func(in []*Node) []*Node {
+				xs, zs := pairs(in[0], in[1])
+				logQ := p.logQ(store.Scope(em.Phi), xs, zs)
+				logR := m.Reward(store.Scope(em.Theta), gfn.Batch{xs}, gfn.State{zs})
+				q := StopGradient(Exp(logQ))
+				path := gfn.Path{
+					LogPF: InsertAxes(logQ, 1), LogPB: Zeros(logQ.Graph(), shapes.Make(logQ.DType(), logQ.Shape().Dim(0), 1)),
+					LogR: logR, LogZ: p.LogZ(store.Scope(em.Phi), gfn.Batch{xs}),
+				}
+				balance := ReduceAllSum(Mul(q, perPosition{s.Positions()}.Loss(path)))
+				logX := Add(ReduceAllMax(logR), Log(ReduceAllSum(Exp(Sub(logR, ReduceAllMax(logR))))))
+				kl := ReduceAllSum(Mul(Exp(logQ), Sub(logQ, StopGradient(Sub(logR, logX)))))
+				var a, b []*Node
+				paths, a = gradients(balance, store, em.Phi)
+				_, b = gradients(kl, store, em.Phi)
+				return append(a, b...)
+			}, x, s.latents())
+			balance, kl := out[:len(paths)], out[len(paths):]
+			largest := 0.0
+			for i := range kl {
+				for j := range kl[i] {
+					largest = max(largest, math.Abs(2/(n*n)*kl[i][j]))
+				}
+			}
+			if largest < 1e-4 {
+				t.Fatalf("gradients are at most %g: the test shows nothing", largest)
+			}
+			for i, path := range paths {
+				if strings.HasSuffix(path, "zeta") {
+					continue
+				}
+				for j := range balance[i] {
+					near(t, fmt.Sprintf("%s, zeta %g: gradient of %s", c.dtype, zeta, path), balance[i][j], 2/(n*n)*kl[i][j], c.tolerance*max(largest, math.Abs(zeta)/n))
+				}
+			}
+			if !slices.Contains(paths, em.Phi+"/"+zetaScope+"/zeta") {
+				t.Error("zeta is no variable")
+			}
+		}
+	}
+}

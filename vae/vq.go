@@ -1,0 +1,123 @@
+package vae
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/nn"
+)
+
+// VQ is the baseline, a VQ-VAE (van den Oord, Vinyals, Kavukcuoglu, "Neural Discrete Representation Learning", 2017): the
+// encoder gives every position a number, which is replaced by the nearest of a codebook. Convolutions are normalised over
+// the batch, and the codebook follows a moving average. Its variables live below the scope it is called with.
+type VQ struct{ Size }
+
+var _ Decoder = VQ{}
+
+// Constants of the published baseline.
+const (
+	commitment    = 0.25  // weight of the encoder's distance from the codebook
+	codebookDecay = 0.999 // of the moving averages
+	countEpsilon  = 1e-5  // keeps counts of unused codes positive
+)
+
+// codebook is the numbers of the codes [K], and the moving averages they come from: how often codes were used, and the sum
+// of the numbers that they replaced.
+type codebook struct{ entries, count, sum *model.Variable }
+
+// codebook returns the variables; they have no gradient.
+func (v VQ) codebook(scope *model.Scope, g *Graph) codebook {
+	at := scope.At("codebook")
+	nn.Param(at, g, v.float(), "entries", 1/float64(v.Codes), v.Codes)
+	c := codebook{entries: at.GetVariable("entries").SetTrainable(false)}
+	c.count = constant(at, v.float(), "count", 0, v.Codes).SetTrainable(false)
+	if c.sum = at.GetVariable("sum"); c.sum == nil {
+		start, err := c.entries.MustValue().Clone()
+		if err != nil {
+			panic(err)
+		}
+		c.sum = at.VariableWithValue("sum", start).SetTrainable(false)
+	}
+	return c
+}
+
+// numbers gives every position a number, [B,n].
+func (v VQ) numbers(scope *model.Scope, x *Node, norm norm) *Node {
+	at := scope.At("encoder")
+	y := v.shrink(at, x, norm)
+	y = nn.Conv{Channels: 1, Window: nn.SquareWindow(1, 1, 0), Bias: true}.Apply(at.At("out"), y)
+	return Reshape(y, x.Shape().Dim(0), v.Positions())
+}
+
+// nearest returns the codes of the nearest entries, the first of equals.
+func nearest(entries, y *Node) *Node {
+	wide := append(append([]int{}, y.Shape().Dimensions...), entries.Shape().Dim(0))
+	distance := Square(Sub(BroadcastToDims(InsertAxes(y, -1), wide...), BroadcastToDims(ExpandLeftToRank(entries, len(wide)), wide...)))
+	return ArgMin(distance, -1, dtypes.Int32)
+}
+
+// Encode returns z*(x), [B,n], with running statistics.
+func (v VQ) Encode(scope *model.Scope, x *Node) *Node {
+	entries := v.codebook(scope, x.Graph()).entries.NodeValue(x.Graph())
+	return nearest(entries, v.numbers(scope, x, batchNorm(nil)))
+}
+
+// Logits implements Decoder, with running statistics.
+func (v VQ) Logits(scope *model.Scope, z *Node) *Node {
+	entries := v.codebook(scope, z.Graph()).entries.NodeValue(z.Graph())
+	return v.enlarge(scope.At(decoderScope), v.lookUp(entries, z), batchNorm(nil))
+}
+
+// vqLoss is what one batch says.
+type vqLoss struct {
+	total          *Node // what is minimised
+	reconstruction *Node // mean over images of -log p(x|z)
+	commitment     *Node // the weighted distance from the codebook
+	perplexity     *Node // of the usage of codes
+	changes        []change
+}
+
+// loss builds the training graph.
+func (v VQ) loss(scope *model.Scope, x *Node) vqLoss {
+	var out vqLoss
+	g := x.Graph()
+	y := v.numbers(scope, x, batchNorm(&out.changes))
+	book := v.codebook(scope, g)
+	entries := book.entries.NodeValue(g)
+	z := nearest(entries, StopGradient(y))
+	e := Reshape(v.lookUp(entries, z), y.Shape().Dimensions...)
+	through := Reshape(straightThrough(y, e), x.Shape().Dim(0), v.Rows, v.Columns, 1)
+	pixels := CrossEntropy(v.enlarge(scope.At(decoderScope), through, batchNorm(&out.changes)), x)
+	out.commitment = MulScalar(ReduceAllMean(Square(Sub(y, StopGradient(e)))), commitment)
+	out.total = Add(ReduceAllMean(pixels), out.commitment)
+	out.reconstruction = MulScalar(ReduceAllMean(pixels), v.Pixels())
+
+	hot := Reshape(oneHot(z, v.Codes, v.float()), -1, v.Codes) // [B*n,K]
+	out.perplexity = perplexity(ReduceMean(hot, 0))
+	out.changes = append(out.changes, book.follow(hot, StopGradient(Reshape(y, -1)))...)
+	return out
+}
+
+// straightThrough is e with the gradient of y.
+func straightThrough(y, e *Node) *Node { return Add(y, StopGradient(Sub(e, y))) }
+
+// perplexity is exp of the entropy of shares [K], as published.
+func perplexity(share *Node) *Node {
+	return Exp(Neg(ReduceAllSum(Mul(share, Log(AddScalar(share, 1e-10))))))
+}
+
+// follow moves the averages by a batch of numbers y [N] with their codes, one-hot [N,K]. The counts start at zero, which
+// throws entries far away at first: unused codes by a factor of about 1e5, from where they come back as the decay shrinks
+// them. That is published behaviour, and it decides which codes end up in use.
+func (c codebook) follow(hot, y *Node) []change {
+	g, codes := y.Graph(), hot.Shape().Dim(1)
+	blend := func(old *model.Variable, batch *Node) *Node {
+		return Add(MulScalar(old.NodeValue(g), codebookDecay), MulScalar(batch, 1-codebookDecay))
+	}
+	count := blend(c.count, ReduceSum(hot, 0))
+	total := ReduceAllSum(count)
+	count = Mul(Div(AddScalar(count, countEpsilon), AddScalar(total, float64(codes)*countEpsilon)), total)
+	sum := blend(c.sum, DotGeneral(y, []int{0}, nil, hot, []int{0}, nil))
+	return []change{{c.count, count}, {c.sum, sum}, {c.entries, Div(sum, count)}}
+}
