@@ -28,20 +28,26 @@ func NewStore(seed uint64) *model.Store {
 // named after the variable: they depend on the seed and the variable's path alone, not on the backend, nor on which
 // other variables exist. The dtype is Float32, which rounds them, or Float64.
 func Param(scope *model.Scope, g *Graph, dtype dtypes.DType, name string, bound float64, dims ...int) *Node {
-	return drawn(scope, g, dtype, name, dims, func(r *rand.Rand) float64 { return bound * (2*r.Float64() - 1) })
+	return ParamLike(scope, g, dtype, name, model.JoinPath(scope.Scope(), name), bound, dims...)
+}
+
+// ParamLike is Param with the initial values of the variable at another path, which need not exist: layers that start as copies
+// of one.
+func ParamLike(scope *model.Scope, g *Graph, dtype dtypes.DType, name, path string, bound float64, dims ...int) *Node {
+	return drawn(scope, g, dtype, name, path, dims, func(r *rand.Rand) float64 { return bound * (2*r.Float64() - 1) })
 }
 
 // Normal is like Param, with values from a normal distribution of mean 0 and the given deviation.
 func Normal(scope *model.Scope, g *Graph, dtype dtypes.DType, name string, deviation float64, dims ...int) *Node {
-	return drawn(scope, g, dtype, name, dims, func(r *rand.Rand) float64 { return deviation * r.NormFloat64() })
+	return drawn(scope, g, dtype, name, model.JoinPath(scope.Scope(), name), dims,
+		func(r *rand.Rand) float64 { return deviation * r.NormFloat64() })
 }
 
-func drawn(scope *model.Scope, g *Graph, dtype dtypes.DType, name string, dims []int, draw func(*rand.Rand) float64) *Node {
+func drawn(scope *model.Scope, g *Graph, dtype dtypes.DType, name, path string, dims []int, draw func(*rand.Rand) float64) *Node {
 	if v := scope.GetVariable(name); v != nil {
 		return v.NodeValue(g)
 	}
 	seed := model.GetParamOr(scope, SeedParam, uint64(0))
-	path := model.JoinPath(scope.Scope(), name)
 	r := rng.New(seed, "init "+path)
 	size := 1
 	for _, d := range dims {
@@ -93,6 +99,15 @@ func LeakyReLU(x *Node, slope float64) *Node {
 
 // ReLU is max(x, 0).
 func ReLU(x *Node) *Node { return LeakyReLU(x, 0) }
+
+// ELU is x above zero and exp(x)-1 below. The gradient is made from the result.
+func ELU(x *Node) *Node {
+	zero := ScalarZero(x.Graph(), x.DType())
+	y := Where(GreaterThan(x, zero), x, Expm1(Min(x, zero)))
+	return WithGradients(y, []*Node{x}, func(dy *Node) *Node {
+		return Mul(dy, Where(GreaterThan(y, zero), OnesLike(y), OnePlus(y)))
+	})
+}
 
 // MLP is a stack of linear layers of the given widths, with an activation between them.
 type MLP struct {

@@ -9,13 +9,17 @@ import (
 
 // LayerNorm normalises the last axis to mean 0 and variance 1, then scales and shifts it.
 func LayerNorm(scope *model.Scope, x *Node) *Node {
-	const epsilon = 1e-5
 	n := x.Shape().Dim(-1)
+	scale := OnePlus(Param(scope, x.Graph(), x.DType(), "scale", 0, n))
+	return Normalize(x, scale, Param(scope, x.Graph(), x.DType(), "shift", 0, n))
+}
+
+// Normalize is LayerNorm with a given scale and shift, of the last axis.
+func Normalize(x, scale, shift *Node) *Node {
+	const epsilon = 1e-5
 	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))
 	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)
 	y := Div(centred, Sqrt(AddScalar(variance, epsilon)))
-	scale := OnePlus(Param(scope, x.Graph(), x.DType(), "scale", 0, n))
-	shift := Param(scope, x.Graph(), x.DType(), "shift", 0, n)
 	return Add(Mul(y, ExpandLeftToRank(scale, x.Rank())), ExpandLeftToRank(shift, x.Rank()))
 }
 
@@ -26,16 +30,33 @@ type Attention struct{ Heads int }
 // Apply returns what every position makes of those it looks at.
 func (a Attention) Apply(scope *model.Scope, x, mask *Node) *Node {
 	batch, n, width := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
-	each := width / a.Heads
-	qkv := Reshape(Linear(scope.At("qkv"), x, 3*width), batch, n, 3, a.Heads, each)
-	part := func(i int) *Node { return Squeeze(SliceAxis(qkv, 2, AxisElem(i)), 2) } // [batch, positions, heads, each]
-	q, k, v := MulScalar(part(0), 1/math.Sqrt(float64(each))), part(1), part(2)
-	scores := DotGeneral(q, []int{3}, []int{0, 2}, k, []int{3}, []int{0, 2}) // [batch, heads, positions, positions]
+	q, k, v := SplitHeads(Linear(scope.At("qkv"), x, 3*width), a.Heads)
 	if mask != nil {
-		scores = Where(BroadcastToShape(InsertAxes(mask, 1, 1), scores.Shape()), scores, MulScalar(OnesLike(scores), -1e9))
+		mask = BroadcastToDims(InsertAxes(mask, 1), batch, n, n)
 	}
-	mixed := DotGeneral(Softmax(scores, -1), []int{3}, []int{0, 1}, v, []int{1}, []int{0, 2}) // [batch, heads, positions, each]
-	return Linear(scope.At("out"), Reshape(TransposeAllAxes(mixed, 0, 2, 1, 3), batch, n, width), width)
+	return Linear(scope.At("out"), Attend(q, k, v, mask), width)
+}
+
+// SplitHeads cuts the last axis of [batch, positions, 3 width] into queries, keys and values [batch, positions, heads, each].
+func SplitHeads(qkv *Node, heads int) (q, k, v *Node) {
+	d := qkv.Shape().Dimensions
+	qkv = Reshape(qkv, d[0], d[1], 3, heads, d[2]/3/heads)
+	part := func(i int) *Node { return Squeeze(SliceAxis(qkv, 2, AxisElem(i)), 2) }
+	return part(0), part(1), part(2)
+}
+
+// Attend mixes values by how well their keys match the queries: [batch, queries, width]. A mask [batch, queries, keys], if there
+// is one, is true where a query may look.
+func Attend(q, k, v, mask *Node) *Node {
+	d := q.Shape().Dimensions
+	each := d[3]
+	q = MulScalar(q, 1/math.Sqrt(float64(each)))
+	scores := DotGeneral(q, []int{3}, []int{0, 2}, k, []int{3}, []int{0, 2}) // [batch, heads, queries, keys]
+	if mask != nil {
+		scores = Where(BroadcastToShape(InsertAxes(mask, 1), scores.Shape()), scores, MulScalar(OnesLike(scores), -1e9))
+	}
+	mixed := DotGeneral(Softmax(scores, -1), []int{3}, []int{0, 1}, v, []int{1}, []int{0, 2}) // [batch, heads, queries, each]
+	return Reshape(TransposeAllAxes(mixed, 0, 2, 1, 3), d[0], d[1], d[2]*each)
 }
 
 // Encoder is a stack of transformer layers that normalise before attention and before the feed-forward network.

@@ -13,12 +13,18 @@ type Stream struct{ state *Node }
 // In starts a stream at a key that was fed to the graph (see Key).
 func In(key *Node) *Stream { return &Stream{key} }
 
+// State is the generator's state after what was drawn so far: In continues from it, in the body of a loop for example.
+func (s *Stream) State() *Node { return s.state }
+
 // Split returns a second stream, independent of what this one draws later.
 func (s *Stream) Split() *Stream {
 	a, b := RNGStateSplit(s.state)
 	s.state = a
 	return &Stream{b}
 }
+
+// Key splits off a key, for draws inside a loop: its body begins with In(key), and returns a new key in the end.
+func (s *Stream) Key() *Node { return s.Split().state }
 
 // Uniform draws from [0, 1).
 func (s *Stream) Uniform(dtype dtypes.DType, dims ...int) *Node {

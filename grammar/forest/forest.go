@@ -15,7 +15,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 )
 
@@ -60,14 +59,14 @@ func (f Forest) Starts() *Node {
 // Merge closes open gaps [B] under labels [B], in the rows where on [B] holds.
 func (f Forest) Merge(gap, label, on *Node) Forest {
 	next := AddScalar(gap, 1)
-	first, last := gfn.Pick(f.First, gap), gfn.Pick(f.Last, next)
+	first, last := at(f.First, gap), at(f.Last, next)
 	here := LogicalAnd(is(f.Label, gap), InsertAxes(on, -1))
 	inside := LogicalAnd(between(f.Root, first, last), InsertAxes(on, -1))
 	node := AddScalar(gap, f.Words())
 	return Forest{
 		Label: put(here, AddScalar(label, 1), f.Label),
-		Left:  put(here, gfn.Pick(f.Root, gap), f.Left),
-		Right: put(here, gfn.Pick(f.Root, next), f.Right),
+		Left:  put(here, at(f.Root, gap), f.Left),
+		Right: put(here, at(f.Root, next), f.Right),
 		Root:  put(inside, node, f.Root), First: put(inside, first, f.First), Last: put(inside, last, f.Last),
 		Length: f.Length,
 	}
@@ -76,14 +75,14 @@ func (f Forest) Merge(gap, label, on *Node) Forest {
 // Split takes the nodes at gaps [B], which are tops, apart again, in the rows where on [B] holds.
 func (f Forest) Split(gap, on *Node) Forest {
 	next, none := AddScalar(gap, 1), ZerosLike(gap)
-	first, last := gfn.Pick(f.First, gap), gfn.Pick(f.Last, gap)
+	first, last := at(f.First, gap), at(f.Last, gap)
 	here := LogicalAnd(is(f.Label, gap), InsertAxes(on, -1))
 	onLeft := LogicalAnd(between(f.Root, first, gap), InsertAxes(on, -1))
 	onRight := LogicalAnd(between(f.Root, next, last), InsertAxes(on, -1))
 	set := func(left, right, old *Node) *Node { return put(onLeft, left, put(onRight, right, old)) }
 	return Forest{
 		Label: put(here, none, f.Label), Left: put(here, none, f.Left), Right: put(here, none, f.Right),
-		Root:  set(gfn.Pick(f.Left, gap), gfn.Pick(f.Right, gap), f.Root),
+		Root:  set(at(f.Left, gap), at(f.Right, gap), f.Root),
 		First: set(first, next, f.First), Last: set(gap, last, f.Last),
 		Length: f.Length,
 	}
@@ -121,6 +120,16 @@ func children(z grammar.Trees, live *Node, reduce func(is *Node) *Node) *Node {
 // count numbers the last axis of x.
 func count(x *Node) *Node {
 	return Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), -1)
+}
+
+// at reads one place of each row of x [B,k]. Within a loop and around it the code keeps to operations that are not reductions, as far
+// as it can: on XLA, a kind of reduction can be used in one function of a program alone.
+func at(x, place *Node) *Node { return rows(x, place) }
+
+// rows reads, for each row of x [B,k,...], the element at a place [B,...] along the second axis.
+func rows(x, place *Node) *Node {
+	row := Iota(x.Graph(), shapes.Make(dtypes.Int32, place.Shape().Dimensions...), 0)
+	return Gather(x, Stack([]*Node{row, place}, -1))
 }
 
 // is marks one place of each row of x.

@@ -1,0 +1,122 @@
+package forest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/engine"
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/nn"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// rig is a small network with a batch of sentences of several lengths.
+type rig struct {
+	Network
+	b              compute.Backend
+	store          *model.Store
+	words, lengths *tensors.Tensor
+	n              int
+}
+
+func newRig(t testing.TB, seed uint64, dtype dtypes.DType, lengths ...int32) *rig {
+	b, err := engine.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{b: b, store: nn.NewStore(seed), Network: Network{
+		Width: 8, Layers: 2, Heads: 2, FeedForward: 16, Words: 5, Labels: 3, Preterminals: 2, Positions: 9, DType: dtype,
+	}}
+	for _, l := range lengths {
+		r.n = max(r.n, int(l))
+	}
+	host := rng.New(seed, "words")
+	words := make([]int32, len(lengths)*r.n)
+	for i := range words {
+		words[i] = int32(host.IntN(r.Words))
+	}
+	r.words = tensors.FromFlatDataAndDimensions(words, len(lengths), r.n)
+	r.lengths = tensors.FromValue(lengths)
+	return r
+}
+
+func (r *rig) scope() *model.Scope { return r.store.Scope("/phi") }
+
+// run builds a program and calls it once.
+func (r *rig) run(t testing.TB, f func(in []*Node) []*Node, args ...any) []*tensors.Tensor {
+	t.Helper()
+	out, err := model.CallOnceN(r.b, r.store, func(_ *model.Scope, in []*Node) []*Node {
+		defer panics.WithError()
+		return f(in)
+	}, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// walk makes walks: wake, and a move of so many steps back from there.
+func (r *rig) walk(t testing.TB, seed uint64, back int32, how func(g *Graph) gfn.Behaviour) (start, end walkTensors) {
+	t.Helper()
+	zero := func(g *Graph, v int32) (back, rise *Node) { return Const(g, v), Const(g, true) }
+	begun := r.run(t, func(in []*Node) []*Node {
+		g := in[0].Graph()
+		k, rise := zero(g, 0)
+		return r.Go(r.scope(), r.Begin(r.scope(), in[0], in[1]), rng.In(in[2]), k, rise, how(g)).list()
+	}, r.words, r.lengths, rng.Key(seed, "wake"))
+	moved := r.run(t, func(in []*Node) []*Node {
+		g := in[0].Graph()
+		k, rise := zero(g, back)
+		return r.Go(r.scope(), walkFrom(in[1:]), rng.In(in[0]), k, rise, how(g)).list()
+	}, append([]any{rng.Key(seed, "move")}, anys(begun)...)...)
+	return begun, moved
+}
+
+type walkTensors []*tensors.Tensor
+
+func anys(ts []*tensors.Tensor) []any {
+	out := make([]any, len(ts))
+	for i, t := range ts {
+		out[i] = t
+	}
+	return out
+}
+
+func float64s(t testing.TB, x *tensors.Tensor) []float64 {
+	t.Helper()
+	switch x.DType() {
+	case dtypes.Float64:
+		return tensors.MustCopyFlatData[float64](x)
+	case dtypes.Float32:
+		var out []float64
+		for _, v := range tensors.MustCopyFlatData[float32](x) {
+			out = append(out, float64(v))
+		}
+		return out
+	}
+	t.Fatalf("dtype %s", x.DType())
+	return nil
+}
+
+// near fails unless two tensors agree to within.
+func near(t testing.TB, what string, got, want *tensors.Tensor, within float64) {
+	t.Helper()
+	a, b := float64s(t, got), float64s(t, want)
+	if len(a) != len(b) {
+		t.Fatalf("%s: %d values, want %d", what, len(a), len(b))
+	}
+	for i := range a {
+		if !(math.Abs(a[i]-b[i]) <= within*(1+math.Abs(b[i]))) {
+			t.Fatalf("%s: element %d of %v is %.15g, want %.15g", what, i, got.Shape(), a[i], b[i])
+		}
+	}
+}
+
+func plain(*Graph) gfn.Behaviour { return gfn.Behaviour{} }

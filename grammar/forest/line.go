@@ -1,0 +1,156 @@
+package forest
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gfnem/gfnem/nn"
+)
+
+// A line holds the trees of all forests of many paths, one after another, so that no padding is computed: the forests of a path before
+// each of its steps, path by path. Matrix products see the line as it is. For attention it is cut into blocks that are at least as
+// long as a forest; a block looks at itself and at its neighbours, as far as they belong to the same forest.
+type line struct {
+	size, block int
+	parts       []*linePart
+	node        *Node // [C]: the embedding of the tree at each place, counted through all parts
+	place       *Node // [C]: its place in its forest
+	forest      *Node // [C]: a number that trees of one forest share; 0 where the line is not used
+	inner       *Node // [C] bool: the tree has more than a leaf
+}
+
+// linePart is what one batch of paths has on a line.
+type linePart struct {
+	steps
+	plan plan
+	base *Node // [P,T]: where the forest before a step begins
+}
+
+// newLine lays paths out on a line of the given size, which must hold all their Tokens.
+func newLine(size int, parts ...*linePart) *line {
+	g := parts[0].When.Graph()
+	longest := 0
+	for _, p := range parts {
+		longest = max(longest, p.most+1)
+	}
+	l := &line{block: (longest + 7) / 8 * 8, parts: parts}
+	l.size = (size + l.block - 1) / l.block * l.block
+
+	start := ScalarZero(g, dtypes.Int32)
+	spot := Zeros(g, shapes.Make(dtypes.Int32, l.size+1, 4)) // the last one takes what is not used
+	forests, nodes := 1, 0
+	for _, p := range parts {
+		start = p.begin(start)
+		spot = ScatterSum(spot, Reshape(p.spots(l.size), -1, 1), Reshape(p.entries(forests, nodes), -1, 4), false, false)
+		rows := p.When.Shape().Dim(0)
+		forests += rows * p.most
+		nodes += rows * p.plan.slot.Shape().Dim(1)
+	}
+	column := func(i int) *Node {
+		return Squeeze(Slice(spot, AxisRange(0, l.size), AxisElem(i)), 1)
+	}
+	l.node, l.place, l.forest = column(0), column(1), column(2)
+	l.inner = GreaterThan(column(3), ScalarZero(g, dtypes.Int32))
+	return l
+}
+
+// begin finds where each forest begins, after what is on the line already, and returns where the part ends.
+func (p *linePart) begin(start *Node) (end *Node) {
+	g := start.Graph()
+	rows := p.When.Shape().Dim(0)
+	size := p.Tokens() // [P]
+	square := shapes.Make(dtypes.Int32, rows, rows)
+	others := BroadcastToDims(InsertAxes(size, 0), rows, rows)
+	earlier := LessThan(Iota(g, square, 1), Iota(g, square, 0))
+	first := Add(start, ReduceSum(Where(earlier, others, ZerosLike(others)), 1)) // [P]
+	// Before step t come forests of k+1, k, ..., k+2-t trees.
+	t := Iota(g, shapes.Make(dtypes.Int32, rows, p.most), 1)
+	k := InsertAxes(p.Steps, -1)
+	p.base = Add(InsertAxes(first, -1), Sub(tokens(k), tokens(Sub(k, t))))
+	return Add(start, ReduceSum(size))
+}
+
+// alive marks the nodes that are tops of trees before each step: [P,T,n+G].
+func (p *linePart) alive() *Node {
+	g := p.When.Graph()
+	rows, k := p.When.Shape().Dim(0), p.When.Shape().Dim(1)
+	live := p.live()
+	// Leaves are there from the start, and a tree is a top until its parent is made.
+	node := InsertAxes(Iota(g, shapes.Make(dtypes.Int32, rows, 2*k+1), 1), -1) // [P,n+G,1]
+	takes := func(c *Node) *Node { return Equal(node, InsertAxes(c, 1)) }
+	taken := LogicalAnd(LogicalOr(takes(p.Trees.Left), takes(p.Trees.Right)), InsertAxes(live, 1)) // [P,n+G,G]
+	when := BroadcastToDims(InsertAxes(p.When, 1), rows, 2*k+1, k)
+	until := ReduceMax(Where(taken, when, MulScalar(OnesLike(when), -2)), 2) // -2: never taken
+	until = Where(LessThan(until, MulScalar(OnesLike(until), -1)), MulScalar(OnesLike(until), 1<<20), until)
+	leaf := Iota(g, shapes.Make(dtypes.Int32, rows, k+1), 1)
+	since := Concatenate([]*Node{Neg(OnesLike(leaf)), p.When}, 1)
+	real := Concatenate([]*Node{LessThan(leaf, InsertAxes(p.Length, -1)), live}, 1)
+
+	all := []int{rows, p.most, 2*k + 1}
+	t := Iota(g, shapes.Make(dtypes.Int32, all...), 1)
+	wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 1), all...) }
+	there := LogicalAnd(LessThan(wide(since), t), GreaterOrEqual(wide(until), t))
+	return LogicalAnd(LogicalAnd(there, wide(real)), BroadcastToDims(InsertAxes(p.valid, 2), all...))
+}
+
+// spots are the places on the line of the tops before each step; those that are none go to the last one.
+func (p *linePart) spots(unused int) *Node {
+	alive := p.alive()
+	at := Add(InsertAxes(p.base, -1), p.ranks())
+	return Where(alive, at, MulScalar(OnesLike(at), unused))
+}
+
+// ranks counts the trees before that of a node: one for each open gap before its first word. [P,T,n+G]
+func (p *linePart) ranks() *Node {
+	rows, k := p.When.Shape().Dim(0), p.When.Shape().Dim(1)
+	first, _ := spans(p.Trees, p.live())
+	first = Concatenate([]*Node{Iota(first.Graph(), shapes.Make(dtypes.Int32, rows, k+1), 1), first}, 1) // [P,n+G]
+	// The gap before word i is i-1.
+	open := ConvertDType(p.pending, dtypes.Float32) // [P,T,G]
+	before := LessThan(Iota(first.Graph(), shapes.Make(dtypes.Int32, rows, k, 2*k+1), 1),
+		BroadcastToDims(InsertAxes(first, 1), rows, k, 2*k+1))
+	n := DotGeneral(open, []int{2}, []int{0}, ConvertDType(before, dtypes.Float32), []int{1}, []int{0}) // [P,T,n+G]
+	return ConvertDType(n, dtypes.Int32)
+}
+
+// entries are what the line says of each top: the number of its embedding, its place, the number of its forest, and whether it is an
+// inner node.
+func (p *linePart) entries(forests, nodes int) *Node {
+	g := p.When.Graph()
+	rows, k := p.When.Shape().Dim(0), p.When.Shape().Dim(1)
+	all := shapes.Make(dtypes.Int32, rows, p.most, 2*k+1)
+	slot := Add(BroadcastToDims(InsertAxes(p.plan.slot, 1), all.Dimensions...), MulScalar(Iota(g, all, 0), 2*k+1))
+	forest := Add(MulScalar(Iota(g, all, 0), p.most), Iota(g, all, 1))
+	inner := ConvertDType(GreaterThan(Iota(g, all, 2), Const(g, int32(k))), dtypes.Int32)
+	return Stack([]*Node{AddScalar(slot, nodes), p.ranks(), AddScalar(forest, forests), inner}, -1)
+}
+
+// encode evaluates the transformer on the line, given all embeddings by slot, [.., d] for each part: [C,d].
+func (l *line) encode(w *weights, embeddings []*Node) *Node {
+	var flat []*Node
+	for _, e := range embeddings {
+		flat = append(flat, Reshape(e, -1, w.Width))
+	}
+	x := w.places(Gather(Concatenate(flat, 0), InsertAxes(l.node, -1)), l.place)
+	blocks := l.size / l.block
+	query := Reshape(l.forest, blocks, l.block)
+	key := l.window(query)
+	mask := LogicalAnd(Equal(InsertAxes(query, 2), InsertAxes(key, 1)), GreaterThan(InsertAxes(query, 2), ScalarZero(x.Graph(), dtypes.Int32)))
+	x = w.encode(Reshape(x, blocks, l.block, w.Width), func(q, k, v *Node) *Node {
+		return nn.Attend(q, l.window(k), l.window(v), mask)
+	})
+	return Reshape(x, l.size, w.Width)
+}
+
+// window joins each block [blocks, block, ...] with the one before it and the one after it.
+func (l *line) window(x *Node) *Node {
+	if x.Shape().Dim(0) == 1 {
+		return x
+	}
+	edge := ZerosLike(SliceAxis(x, 0, AxisRange(0, 1)))
+	last := x.Shape().Dim(0) - 1
+	prior := Concatenate([]*Node{edge, SliceAxis(x, 0, AxisRange(0, last))}, 0)
+	later := Concatenate([]*Node{SliceAxis(x, 0, AxisRangeToEnd(1)), edge}, 0)
+	return Concatenate([]*Node{prior, x, later}, 1)
+}

@@ -1,0 +1,210 @@
+package forest
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/nn"
+)
+
+// Network reads a forest: an embedding of each tree, made bottom-up, a transformer over the trees, and heads that say which trees
+// to join, under which label, which to split, and how much flows through the state.
+type Network struct {
+	Width, Layers, Heads, FeedForward int
+
+	Words, Labels, Preterminals int // what leaves and nodes can be; labels are nonterminals
+	Positions                   int // the greatest number of trees of a forest
+	// Half makes matrix products of 16-bit numbers (bfloat16) inside the transformer.
+	Half  bool
+	DType dtypes.DType
+}
+
+// baseWidth is the width at which the released code's scaling of readouts is 1.
+const baseWidth = 128
+
+// Paper returns the published network.
+func Paper(words, labels, preterminals int) Network {
+	return Network{
+		Width: 512, Layers: 6, Heads: 4, FeedForward: 2048, Words: words, Labels: labels, Preterminals: preterminals,
+		Positions: 22, DType: dtypes.Float32,
+	}
+}
+
+// The scopes of the parts that have learning rates of their own.
+const (
+	EncoderScope  = "encoder"
+	ForwardScope  = "forward"
+	BackwardScope = "backward"
+	FlowScope     = "flow"
+)
+
+// weights are the parameters of a network, in a graph or in the body of a loop.
+type weights struct {
+	Network
+	names []string
+	at    map[string]*Node
+}
+
+// weights looks the parameters up below scope, or makes them. All layers of the transformer start as copies of one.
+func (m Network) weights(scope *model.Scope, g *Graph) *weights {
+	if m.Width%m.Heads != 0 {
+		panic(fmt.Errorf("forest: a width of %d cannot be divided among %d heads", m.Width, m.Heads))
+	}
+	w := &weights{Network: m, at: map[string]*Node{}}
+	d := m.Width
+	normal := func(name string, rows int) {
+		w.add(EncoderScope+"/"+name, nn.Normal(scope.At(EncoderScope), g, m.DType, name, 1/math.Sqrt(float64(d)), rows, d))
+	}
+	uniform := func(path, like, name string, bound float64, dims ...int) {
+		from := model.JoinPath(below(scope, like).Scope(), name)
+		w.add(path+"/"+name, nn.ParamLike(below(scope, path), g, m.DType, name, from, bound, dims...))
+	}
+	linear := func(path, like string, in, out int, bias float64) {
+		bound := 1 / math.Sqrt(float64(in))
+		uniform(path, like, "weights", bound, in, out)
+		uniform(path, like, "bias", bound*bias, out)
+	}
+	norm := func(path string) {
+		uniform(path, path, "scale", 0, d)
+		uniform(path, path, "shift", 0, d)
+	}
+	scaled := func(width int) float64 { return math.Sqrt(float64(width) / baseWidth) }
+
+	normal("tokens", m.Words+1+m.Labels+m.Preterminals) // words, ROOT, nonterminals, preterminals
+	normal("positions", m.Positions)
+	for i, in := range []int{3 * d, d, d} {
+		path := fmt.Sprintf("%s/tree/%d", EncoderScope, i)
+		linear(path, path, in, d, 1)
+	}
+	for l := range m.Layers {
+		at, like := fmt.Sprintf("%s/layer/%d/", EncoderScope, l), fmt.Sprintf("%s/layer/0/", EncoderScope)
+		norm(at + "norm 1")
+		uniform(at+"qkv", like+"qkv", "weights", math.Sqrt(6/float64(4*d)), d, 3*d)
+		uniform(at+"qkv", like+"qkv", "bias", 0, 3*d)
+		linear(at+"out", like+"out", d, d, 0)
+		norm(at + "norm 2")
+		linear(at+"wide", like+"wide", d, m.FeedForward, scaled(d))
+		linear(at+"narrow", like+"narrow", m.FeedForward, d, scaled(m.FeedForward))
+	}
+	norm(EncoderScope + "/norm")
+	for _, h := range []struct {
+		path string
+		out  int
+	}{{positionHead, 1}, {labelHead, m.Labels}, {splitHead, 1}, {flowHead, 1}} {
+		norm(h.path + "/norm")
+		linear(h.path+"/hidden", h.path+"/hidden", d, d, scaled(d))
+		bound := scaled(d) / math.Sqrt(float64(d))
+		uniform(h.path+"/readout", h.path+"/readout", "weights", bound, d, h.out)
+		uniform(h.path+"/readout", h.path+"/readout", "bias", bound, h.out)
+	}
+	return w
+}
+
+// The heads.
+const (
+	positionHead = ForwardScope + "/position" // the logit of joining a tree with the next
+	labelHead    = ForwardScope + "/label"    // logits of the label of a tree joined with the next
+	splitHead    = BackwardScope + "/position"
+	flowHead     = FlowScope + "/value" // summed over trees
+)
+
+// below goes down a path of scopes.
+func below(scope *model.Scope, path string) *model.Scope {
+	for _, name := range strings.Split(path, "/") {
+		scope = scope.At("%s", name)
+	}
+	return scope
+}
+
+func (w *weights) add(name string, x *Node) {
+	w.names = append(w.names, name)
+	w.at[name] = x
+}
+
+// list returns all parameters, for with.
+func (w *weights) list() []*Node {
+	out := make([]*Node, len(w.names))
+	for i, n := range w.names {
+		out[i] = w.at[n]
+	}
+	return out
+}
+
+// with returns the same parameters as other nodes: those of a loop's body.
+func (w *weights) with(nodes []*Node) *weights {
+	out := &weights{Network: w.Network, names: w.names, at: map[string]*Node{}}
+	for i, n := range w.names {
+		out.at[n] = nodes[i]
+	}
+	return out
+}
+
+func (w *weights) linear(path string, x *Node) *Node {
+	y := DotGeneral(x, []int{-1}, nil, w.at[path+"/weights"], []int{0}, nil)
+	return Add(y, ExpandLeftToRank(w.at[path+"/bias"], y.Rank()))
+}
+
+// product is linear, in 16 bits if the network says so.
+func (w *weights) product(path string, x *Node) *Node {
+	if !w.Half {
+		return w.linear(path, x)
+	}
+	y := DotGeneral(half(x), []int{-1}, nil, half(w.at[path+"/weights"]), []int{0}, nil)
+	y = ConvertDType(y, w.DType)
+	return Add(y, ExpandLeftToRank(w.at[path+"/bias"], y.Rank()))
+}
+
+func half(x *Node) *Node { return ConvertDType(x, dtypes.BFloat16) }
+
+func (w *weights) norm(path string, x *Node) *Node {
+	return nn.Normalize(x, OnePlus(w.at[path+"/scale"]), w.at[path+"/shift"])
+}
+
+// head evaluates one of the heads on the last axis.
+func (w *weights) head(path string, x *Node) *Node {
+	h := nn.ReLU(w.linear(path+"/hidden", w.norm(path+"/norm", x)))
+	return w.linear(path+"/readout", DivScalar(h, float64(w.Width)/baseWidth))
+}
+
+// tree is the embedding of a node [B,d] of a label [B], given those of its children.
+func (w *weights) tree(label, left, right *Node) *Node {
+	e := w.token(AddScalar(label, w.Words+1))
+	h := Concatenate([]*Node{e, left, right}, -1)
+	h = nn.ELU(w.linear(EncoderScope+"/tree/0", h))
+	h = nn.ELU(w.linear(EncoderScope+"/tree/1", h))
+	return Add(e, w.linear(EncoderScope+"/tree/2", h))
+}
+
+// token embeds words or symbols.
+func (w *weights) token(id *Node) *Node {
+	return Gather(w.at[EncoderScope+"/tokens"], InsertAxes(id, -1))
+}
+
+// encode is the transformer on trees [rows, places, d]. What the published code calls a pre-norm layer normalises the residual
+// stream itself.
+func (w *weights) encode(x *Node, attend func(q, k, v *Node) *Node) *Node {
+	for l := range w.Layers {
+		at := fmt.Sprintf("%s/layer/%d/", EncoderScope, l)
+		u := w.norm(at+"norm 1", x)
+		qkv := w.product(at+"qkv", u)
+		if w.Half {
+			qkv = half(qkv)
+		}
+		q, k, v := nn.SplitHeads(qkv, w.Heads)
+		u = Add(u, w.product(at+"out", ConvertDType(attend(q, k, v), w.DType)))
+		u = w.norm(at+"norm 2", u)
+		x = Add(u, w.product(at+"narrow", nn.ReLU(w.product(at+"wide", u))))
+	}
+	return w.norm(EncoderScope+"/norm", x)
+}
+
+// places adds embeddings of the places of trees, counted from the left, as a product that is fast to differentiate.
+func (w *weights) places(x, place *Node) *Node {
+	hot := OneHot(place, w.Positions, w.DType)
+	return Add(x, DotGeneral(hot, []int{-1}, nil, w.at[EncoderScope+"/positions"], []int{0}, nil))
+}

@@ -1,0 +1,118 @@
+package forest
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/grammar"
+)
+
+// Batch is paths to be scored, of at most Steps steps each.
+type Batch struct {
+	Path
+	Steps int
+}
+
+// Scored is what a policy says of paths; steps beyond a path's last count 0.
+type Scored struct {
+	gfn.Scores
+	Path
+	Valid *Node // [P,T] bool
+}
+
+// Score evaluates the network once on all forests of all paths, which can be differentiated. The paths' Tokens together must not be
+// more than size.
+func (m Network) Score(scope *model.Scope, size int, batches ...Batch) []Scored {
+	w := m.weights(scope, batches[0].When.Graph())
+	parts := make([]*linePart, len(batches))
+	embeddings := make([]*Node, len(batches))
+	for i, b := range batches {
+		parts[i] = &linePart{steps: b.Path.steps(b.Steps), plan: newPlan(b.Trees, b.live())}
+		embeddings[i] = w.embed(parts[i].plan, b.Leaves, b.Trees)
+	}
+	l := newLine(size, parts...)
+	hidden := l.encode(w, embeddings) // [C,d]
+	scalar := func(head string) *Node { return Squeeze(w.head(head, hidden), -1) }
+	read := reader{weights: w, line: l, hidden: hidden, position: scalar(positionHead), split: scalar(splitHead), flow: scalar(flowHead)}
+	out := make([]Scored, len(parts))
+	for i, p := range parts {
+		out[i] = Scored{Scores: read.part(p), Path: p.Path, Valid: p.valid}
+	}
+	return out
+}
+
+// reader reads what the heads say from a line.
+type reader struct {
+	*weights
+	line                  *line
+	hidden                *Node // [C,d]
+	position, split, flow *Node // [C]
+}
+
+func (r reader) part(p *linePart) gfn.Scores {
+	g := r.hidden.Graph()
+	rows, most := p.When.Shape().Dim(0), p.most
+	all := shapes.Make(dtypes.Int32, rows, most, most+1)
+	place := Iota(g, all, 2)
+	wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, -1), all.Dimensions...) }
+	trees := Where(p.valid, p.trees, ZerosLike(p.trees))
+	spot := r.clamp(Add(wide(p.base), place)) // [P,T,M]: where the trees of each forest are
+	there := LessThan(place, wide(trees))
+	take := func(x *Node) *Node { return Gather(x, InsertAxes(spot, -1)) }
+
+	logJoin := gfn.Behaviour{}.LogProbs(take(r.position), LessThan(place, wide(SubScalar(trees, 1))))
+	maySplit := LogicalAnd(there, take(r.line.inner))
+	logSplit := gfn.Behaviour{}.LogProbs(take(r.split), maySplit)
+	flow := take(r.flow)
+
+	chosen := Gather(r.hidden, InsertAxes(r.clamp(Add(p.base, p.place)), -1)) // [P,T,d]
+	logits := r.head(labelHead, chosen)
+	logLabel := gfn.Behaviour{}.LogProbs(logits, always(logits))
+	logPF := Add(gfn.Pick(logJoin, p.place), gfn.Pick(logLabel, p.label))
+
+	// A step is undone from the forest after it; the last one leads to a whole tree, which has one top to split.
+	later := func(x *Node) *Node {
+		return Concatenate([]*Node{SliceAxis(x, 1, AxisRangeToEnd(1)), ZerosLike(SliceAxis(x, 1, AxisRange(0, 1)))}, 1)
+	}
+	logPB := gfn.Pick(later(logSplit), p.place)
+	none := ZerosLike(logPF)
+	return gfn.Scores{
+		LogPF: Where(p.valid, logPF, none),
+		LogPB: Where(LogicalAnd(p.valid, GreaterThan(p.trees, Const(g, int32(2)))), logPB, none),
+		Flow:  ReduceSum(Where(there, flow, ZerosLike(flow)), -1),
+	}
+}
+
+// clamp keeps places on the line.
+func (r reader) clamp(at *Node) *Node {
+	return MinScalar(MaxScalar(at, 0), r.line.size-1)
+}
+
+// Rewarded completes scores of paths from bare words to what an objective needs. The partial reward of a forest is the sum of the nodes
+// whose score is settled: all of them in a context-free grammar, and those below another node where the parent matters.
+func (s Scored) Rewarded(kind grammar.Kind, nodes, logR *Node) gfn.Path {
+	g := s.When.Graph()
+	rows, k := s.When.Shape().Dim(0), s.When.Shape().Dim(1)
+	most := s.Valid.Shape().Dim(1)
+	settled := s.When
+	if kind == grammar.NCFG {
+		above := children(s.Trees, s.live(), func(is *Node) *Node {
+			when := BroadcastToDims(InsertAxes(s.When, 1), rows, k, k)
+			return ReduceSum(Where(is, AddScalar(when, 1), ZerosLike(when)), -1) // 0: no parent
+		})
+		settled = Where(Equal(above, ZerosLike(above)), MulScalar(OnesLike(above), 1<<20), SubScalar(above, 1))
+	}
+	all := shapes.Make(dtypes.Int32, rows, most+1, k)
+	in := LessThan(BroadcastToDims(InsertAxes(settled, 1), all.Dimensions...), Iota(g, all, 1))
+	score := BroadcastToDims(InsertAxes(StopGradient(nodes), 1), all.Dimensions...)
+	t := Iota(g, shapes.Make(dtypes.Int32, rows, most+1), 1)
+	return gfn.Path{
+		LogPF: s.LogPF, LogPB: s.LogPB, Flow: s.Flow, LogR: logR, Valid: s.Valid,
+		LogZ:     Squeeze(SliceAxis(s.Flow, 1, AxisElem(0)), 1),
+		Partial:  ReduceSum(Where(in, score, ZerosLike(score)), 2),
+		Terminal: GreaterOrEqual(t, InsertAxes(s.Steps, -1)),
+	}
+}

@@ -1,0 +1,205 @@
+package forest
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/nn"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// Walk is a batch of walks through forests: so many steps back by P_B, then forward to whole trees by P_F.
+type Walk struct {
+	Forest Forest // where the walks are
+	Nodes  *Node  // [B,n+G,d]: embeddings of all nodes of these forests
+
+	// The behaviour's log-probabilities, [B]: of the path that was undone, as its own steps back and if it were taken forward; and of
+	// the path that was made, forward and back.
+	UndoneBack, UndoneForward, MadeForward, MadeBack *Node
+	// Undone and Made [B,G] number the steps at which a gap was opened and closed; -1 if it was not.
+	Undone, Made *Node
+}
+
+// Embed starts walks at given forests, which it reads bottom-up. Leaves are [B,n].
+func (m Network) Embed(scope *model.Scope, f Forest, leaves *Node) Walk {
+	w, z := m.weights(scope, leaves.Graph()), f.Trees()
+	order := newPlan(z, GreaterThan(f.Label, ZerosLike(f.Label)))
+	return newWalk(f, order.byNode(w.embed(order, leaves, z)))
+}
+
+// Begin starts walks at bare words [B,n]; later words than Length are padding.
+func (m Network) Begin(scope *model.Scope, words, length *Node) Walk {
+	leaves := m.weights(scope, words.Graph()).token(words) // [B,n,d]
+	b, n := words.Shape().Dim(0), words.Shape().Dim(1)
+	empty := Zeros(words.Graph(), shapes.Make(m.DType, b, n-1, m.Width))
+	return newWalk(Start(n, length), Concatenate([]*Node{leaves, empty}, 1))
+}
+
+func newWalk(f Forest, nodes *Node) Walk {
+	zero := Zeros(nodes.Graph(), shapes.Make(nodes.DType(), f.Length.Shape().Dim(0)))
+	never := Neg(OnesLike(f.Label))
+	return Walk{
+		Forest: f, Nodes: nodes, UndoneBack: zero, UndoneForward: zero, MadeForward: zero, MadeBack: zero, Undone: never, Made: never,
+	}
+}
+
+// Go walks: first back for so many steps (int32 scalar; walks that reach bare words stay there), then, if rise (bool scalar) holds,
+// forward to whole trees. It starts from whole trees, or back is 0. How is the behaviour; no gradient flows.
+//
+// Each pass of the loop evaluates the network once for all walks. It settles what the pass before left open, since the forward
+// probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step.
+// The top of a whole tree is the only thing to split, so the first step back needs no network.
+func (m Network) Go(scope *model.Scope, from Walk, r *rng.Stream, back, rise *Node, how gfn.Behaviour) Walk {
+	w := m.weights(scope, from.Nodes.Graph())
+	s := stepper{weights: w, Walk: newWalk(from.Forest, from.Nodes), back: back, rise: rise, how: how, key: r.State()}
+	s.begin()
+	out := nn.Loop(s.list(), func(state []*Node) []*Node {
+		t := s.with(state)
+		t.pass()
+		return t.list()
+	})
+	return s.with(out).Walk
+}
+
+// stepper is the state of the loop.
+type stepper struct {
+	*weights
+	Walk
+	more  *Node // bool scalar: whether to go on
+	done  *Node // int32 scalar: steps back so far
+	ups   *Node // int32 scalar: steps forward so far
+	gap   *Node // [B]: where the last step was
+	label *Node // [B]: its label, if it was a step back
+	kind  *Node // [B]: what the last step was
+	key   *Node
+
+	back, rise *Node
+	how        gfn.Behaviour
+}
+
+// Kinds of steps.
+const (
+	noStep = iota
+	stepBack
+	stepForward
+)
+
+// begin makes the first step back, from whole trees, if there is one to make.
+func (s *stepper) begin() {
+	g := s.Nodes.Graph()
+	n := s.Forest.Words()
+	zero := ScalarZero(g, dtypes.Int32)
+	goBack := GreaterThan(s.back, zero)
+	on := BroadcastToShape(goBack, shapes.Make(dtypes.Bool, s.Forest.Length.Shape().Dimensions...))
+	s.gap = MaxScalar(SubScalar(Squeeze(SliceAxis(s.Forest.Root, 1, AxisElem(0)), 1), n), 0)
+	s.label = MaxScalar(SubScalar(at(s.Forest.Label, s.gap), 1), 0)
+	s.kind = Where(on, MulScalar(OnesLike(s.gap), stepBack), ZerosLike(s.gap))
+	s.Undone = put(LogicalAnd(is(s.Undone, s.gap), InsertAxes(on, -1)), ZerosLike(s.gap), s.Undone)
+	s.Forest = s.Forest.Split(s.gap, on)
+	s.done = ConvertDType(goBack, dtypes.Int32)
+	s.ups = zero
+	s.more = LogicalOr(s.rise, LessThan(s.done, s.back))
+}
+
+// list is the loop's state.
+func (s *stepper) list() []*Node {
+	out := []*Node{s.more, s.done, s.ups, s.gap, s.label, s.kind, s.key, s.back, s.rise,
+		s.Nodes, s.UndoneBack, s.UndoneForward, s.MadeForward, s.MadeBack, s.Undone, s.Made}
+	out = append(out, s.Forest.State()...)
+	for _, x := range []*Node{s.how.Beta, s.how.Epsilon} {
+		if x != nil {
+			out = append(out, x)
+		}
+	}
+	return append(out, s.weights.list()...)
+}
+
+// with undoes list.
+func (s *stepper) with(state []*Node) *stepper {
+	t := &stepper{}
+	for _, to := range []**Node{&t.more, &t.done, &t.ups, &t.gap, &t.label, &t.kind, &t.key, &t.back, &t.rise,
+		&t.Nodes, &t.UndoneBack, &t.UndoneForward, &t.MadeForward, &t.MadeBack, &t.Undone, &t.Made} {
+		*to, state = state[0], state[1:]
+	}
+	k := len(s.Forest.State())
+	t.Forest, state = FromState(gfn.State(state[:k])), state[k:]
+	if s.how.Beta != nil {
+		t.how.Beta, state = state[0], state[1:]
+	}
+	if s.how.Epsilon != nil {
+		t.how.Epsilon, state = state[0], state[1:]
+	}
+	t.weights = s.weights.with(state)
+	return t
+}
+
+// pass evaluates the network once, settles the last step and makes the next.
+func (s *stepper) pass() {
+	r := s.read(s.Forest, s.Nodes)
+	random := rng.In(s.key)
+	position, mayJoin := r.position()
+	split, maySplit := r.split()
+	logJoin, logSplit := s.how.LogProbs(position, mayJoin), s.how.LogProbs(split, maySplit) // [B,n]
+	down := BroadcastToShape(LessThan(s.done, s.back), shapes.Make(dtypes.Bool, s.gap.Shape().Dimensions...))
+	up := LogicalAnd(LogicalNot(down), BroadcastToShape(s.rise, down.Shape()))
+
+	// Where the last step was, and where the next one will be. Both read one label.
+	was := at(s.Forest.First, s.gap)
+	join, part := random.Categorical(Exp(logJoin)), random.Categorical(Exp(logSplit))
+	logits := s.head(labelHead, rows(r.hidden, Stack([]*Node{was, join}, 1))) // [B,2,N]
+	logLabel := s.how.LogProbs(logits, always(logits))
+	of := func(i int) *Node { return Squeeze(SliceAxis(logLabel, 1, AxisElem(i)), 1) }
+	add := func(to **Node, on, value *Node) { *to = Add(*to, Where(on, value, ZerosLike(value))) }
+	last := func(kind int32) *Node { return Equal(s.kind, Const(s.kind.Graph(), kind)) }
+	add(&s.UndoneForward, last(stepBack), Add(at(logJoin, was), at(of(0), s.label)))
+	add(&s.MadeBack, last(stepForward), at(logSplit, was))
+
+	label := random.Categorical(Exp(of(1)))
+	joins, parts := LogicalAnd(up, at(mayJoin, join)), LogicalAnd(down, at(maySplit, part))
+	add(&s.MadeForward, joins, Add(at(logJoin, join), at(of(1), label)))
+	add(&s.UndoneBack, parts, at(logSplit, part))
+	s.move(joins, parts, at(s.Forest.Last, join), MaxScalar(SubScalar(at(s.Forest.Root, part), s.Forest.Words()), 0), label)
+	s.key = random.State()
+	busy := ReduceMax(ConvertDType(s.Forest.Open(), dtypes.Int32))
+	s.more = LogicalOr(LessThan(s.done, s.back), LogicalAnd(s.rise, GreaterThan(busy, ZerosLike(busy))))
+}
+
+// move joins trees at a gap under a label in some rows and splits the node at another gap in others.
+func (s *stepper) move(joins, parts, join, part, label *Node) {
+	f := s.Forest
+	s.gap = Where(joins, join, part)
+	s.label = Where(joins, label, MaxScalar(SubScalar(at(f.Label, part), 1), 0))
+	s.kind = Where(joins, MulScalar(OnesLike(s.kind), stepForward), Where(parts, MulScalar(OnesLike(s.kind), stepBack), ZerosLike(s.kind)))
+
+	made := s.tree(label, rows(s.Nodes, at(f.Root, join)), rows(s.Nodes, at(f.Root, AddScalar(join, 1)))) // [B,d]
+	here := LogicalAnd(is(Squeeze(SliceAxis(s.Nodes, 2, AxisElem(0)), 2), AddScalar(join, f.Words())), InsertAxes(joins, -1))
+	s.Nodes = Where(BroadcastToShape(InsertAxes(here, -1), s.Nodes.Shape()),
+		BroadcastToShape(InsertAxes(made, 1), s.Nodes.Shape()), s.Nodes)
+
+	mark := func(old, on, gap, step *Node) *Node {
+		return put(LogicalAnd(is(old, gap), InsertAxes(on, -1)), BroadcastToShape(step, gap.Shape()), old)
+	}
+	s.Made = mark(s.Made, joins, join, s.ups)
+	s.Undone = mark(s.Undone, parts, part, s.done)
+	s.Forest = f.Merge(join, label, joins)
+	s.Forest = s.Forest.Split(part, parts)
+	down := LessThan(s.done, s.back)
+	s.ups = Add(s.ups, ConvertDType(LogicalNot(down), dtypes.Int32))
+	s.done = Add(s.done, ConvertDType(down, dtypes.Int32))
+}
+
+// list is what a walk is made of, for programs that hand it on.
+func (w Walk) list() []*Node {
+	return append([]*Node{w.Nodes, w.UndoneBack, w.UndoneForward, w.MadeForward, w.MadeBack, w.Undone, w.Made}, w.Forest.State()...)
+}
+
+// walkFrom undoes list.
+func walkFrom(x []*Node) Walk {
+	return Walk{
+		Nodes: x[0], UndoneBack: x[1], UndoneForward: x[2], MadeForward: x[3], MadeBack: x[4], Undone: x[5], Made: x[6],
+		Forest: FromState(gfn.State(x[7:14])),
+	}
+}
