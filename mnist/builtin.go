@@ -8,11 +8,10 @@ import (
 	"github.com/gfnem/gfnem/mnist/internal/bilevel"
 )
 
-// The built-in sets. Anybody can make these files again, byte for byte, from the folders of idx files that they were
-// made from; LICENSE-DATA.md has the sums of those.
+// The built-in sets. Anybody can make these files again, byte for byte, from folders of the original idx files, of which
+// LICENSE-DATA.md has the sums.
 //
-//go:generate go run ./internal/pack -out digits.bin ../data/mnist
-//go:generate go run ./internal/pack -out binarized.bin ../data/mnist_binarized
+//go:generate go run ./internal/pack ../data/mnist ../data/mnist_binarized
 var (
 	//go:embed digits.bin
 	packedDigits []byte

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/gfnem/gfnem/run"
 )
 
 const (
@@ -18,9 +16,11 @@ const (
 	magicLabels = 0x0801  // unsigned bytes, one dimension
 	threshold   = 128     // the least gray value that becomes 1: those above a half of 255
 	maxSide     = 2048    // of an image
-	maxPacked   = 1 << 30 // bytes of one file's images in memory
+	maxPacked   = 1 << 28 // bytes of one file's images in memory
 	firstChunk  = 1 << 20 // bytes to allocate before any image of a file was seen
 )
+
+var gzipSignature = []byte{0x1f, 0x8b}
 
 // kind is what the bytes of a file of images are.
 type kind int
@@ -35,14 +35,11 @@ const (
 func readFile(path string) (Images, kind, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Images{}, blank, run.Inputf("%w", err)
+		return Images{}, blank, err
 	}
 	defer f.Close()
 	m, k, err := readIDX(f)
-	if err != nil {
-		return Images{}, blank, run.Inputf("%s: %w", path, err)
-	}
-	return m, k, nil
+	return m, k, asInput(path, err)
 }
 
 // readIDX reads images in idx format, compressed with gzip or not. Memory follows what is really there, whatever the
@@ -92,7 +89,7 @@ func decompress(r io.Reader) (*bufio.Reader, error) {
 	} else if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if !bytes.Equal(start, []byte{0x1f, 0x8b}) {
+	if !bytes.Equal(start, gzipSignature) {
 		return in, nil
 	}
 	unzipped, err := gzip.NewReader(in)
@@ -119,19 +116,17 @@ func readHeader(in io.Reader) (count int, size Size, err error) {
 	if n < len(head) {
 		return 0, Size{}, fmt.Errorf("too short for an idx file of images: %d bytes", n)
 	}
-	images, rows, columns := binary.BigEndian.Uint32(head[4:]), binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint32(head[12:])
+	images := uint64(binary.BigEndian.Uint32(head[4:]))
+	size, err = checkSides(uint64(binary.BigEndian.Uint32(head[8:])), uint64(binary.BigEndian.Uint32(head[12:])))
 	switch {
+	case err != nil:
+		return 0, Size{}, err
 	case images == 0:
-		err = errors.New("its header says that it holds no images")
-	case rows == 0 || columns == 0 || rows > maxSide || columns > maxSide:
-		err = fmt.Errorf("its header says that images are %dx%d; sides from 1 to %d are possible", rows, columns, maxSide)
-	default:
-		count, size = int(images), Size{int(rows), int(columns)}
-		if int64(images)*int64(size.stride()) > maxPacked {
-			err = fmt.Errorf("its header promises %d images of %v, more than fit in memory", images, size)
-		}
+		return 0, Size{}, errors.New("its header says that it holds no images")
+	case images*uint64(size.stride()) > maxPacked:
+		return 0, Size{}, fmt.Errorf("its header promises %d images of %v, more than the %d MiB that are possible", images, size, maxPacked>>20)
 	}
-	return count, size, err
+	return int(images), size, nil
 }
 
 func checkMagic(magic uint32) error {

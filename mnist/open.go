@@ -1,6 +1,7 @@
 package mnist
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -23,9 +24,9 @@ var (
 	testNames  = []string{"t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte", "test-images-idx3-ubyte", "test-images.idx3-ubyte"}
 )
 
-// Open returns the set that a user names: "digits" or "binarized", which are built in, or a folder with idx files of training images
-// (train-images-idx3-ubyte), test images (t10k-images-idx3-ubyte or test-images-idx3-ubyte) and, if you like,
-// validation images (valid-images-idx3-ubyte), each compressed with gzip and so named (.gz) or not.
+// Open returns the set that a user names: "digits" or "binarized", which are built in, or a folder with idx files of
+// training images (train-images-idx3-ubyte), test images (t10k-images-idx3-ubyte or test-images-idx3-ubyte) and, if you
+// like, validation images (valid-images-idx3-ubyte), each as it is or compressed with gzip and named .gz.
 func Open(name string) (*Set, error) {
 	if unpack, ok := builtIns[name]; ok {
 		return unpack()
@@ -34,7 +35,7 @@ func Open(name string) (*Set, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, run.Inputf("there is no data set %q: %q and %q are built in, any other name is that of a folder of idx files", name, Digits, Binarized)
 	} else if err != nil {
-		return nil, run.Inputf("%w", err)
+		return nil, err
 	}
 	if !info.IsDir() {
 		return nil, run.Inputf("%s is a file: name the folder that holds %s and %s", name, trainNames[0], testNames[0])
@@ -42,44 +43,61 @@ func Open(name string) (*Set, error) {
 	return openFolder(name)
 }
 
+// split is a part of a set, as a file holds it.
+type split struct {
+	path   string // "" if there is none
+	images Images
+	kind   kind
+}
+
 func openFolder(dir string) (*Set, error) {
-	s := &Set{}
-	found, foundIn := blank, ""
-	for _, part := range []struct {
-		names  []string
-		images *Images
-		must   bool
-	}{{trainNames, &s.Train, true}, {validNames, &s.Valid, false}, {testNames, &s.Test, true}} {
-		path, err := findSplit(dir, part.names)
-		if err != nil {
-			return nil, err
-		}
-		if path == "" && part.must {
-			return nil, run.Inputf("%s holds no file %s, nor that with .gz: it needs idx files of training and of test images",
-				dir, part.names[0])
-		} else if path == "" {
-			continue
-		}
-		images, k, err := readFile(path)
-		if err != nil {
-			return nil, err
-		}
-		if s.Size == (Size{}) {
-			s.Size = images.Size
-		} else if s.Size != images.Size {
-			return nil, run.Inputf("%s: images are %v, those of %s are %v", path, images.Size, foundIn, s.Size)
-		}
-		if k != blank && found != blank && k != found {
-			return nil, run.Inputf("%s has pixels %s, %s has pixels %s: use files of one kind", foundIn, found, path, k)
-		}
-		if foundIn == "" || k != blank {
-			foundIn = path
-		}
-		found = max(found, k)
-		*part.images = images
+	train, err := readSplit(dir, trainNames, true)
+	if err != nil {
+		return nil, err
 	}
-	s.Name = nameOf(s.Hash(), dir, found)
+	valid, err := readSplit(dir, validNames, false)
+	if err != nil {
+		return nil, err
+	}
+	test, err := readSplit(dir, testNames, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(train.matches(valid), train.matches(test), valid.matches(test)); err != nil {
+		return nil, err
+	}
+	s := &Set{Size: train.images.Size, Train: train.images, Valid: valid.images, Test: test.images}
+	s.Valid.Size = s.Size
+	s.Name = nameOf(s.Hash(), dir, max(train.kind, valid.kind, test.kind))
 	return s, nil
+}
+
+func readSplit(dir string, names []string, needed bool) (split, error) {
+	path, err := findSplit(dir, names)
+	if err != nil {
+		return split{}, err
+	}
+	if path == "" {
+		if needed {
+			err = run.Inputf("%s holds no file %s, with .gz or without: a set is idx files of training and of test images", dir, names[0])
+		}
+		return split{}, err
+	}
+	images, k, err := readFile(path)
+	return split{path, images, k}, err
+}
+
+// matches returns an error if two splits cannot be of one set.
+func (s split) matches(other split) error {
+	switch {
+	case s.path == "" || other.path == "":
+		return nil
+	case s.images.Size != other.images.Size:
+		return run.Inputf("%s: images of %v, but those of %s are %v", other.path, other.images.Size, s.path, s.images.Size)
+	case s.kind != other.kind && s.kind != blank && other.kind != blank:
+		return run.Inputf("%s has pixels %v, but %s has pixels %v", other.path, other.kind, s.path, s.kind)
+	}
+	return nil
 }
 
 // findSplit returns the path of the file of a split, or "" if there is none. Of a file that is there both compressed
@@ -93,7 +111,7 @@ func findSplit(dir string, names []string) (string, error) {
 				paths = append(paths, path)
 				break
 			} else if !errors.Is(err, fs.ErrNotExist) {
-				return "", run.Inputf("%w", err)
+				return "", err
 			}
 		}
 	}

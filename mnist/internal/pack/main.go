@@ -1,8 +1,9 @@
-// Command pack makes the files of the built-in sets from folders of idx files.
+// Command pack makes the files of the built-in sets, digits.bin and binarized.bin, from folders of the original idx files.
+//
+//	go run ./internal/pack FOLDER...
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 
@@ -11,21 +12,21 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "the file to write")
-	flag.Parse()
-	if err := pack(*out, flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "pack:", err)
-		os.Exit(1)
+	for _, folder := range os.Args[1:] {
+		if err := pack(folder); err != nil {
+			fmt.Fprintln(os.Stderr, "pack:", err)
+			os.Exit(1)
+		}
 	}
 }
 
-func pack(out string, args []string) error {
-	if out == "" || len(args) != 1 {
-		return fmt.Errorf("usage: pack -out FILE FOLDER")
-	}
-	set, err := mnist.Open(args[0])
+func pack(folder string) error {
+	set, err := mnist.Open(folder)
 	if err != nil {
 		return err
+	}
+	if set.Name != mnist.Digits && set.Name != mnist.Binarized {
+		return fmt.Errorf("%s does not hold the original files: its hash is %s", folder, set.Hash())
 	}
 	var bits []byte
 	for _, part := range []mnist.Images{set.Train, set.Valid, set.Test} {
@@ -35,7 +36,7 @@ func pack(out string, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d + %d + %d images of %v, hash %s, %d bytes\n", set.Name, set.Train.Len(), set.Valid.Len(), set.Test.Len(),
-		set.Size, set.Hash(), len(packed))
-	return os.WriteFile(out, packed, 0o666)
+	name := set.Name + ".bin"
+	fmt.Printf("%s: %d bytes\n", name, len(packed))
+	return os.WriteFile(name, packed, 0o666)
 }
