@@ -10,7 +10,7 @@ import (
 
 // drawing returns images of random strokes, of noise, or of nothing.
 func drawing(r *rand.Rand, height, width, n int) []byte {
-	s := shape{height, width}
+	s := shape{height: height, width: width}
 	out := make([]byte, n*s.stride())
 	for i := range n {
 		image := out[i*s.stride() : (i+1)*s.stride()]

@@ -69,30 +69,39 @@ func (t *table) chances() *[contexts]uint16 {
 // shape is the size of the images.
 type shape struct {
 	height, width int
+	zone          [maxSide][maxSide]uint8 // by row and column
+	spot          [maxSide][maxSide]uint8
 }
 
-func newShape(height, width int) (shape, error) {
+func newShape(height, width int) (*shape, error) {
 	if height < 1 || height > maxSide || width < 1 || width > maxSide {
-		return shape{}, fmt.Errorf("bilevel: images of %dx%d; sides from 1 to %d are possible", height, width, maxSide)
+		return nil, fmt.Errorf("bilevel: images of %dx%d; sides from 1 to %d are possible", height, width, maxSide)
 	}
-	return shape{height, width}, nil
+	s := &shape{height: height, width: width}
+	for y := range height {
+		for x := range width {
+			s.zone[y][x] = uint8(y*zones/height*zones + x*zones/width)
+			s.spot[y][x] = uint8(y*spots/height*spots + x*spots/width)
+		}
+	}
+	return s, nil
 }
 
-func (s shape) stride() int { return (s.height*s.width + 7) / 8 }
+func (s *shape) stride() int { return (s.height*s.width + 7) / 8 }
 
 // canvas is the rows of an image, below two rows of zeros.
 type canvas [2 + maxSide]uint64
 
 // walk makes all decisions about an image in order. A coder that knows the pixels finds them in rows and leaves them
 // as they are; one that does not fills them in.
-func walk[C coder](s shape, c C, rows *canvas) {
+func walk[C coder](s *shape, c C, rows *canvas) {
 	for y := range s.height {
 		rows[y+2] = walkRow(s, c, y, rows[y], rows[y+1], rows[y+2])
 	}
 }
 
 // walkRow makes the decisions about row y, above which lie the rows above and, over that, top.
-func walkRow[C coder](s shape, c C, y int, top, above, given uint64) uint64 {
+func walkRow[C coder](s *shape, c C, y int, top, above, given uint64) uint64 {
 	near := above<<2 | above<<1 | above | above>>1 | above>>2 | top<<1 | top | top>>1 // columns that see ink above them
 	near |= 1 << (margin + s.width)                                                   // and the end
 	row, rest := uint64(0), 0
@@ -126,23 +135,21 @@ func walkRow[C coder](s shape, c C, y int, top, above, given uint64) uint64 {
 }
 
 // pixel is the context of a pixel: three above and over that, five above, two on its left.
-func (s shape) pixel(y, x int, top, above, row uint64) int {
+func (s *shape) pixel(y, x int, top, above, row uint64) int {
 	seen := top>>(margin+x-1)&7<<7 | above>>(margin+x-2)&31<<2 | row>>(margin+x-2)&3
-	zone := y*zones/s.height*zones + x*zones/s.width
-	return zone<<neighbours | int(seen)
+	return int(s.zone[y][x])<<neighbours | int(seen)
 }
 
-func (s shape) stretch(y, x, length int) int {
-	spot := y*spots/s.height*spots + x*spots/s.width
-	return pixels + spot*lengths + min(length/4, lengths-1)
+func (s *shape) stretch(y, x, length int) int {
+	return pixels + int(s.spot[y][x])*lengths + min(length/4, lengths-1)
 }
 
-func (s shape) rest(y, rest int) int {
+func (s *shape) rest(y, rest int) int {
 	return pixels + stretches + y*zones/s.height*(maxSide+1) + rest
 }
 
 // learn returns the probabilities of the decisions about images.
-func (s shape) learn(images []byte) *table {
+func (s *shape) learn(images []byte) *table {
 	var counts counter
 	s.each(images, func(rows *canvas) { walk(s, &counts, rows) })
 	var t table
@@ -152,25 +159,25 @@ func (s shape) learn(images []byte) *table {
 	return &t
 }
 
-func (s shape) encode(t *table, images []byte) []byte {
+func (s *shape) encode(t *table, images []byte) []byte {
 	e := &encoder{chance: t.chances(), hi: ^uint32(0)}
 	s.each(images, func(rows *canvas) { walk(s, e, rows) })
 	return e.finish()
 }
 
 // each calls do with the rows of each image.
-func (s shape) each(images []byte, do func(*canvas)) {
+func (s *shape) each(images []byte, do func(*canvas)) {
 	for ; len(images) > 0; images = images[s.stride():] {
 		var rows canvas
-		for p := range s.height * s.width {
-			rows[2+p/s.width] |= uint64(images[p/8]>>(p%8)&1) << (margin + p%s.width)
+		for y := range s.height {
+			rows[2+y] = load(images, y*s.width, s.width) << margin
 		}
 		do(&rows)
 	}
 }
 
 // decode fills images, which are zeros.
-func (s shape) decode(t *table, images, data []byte) {
+func (s *shape) decode(t *table, images, data []byte) {
 	d := newDecoder(t.chances(), data)
 	var rows canvas
 	for ; len(images) > 0; images = images[s.stride():] {
@@ -179,6 +186,17 @@ func (s shape) decode(t *table, images, data []byte) {
 			store(images, y*s.width, row>>margin)
 		}
 	}
+}
+
+// load reads a row of pixels of an image from a position on.
+func load(image []byte, position, width int) uint64 {
+	row := uint64(0)
+	for n := 0; n < width; {
+		at, shift := (position+n)/8, (position+n)%8
+		row |= uint64(image[at]>>shift) << n
+		n += 8 - shift
+	}
+	return row & (1<<width - 1)
 }
 
 // store writes a row of pixels to an image from a position on.
