@@ -93,3 +93,10 @@ func (g Gate) updated(s *GateState) (again bool) {
 	s.Blocks++
 	return false
 }
+
+// Observe is for loops of their own, with an adaptive gate: it takes the loss of an E-update, NaN if it was skipped, which happened when
+// m M-updates had been made. GateState.Open then says whether the next iteration has an M-step.
+func (g Gate) Observe(s *GateState, loss float64, m uint64) {
+	g.Adaptive = true
+	g.observe(s, loss, m)
+}
