@@ -8,15 +8,15 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 )
 
-// plan says in which order the nodes of trees can be computed, children first: by the number of their words.
-type plan struct {
+// Plan says in which order the nodes of trees can be computed, children first: by the number of their words.
+type Plan struct {
 	slot *Node // [B,n+G]: where the value of a node is found, leaves first
 	// By step [B,G]: the gap of the node, its children by slot.
 	gap, left, right *Node
 }
 
-// newPlan orders the live nodes [B,G] of trees in order of gaps; the others come last, and what they become means nothing.
-func newPlan(z grammar.Trees, live *Node) plan {
+// NewPlan orders the live nodes [B,G] of trees in order of gaps; the others come last, and what they become means nothing.
+func NewPlan(z grammar.Trees, live *Node) Plan {
 	g := z.Label.Graph()
 	b, k := z.Label.Shape().Dim(0), z.Label.Shape().Dim(1)
 	n := k + 1
@@ -27,7 +27,7 @@ func newPlan(z grammar.Trees, live *Node) plan {
 	earlier := LessThan(Iota(g, square, 2), Iota(g, square, 1))
 	precedes := LogicalOr(LessThan(other, mine), LogicalAnd(Equal(other, mine), BroadcastToDims(earlier, b, k, k)))
 	step := ReduceSum(ConvertDType(precedes, dtypes.Int32), 2) // [B,G]
-	p := plan{slot: Concatenate([]*Node{Iota(g, shapes.Make(dtypes.Int32, b, n), 1), AddScalar(step, n)}, 1)}
+	p := Plan{slot: Concatenate([]*Node{Iota(g, shapes.Make(dtypes.Int32, b, n), 1), AddScalar(step, n)}, 1)}
 
 	is := Equal(InsertAxes(step, 1), BroadcastToDims(Iota(g, square, 1), b, k, k)) // [B,step,gap]
 	byStep := func(x *Node) *Node {
@@ -54,8 +54,8 @@ func spans(z grammar.Trees, live *Node) (first, last *Node) {
 	return follow(z.Left), follow(z.Right)
 }
 
-// fold computes a value [B,w] of every node from those of its children, step by step: [B,n+G,w] by slot. Leaves are [B,n,w].
-func (p plan) fold(leaves *Node, node func(gap, left, right *Node) *Node) *Node {
+// Fold computes a value [B,w] of every node from those of its children, step by step: [B,n+G,w] by slot. Leaves are [B,n,w].
+func (p Plan) Fold(leaves *Node, node func(gap, left, right *Node) *Node) *Node {
 	done := leaves
 	for step := range p.gap.Shape().Dim(1) {
 		of := func(x *Node) *Node { return Squeeze(SliceAxis(x, 1, AxisElem(step)), 1) }
@@ -69,9 +69,15 @@ func (p plan) fold(leaves *Node, node func(gap, left, right *Node) *Node) *Node 
 }
 
 // embed computes embeddings of all nodes of trees over leaves [B,n], by slot.
-func (w *weights) embed(p plan, leaves *Node, z grammar.Trees) *Node {
-	return p.fold(w.token(leaves), func(gap, left, right *Node) *Node { return w.tree(at(z.Label, gap), left, right) })
+func (w *weights) embed(p Plan, leaves *Node, z grammar.Trees) *Node {
+	return p.Fold(w.token(leaves), func(gap, left, right *Node) *Node { return w.tree(at(z.Label, gap), left, right) })
+}
+
+// Top reads values by slot [B,n+G,w] at the tops of whole trees over so many words [B].
+func (p Plan) Top(x, length *Node) *Node {
+	words := p.slot.Shape().Dim(1)/2 + 1
+	return rows(x, AddScalar(length, words-2)) // the node of most words comes last
 }
 
 // byNode brings values by slot [B,n+G,w] into the order of nodes.
-func (p plan) byNode(x *Node) *Node { return rows(x, p.slot) }
+func (p Plan) byNode(x *Node) *Node { return rows(x, p.slot) }

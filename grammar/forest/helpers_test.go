@@ -69,12 +69,12 @@ func (r *rig) walk(t testing.TB, seed uint64, back int32, how func(g *Graph) gfn
 	begun := r.run(t, func(in []*Node) []*Node {
 		g := in[0].Graph()
 		k, rise := zero(g, 0)
-		return r.Go(r.scope(), r.Begin(r.scope(), in[0], in[1]), rng.In(in[2]), k, rise, how(g)).list()
+		return r.Go(r.scope(), r.Begin(r.scope(), in[0], in[1]), rng.In(in[2]), k, rise, how(g)).List()
 	}, r.words, r.lengths, rng.Key(seed, "wake"))
 	moved := r.run(t, func(in []*Node) []*Node {
 		g := in[0].Graph()
 		k, rise := zero(g, back)
-		return r.Go(r.scope(), walkFrom(in[1:]), rng.In(in[0]), k, rise, how(g)).list()
+		return r.Go(r.scope(), WalkOf(in[1:]), rng.In(in[0]), k, rise, how(g)).List()
 	}, append([]any{rng.Key(seed, "move")}, anys(begun)...)...)
 	return begun, moved
 }

@@ -23,7 +23,7 @@ type line struct {
 // linePart is what one batch of paths has on a line.
 type linePart struct {
 	steps
-	plan plan
+	plan Plan
 	base *Node // [P,T]: where the forest before a step begins
 }
 

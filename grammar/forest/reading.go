@@ -50,6 +50,18 @@ func (r reading) split() (logits, legal *Node) {
 
 func (r reading) scalars(head string) *Node { return Squeeze(r.head(head, r.hidden), -1) }
 
+// LogZ is the flow through bare words, [B]: what the network takes log p(x) for.
+func (m Network) LogZ(scope *model.Scope, words, length *Node) *Node {
+	start := m.Begin(scope, words, length)
+	return m.weights(scope, words.Graph()).read(start.Forest, start.Nodes).flow()
+}
+
+// flow is the sum over trees, [B].
+func (r reading) flow() *Node {
+	each := r.scalars(flowHead)
+	return ReduceSum(Where(r.forest.Starts(), each, ZerosLike(each)), 1)
+}
+
 // Policy is the network as a policy for Env, which computes every state from nothing: simple and slow, what the fast walks and scores
 // of this package are tested against.
 type Policy struct{ Network }
@@ -61,7 +73,7 @@ func (p Policy) Heads(scope *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.H
 	w := p.weights(scope, s[0].Graph())
 	f := FromState(s)
 	z := f.Trees()
-	order := newPlan(z, GreaterThan(f.Label, ZerosLike(f.Label)))
+	order := NewPlan(z, GreaterThan(f.Label, ZerosLike(f.Label)))
 	r := w.read(f, order.byNode(w.embed(order, x.Repeat(k)[0], z)))
 
 	b, gaps := z.Label.Shape().Dim(0), z.Label.Shape().Dim(1)
@@ -70,6 +82,5 @@ func (p Policy) Heads(scope *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.H
 	split, _ := r.split()
 	label := LogSoftmax(r.head(labelHead, r.hidden)) // [B,n,N]
 	joint := Add(InsertAxes(rows(position, left), -1), rows(label, left))
-	flow := Where(f.Starts(), r.scalars(flowHead), ZerosLike(split))
-	return gfn.Heads{Forward: Reshape(joint, b, gaps*p.Labels), Backward: rows(split, left), Flow: ReduceSum(flow, 1)}
+	return gfn.Heads{Forward: Reshape(joint, b, gaps*p.Labels), Backward: rows(split, left), Flow: r.flow()}
 }

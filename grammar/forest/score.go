@@ -30,7 +30,7 @@ func (m Network) Score(scope *model.Scope, size int, batches ...Batch) []Scored 
 	parts := make([]*linePart, len(batches))
 	embeddings := make([]*Node, len(batches))
 	for i, b := range batches {
-		parts[i] = &linePart{steps: b.Path.steps(b.Steps), plan: newPlan(b.Trees, b.live())}
+		parts[i] = &linePart{steps: b.Path.steps(b.Steps), plan: NewPlan(b.Trees, b.live())}
 		embeddings[i] = w.embed(parts[i].plan, b.Leaves, b.Trees)
 	}
 	l := newLine(size, parts...)

@@ -16,7 +16,7 @@ func replay(env Env, x gfn.Batch, p Path) gfn.Trajectory {
 	s := p.steps(env.Steps())
 	f := Start(env.Words, p.Length)
 	// What is closed from the start is closed bottom-up.
-	order := newPlan(p.Trees, p.live())
+	order := NewPlan(p.Trees, p.live())
 	for step := range env.Steps() {
 		gap := Squeeze(SliceAxis(order.gap, 1, AxisElem(step)), 1)
 		there := LogicalAnd(at(p.live(), gap), Equal(at(p.When, gap), Neg(OnesLike(gap))))
@@ -47,7 +47,7 @@ func TestScore(t *testing.T) {
 				return func(in []*Node) []*Node {
 					words, length := in[0], in[1]
 					k := len(wake)
-					first, second := walkFrom(in[2:2+k]), walkFrom(in[2+k:])
+					first, second := WalkOf(in[2:2+k]), WalkOf(in[2+k:])
 					paths := []Path{first.Path(words), second.UndonePath(first.Forest, words), second.Path(words)}
 					x := gfn.Batch{words, length}
 					var scores []gfn.Scores

@@ -26,7 +26,7 @@ type Walk struct {
 // Embed starts walks at given forests, which it reads bottom-up. Leaves are [B,n].
 func (m Network) Embed(scope *model.Scope, f Forest, leaves *Node) Walk {
 	w, z := m.weights(scope, leaves.Graph()), f.Trees()
-	order := newPlan(z, GreaterThan(f.Label, ZerosLike(f.Label)))
+	order := NewPlan(z, GreaterThan(f.Label, ZerosLike(f.Label)))
 	return newWalk(f, order.byNode(w.embed(order, leaves, z)))
 }
 
@@ -191,15 +191,18 @@ func (s *stepper) move(joins, parts, join, part, label *Node) {
 	s.done = Add(s.done, ConvertDType(down, dtypes.Int32))
 }
 
-// list is what a walk is made of, for programs that hand it on.
-func (w Walk) list() []*Node {
+// WalkSize is the number of tensors of a walk.
+const WalkSize = 14
+
+// List is what a walk is made of, for programs that hand it on.
+func (w Walk) List() []*Node {
 	return append([]*Node{w.Nodes, w.UndoneBack, w.UndoneForward, w.MadeForward, w.MadeBack, w.Undone, w.Made}, w.Forest.State()...)
 }
 
-// walkFrom undoes list.
-func walkFrom(x []*Node) Walk {
+// WalkOf undoes List.
+func WalkOf(x []*Node) Walk {
 	return Walk{
 		Nodes: x[0], UndoneBack: x[1], UndoneForward: x[2], MadeForward: x[3], MadeBack: x[4], Undone: x[5], Made: x[6],
-		Forest: FromState(gfn.State(x[7:14])),
+		Forest: FromState(gfn.State(x[7:WalkSize])),
 	}
 }

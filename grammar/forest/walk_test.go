@@ -20,7 +20,7 @@ func TestWalkProbabilities(t *testing.T) {
 		wake, move := r.walk(t, seed, back, plain)
 		out := r.run(t, func(in []*Node) []*Node {
 			k := len(wake)
-			first, second := walkFrom(in[1:1+k]), walkFrom(in[1+k:])
+			first, second := WalkOf(in[1:1+k]), WalkOf(in[1+k:])
 			paths := []Path{first.Path(in[0]), second.UndonePath(first.Forest, in[0]), second.Path(in[0])}
 			var all []Batch
 			for _, p := range paths {

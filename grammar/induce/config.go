@@ -16,13 +16,14 @@ const (
 	Marginal = "marginal" // gradient of log p(x), all trees added up
 	Exact    = "exact"    // EM with one exact sample of the posterior for each sentence
 	MCEM     = "mcem"     // EM with the end of a Markov chain over trees for each sentence
+	GFN      = "gfn"      // EM with a tree of a GFlowNet for each sentence
 )
 
 // Config is the configuration of a training. Its names are those of the command line.
 type Config struct {
 	Seed    uint64 `toml:"seed"`
 	Data    string `toml:"data"`    // a folder of "gfnem data treebank", or synthetic, or synthetic-ncfg
-	Method  string `toml:"method"`  // marginal, exact or mcem
+	Method  string `toml:"method"`  // marginal, exact, mcem or gfn
 	Grammar string `toml:"grammar"` // cfg or ncfg
 
 	Nonterminals int `toml:"nonterminals"` // without ROOT
@@ -49,7 +50,7 @@ type Config struct {
 	Tags  bool `toml:"tags"`
 	Chain int  `toml:"chain"` // steps of a Markov chain
 
-	// EBM multiplies the posterior of mcem by an energy-based prior on the shapes of trees, learned from the gold trees first.
+	// EBM multiplies the posterior of mcem and gfn by an energy-based prior on the shapes of trees, learned from the gold trees first.
 	EBM        bool    `toml:"ebm"`
 	EBMUpdates int     `toml:"ebm_updates"`
 	EBMLR      float64 `toml:"ebm_lr"`
@@ -60,6 +61,44 @@ type Config struct {
 	EBMTempEnd   float64 `toml:"ebm_temp_end"`
 
 	EvalEvery int `toml:"eval_every"` // updates between evaluations on validation sentences; 0 means never
+
+	GFlowNet
+}
+
+// GFlowNet is the part of a configuration for method gfn.
+type GFlowNet struct {
+	GFNWidth  int  `toml:"gfn_width"`
+	GFNLayers int  `toml:"gfn_layers"`
+	GFNHeads  int  `toml:"gfn_heads"`
+	GFNHalf   bool `toml:"gfn_half"` // products of 16-bit numbers in the transformer
+	// Learning rates of the network and of its flow head, and Adam's decays.
+	GFNLR    float64 `toml:"gfn_lr"`
+	FlowLR   float64 `toml:"gfn_flow_lr"`
+	GFNBeta1 float64 `toml:"gfn_beta1"`
+	GFNBeta2 float64 `toml:"gfn_beta2"`
+
+	// Exploration: the temperature of the policy that acts, and the probability of a uniform choice.
+	Temperature float64 `toml:"temperature"`
+	Epsilon     float64 `toml:"epsilon"`
+
+	Objective string  `toml:"objective"` // of wake: subtb, tb, hvi or none
+	Lambda    float64 `toml:"lambda"`    // of subtb
+
+	Sleep       float64 `toml:"sleep"`        // weight of the sleep loss; 0 means no sleep
+	DreamLeaves int     `toml:"dream_leaves"` // at which a dreamt tree stops growing
+	DreamSteps  int     `toml:"dream_steps"`  // of a dreamt tree that are trained, from its top
+
+	Balance   float64 `toml:"balance"`    // weight of the balance between the two trees of a move; 0 means it is not trained
+	Moves     int     `toml:"moves"`      // back and forth before an M-step
+	EMoves    int     `toml:"e_moves"`    // and in iterations without one
+	BackSteps int     `toml:"back_steps"` // the most steps that a move goes back
+	BackStart int     `toml:"back_start"` // the same for the trained move in the first epoch, one more in each later one
+
+	// Threshold is the moving average of the wake loss below which M-steps are made; it goes to ThresholdEnd over all updates.
+	Threshold    float64 `toml:"threshold"`
+	ThresholdEnd float64 `toml:"threshold_end"`
+	// MaxIterations ends a training that its gate keeps from updating the grammar; 0 means never.
+	MaxIterations int `toml:"max_iterations"`
 }
 
 // Paper is the published configuration of a method, apart from its seeds.
@@ -69,6 +108,11 @@ func Paper() Config {
 		MaxLength: 20, Batch: 32, Updates: 10_000, LR: 1e-3, Beta1: 0.75, Beta2: 0.999, Clip: 3, Warmup: 40, FinalLR: 39.0 / 40, Decay: 1,
 		Pool: 1, Bucket: 20, Tags: true, Chain: 1000,
 		EBMUpdates: 20_000, EBMLR: 1e-4, EBML2: 1e-4, EBMReset: 0.1, EBMTempStart: 1, EBMTempEnd: 1000, EvalEvery: 100,
+		GFlowNet: GFlowNet{
+			GFNWidth: 512, GFNLayers: 6, GFNHeads: 4, GFNLR: 1e-4, FlowLR: 3e-3, GFNBeta1: 0.9, GFNBeta2: 0.99, Temperature: 1.1,
+			Objective: "subtb", Lambda: 1, Sleep: 10, DreamLeaves: 40, DreamSteps: 20,
+			Balance: 1, Moves: 10, EMoves: 1, BackSteps: 20, BackStart: 10, Threshold: 6, ThresholdEnd: 3,
+		},
 	}
 }
 
@@ -87,15 +131,19 @@ var presets = map[string]func() Config{"quick": Quick, "paper": Paper}
 // Validate implements the last word of run.Resolve.
 func (c *Config) Validate() error {
 	for _, k := range []struct{ key, value, known string }{
-		{"method", c.Method, Marginal + " " + Exact + " " + MCEM},
+		{"method", c.Method, Marginal + " " + Exact + " " + MCEM + " " + GFN},
 		{"grammar", c.Grammar, string(grammar.CFG) + " " + string(grammar.NCFG)},
+		{"objective", c.Objective, "subtb tb hvi none"},
 	} {
 		if !slices.Contains(strings.Fields(k.known), k.value) {
 			return fmt.Errorf("%s = %q is not one of %s", k.key, k.value, k.known)
 		}
 	}
-	if c.EBM && c.Method != MCEM {
-		return fmt.Errorf("ebm = true needs method = %q: a prior on whole trees has no exact inference", MCEM)
+	if c.EBM && c.Method != MCEM && c.Method != GFN {
+		return fmt.Errorf("ebm = true needs method = %q or %q: a prior on whole trees has no exact inference", MCEM, GFN)
+	}
+	if c.GFNHeads > 0 && c.GFNWidth%c.GFNHeads != 0 {
+		return fmt.Errorf("gfn_width = %d cannot be divided among gfn_heads = %d", c.GFNWidth, c.GFNHeads)
 	}
 	if !strings.HasPrefix(c.Data, "synthetic") { // a run is resumed and evaluated from other folders, too
 		abs, err := filepath.Abs(c.Data)
@@ -117,6 +165,13 @@ func (c *Config) Validate() error {
 		{"pool", float64(c.Pool), 1, big}, {"bucket", float64(c.Bucket), 1, 200}, {"chain", float64(c.Chain), 0, big},
 		{"ebm_updates", float64(c.EBMUpdates), 0, big}, {"ebm_lr", c.EBMLR, 0, 1e3}, {"ebm_l2", c.EBML2, 0, 1e3}, {"ebm_reset", c.EBMReset, 0, 1},
 		{"ebm_temp_start", c.EBMTempStart, 1e-6, 1e9}, {"ebm_temp_end", c.EBMTempEnd, 1e-6, 1e9}, {"eval_every", float64(c.EvalEvery), 0, big},
+		{"gfn_width", float64(c.GFNWidth), 1, 1 << 14}, {"gfn_layers", float64(c.GFNLayers), 1, 100}, {"gfn_heads", float64(c.GFNHeads), 1, 1 << 10},
+		{"gfn_lr", c.GFNLR, 0, 1e3}, {"gfn_flow_lr", c.FlowLR, 0, 1e3}, {"gfn_beta1", c.GFNBeta1, 0, 0.999999}, {"gfn_beta2", c.GFNBeta2, 0, 0.9999999},
+		{"temperature", c.Temperature, 1e-3, 1e6}, {"epsilon", c.Epsilon, 0, 1}, {"lambda", c.Lambda, 1e-9, 1e3},
+		{"sleep", c.Sleep, 0, 1e9}, {"dream_leaves", float64(c.DreamLeaves), 2, 1000}, {"dream_steps", float64(c.DreamSteps), 1, 1000},
+		{"balance", c.Balance, 0, 1e9}, {"moves", float64(c.Moves), 0, 1e6}, {"e_moves", float64(c.EMoves), 0, 1e6},
+		{"back_steps", float64(c.BackSteps), 1, 1000}, {"back_start", float64(c.BackStart), 0, 1000},
+		{"threshold", c.Threshold, 0, 1e300}, {"threshold_end", c.ThresholdEnd, 0, 1e300}, {"max_iterations", float64(c.MaxIterations), 0, big},
 	} {
 		if !(b.low <= b.value && b.value <= b.high) {
 			return fmt.Errorf("%s = %.12g is not between %.12g and %.12g", b.key, b.value, b.low, b.high)

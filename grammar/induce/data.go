@@ -44,6 +44,15 @@ type batch struct {
 	sentences      []treebank.Sentence
 }
 
+// lengthsOf are the numbers of words, of the rows that repeat the last one too.
+func (b batch) lengthsOf() []int {
+	var out []int
+	for _, n := range tensors.MustCopyFlatData[int32](b.lengths) {
+		out = append(out, int(n))
+	}
+	return out
+}
+
 // tokensOf counts words, and one more for the end of each sentence.
 func tokensOf(sentences []treebank.Sentence) (n int) {
 	for _, s := range sentences {
@@ -81,8 +90,11 @@ type sampler struct {
 	order     [][]treebank.Sentence // of the epoch; nil at first
 }
 
+// perEpoch is the number of batches of an epoch.
+func (s *sampler) perEpoch() uint64 { return uint64(len(s.sentences) / s.Batch) }
+
 func (s *sampler) at(update uint64) batch {
-	perEpoch := uint64(len(s.sentences) / s.Batch)
+	perEpoch := s.perEpoch()
 	if e := update / perEpoch; s.order == nil || e != s.epoch {
 		s.epoch, s.order = e, s.shuffle(e)
 	}

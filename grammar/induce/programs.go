@@ -8,7 +8,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
@@ -24,6 +26,7 @@ type programs struct {
 	marginal  *model.Exec // rates, words, lengths
 	exact     *model.Exec // rates, words, lengths, key
 	trees     *model.Exec // rates, words, lengths, left, right, label
+	forests   *model.Exec // rates, words, lengths, forests of one tree each
 	values    *model.Exec // words, lengths: the potentials
 }
 
@@ -68,6 +71,9 @@ func newPrograms(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 	build(&p.trees, update(func(in []*Node) *Node {
 		return potentials(in).LogTree(grammar.Trees{Left: in[2], Right: in[3], Label: in[4]})
 	}))
+	build(&p.forests, update(func(in []*Node) *Node {
+		return potentials(in).LogTree(forest.FromState(gfn.State(in[2:])).Trees())
+	}))
 	build(&p.values, func(_ *model.Scope, in []*Node) []*Node {
 		defer panics.WithError()
 		q := potentials(in)
@@ -77,7 +83,7 @@ func newPrograms(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 }
 
 func (p *programs) close() {
-	for _, e := range []*model.Exec{p.marginal, p.exact, p.trees, p.values} {
+	for _, e := range []*model.Exec{p.marginal, p.exact, p.trees, p.forests, p.values} {
 		if e != nil {
 			e.Finalize()
 		}

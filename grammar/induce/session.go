@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
@@ -57,6 +58,7 @@ type session struct {
 	parser  *Parser
 	sampler *sampler
 	prior   *ebmTrainer // nil without a prior
+	gfn     *gflownet   // nil with other methods
 	counters
 }
 
@@ -66,6 +68,9 @@ type counters struct {
 	OfPrior uint64 `json:"prior_updates"`
 	Skipped uint64 `json:"skipped"` // updates that were not made, since something was not finite
 	InARow  int    `json:"skipped_in_a_row"`
+	// Of method gfn: iterations, and what the gate remembers.
+	Iterations uint64       `json:"iterations,omitempty"`
+	Gate       em.GateState `json:"gate"`
 	// Words is the vocabulary, so that a run can parse without its data.
 	Words []string  `json:"words"`
 	Prior *ebmState `json:"prior,omitempty"`
@@ -101,6 +106,11 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 	if s.programs, err = newPrograms(b, s.store, s.model, &s.Config); err != nil {
 		return nil, err
 	}
+	if c.Method == GFN {
+		if s.gfn, err = newGFlowNet(b, s.store, s.model, &s.Config); err != nil {
+			return nil, err
+		}
+	}
 	if s.parser, err = newParser(b, s.store, func(g *graph.Graph) grammar.Tables { return s.model.Tables(s.store.Scope(theta), g) }); err != nil {
 		return nil, err
 	}
@@ -108,9 +118,15 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 	return s, nil
 }
 
-// total is the number of steps: updates of the prior first, then of the grammar.
+// total is the number of steps: updates of the prior first, then of the grammar, or iterations of the GFlowNet, at least.
 func (s *session) total() uint64 {
 	n := uint64(s.Config.Updates)
+	if s.gfn != nil {
+		n += s.Iterations - s.Made
+		if most := uint64(s.MaxIterations); most > 0 {
+			n = min(n, most)
+		}
+	}
 	if s.prior != nil {
 		n += uint64(s.EBMUpdates)
 	}
@@ -120,12 +136,20 @@ func (s *session) total() uint64 {
 // Done implements run.Job.
 func (s *session) Done() bool { return s.at() >= s.total() }
 
-func (s *session) at() uint64 { return s.OfPrior + s.Made }
+func (s *session) at() uint64 {
+	if s.gfn != nil {
+		return s.OfPrior + s.Iterations
+	}
+	return s.OfPrior + s.Made
+}
 
 // Step implements run.Job: one update.
 func (s *session) Step() (run.Tick, error) {
 	if s.prior != nil && s.OfPrior < uint64(s.EBMUpdates) {
 		return s.stepPrior()
+	}
+	if s.gfn != nil {
+		return s.iterate()
 	}
 	step := s.Made
 	b := s.sampler.at(step)
@@ -143,13 +167,16 @@ func (s *session) Step() (run.Tick, error) {
 		log["loss"], log["loss_per_word"], log["grad_norm"], log["skipped"] = out.loss, perWord, out.norm, float64(s.Skipped)
 		tick.Log = log
 	}
-	if e := uint64(s.EvalEvery); e > 0 && (s.Made%e == 0 || s.Done()) {
-		if err := s.watch(log); err != nil {
-			return run.Tick{}, err
-		}
-		tick.Log = log
+	return tick, s.maybeWatch(&tick, log)
+}
+
+// maybeWatch evaluates the grammar if it is time, after an update.
+func (s *session) maybeWatch(tick *run.Tick, log map[string]float64) error {
+	if e := uint64(s.EvalEvery); e == 0 || s.Made%e != 0 && !s.Done() {
+		return nil
 	}
-	return tick, nil
+	tick.Log = log
+	return s.watch(log)
 }
 
 // made counts an update that was made or not.
@@ -280,5 +307,8 @@ func (s *session) Parameters() (map[string]run.Array, error) { return run.Parame
 // Close implements run.Session.
 func (s *session) Close() {
 	s.close()
+	if s.gfn != nil {
+		s.gfn.close()
+	}
 	s.parser.Close()
 }

@@ -1,0 +1,296 @@
+package induce
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/optim"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// phi is the scope of the GFlowNet's variables.
+const phi = "/phi"
+
+// gflownet is the E-step: compiled programs whose tensors stay on the device. The host sees a few numbers of each update.
+type gflownet struct {
+	*Config
+	backend   compute.Backend
+	store     *model.Store
+	model     grammar.Neural
+	net       forest.Network
+	optimizer optim.Optimizer
+
+	potentials *model.Exec         // words, lengths: the weights of derivations
+	wake       *model.Exec         // key, beta, words, lengths: walks from bare words
+	move       *model.Exec         // key, beta, steps back, rise, walks: walks on
+	judge      *model.Exec         // potentials, trees: log-rewards and their parts
+	choose     *model.Exec         // key, walks and rewards before and after: accepted or not
+	dream      *model.Exec         // key: trees of the grammar
+	embed      *model.Exec         // leaves, lengths, trees: walks that stand at whole trees
+	flow       *model.Exec         // words, lengths: log Z
+	learn      map[int]*model.Exec // by the size of the line
+}
+
+func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Config) (*gflownet, error) {
+	e := &gflownet{Config: c, backend: b, store: store, model: m, learn: map[int]*model.Exec{}}
+	e.net = forest.Network{
+		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, Half: c.GFNHalf, DType: dtypes.Float32,
+		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: max(c.MaxLength, c.DreamSteps+1) + 2,
+	}
+	group := func(scope string, lr float64) optim.Group {
+		return optim.Group{Scope: phi + "/" + scope, Rule: optim.Adam{Beta1: c.GFNBeta1, Beta2: c.GFNBeta2}, Rate: optim.Rate{
+			Base: lr, Warmup: uint64(c.Warmup), Drops: []optim.Drop{{Step: uint64(c.Warmup), Factor: c.FinalLR}},
+		}}
+	}
+	e.optimizer = optim.Optimizer{ClipNorm: c.Clip, Groups: []optim.Group{
+		group(forest.EncoderScope, c.GFNLR), group(forest.ForwardScope, c.GFNLR), group(forest.BackwardScope, c.GFNLR),
+		group(forest.FlowScope, c.FlowLR),
+	}}
+	return e, e.build()
+}
+
+// program compiles a function of tensors when it is first called, once for each shape of its arguments.
+func (e *gflownet) program(name string, f func(in []*Node) []*Node) (*model.Exec, error) {
+	p, err := model.NewExec(e.backend, e.store, func(_ *model.Scope, in []*Node) []*Node {
+		defer panics.WithError()
+		return f(in)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("program %q: %w", name, err)
+	}
+	p.SetMaxCache(-1)
+	return p.WithName(name), nil
+}
+
+func (e *gflownet) build() (err error) {
+	scope := e.store.Scope(phi)
+	tables := func(g *Graph) grammar.Tables { return e.model.Tables(e.store.Scope(theta), g) }
+	for _, p := range []struct {
+		to   **model.Exec
+		name string
+		f    func(in []*Node) []*Node
+	}{
+		{&e.potentials, "potentials", func(in []*Node) []*Node {
+			q := tables(in[0].Graph()).For(in[0], in[1])
+			return []*Node{q.Root, q.Rules, q.Terms}
+		}},
+		{&e.wake, "wake", func(in []*Node) []*Node {
+			g := in[0].Graph()
+			start := e.net.Begin(scope, in[2], in[3])
+			return e.net.Go(scope, start, rng.In(in[0]), Const(g, int32(0)), Const(g, true), e.how(in[1])).List()
+		}},
+		{&e.move, "move", func(in []*Node) []*Node {
+			return e.net.Go(scope, forest.WalkOf(in[4:]), rng.In(in[0]), in[2], in[3], e.how(in[1])).List()
+		}},
+		{&e.judge, "judge", e.rewards},
+		{&e.choose, "choose", accept},
+		{&e.dream, "dream", func(in []*Node) []*Node {
+			d := tables(in[0].Graph()).Dream(rng.In(in[0]), e.Batch, e.DreamLeaves)
+			return []*Node{d.Leaves, d.Lengths, d.Left, d.Right, d.Label}
+		}},
+		{&e.embed, "embed", func(in []*Node) []*Node {
+			z := grammar.Trees{Left: in[2], Right: in[3], Label: in[4]}
+			return e.net.Embed(scope, forest.FromTrees(z, in[1]), in[0]).List()
+		}},
+		{&e.flow, "flow", func(in []*Node) []*Node {
+			return []*Node{ConvertDType(e.net.LogZ(scope, in[0], in[1]), dtypes.Float64)}
+		}},
+	} {
+		if *p.to, err = e.program(p.name, p.f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *gflownet) close() {
+	for _, p := range []*model.Exec{e.potentials, e.wake, e.move, e.judge, e.choose, e.dream, e.embed, e.flow} {
+		if p != nil {
+			p.Finalize()
+		}
+	}
+	for _, p := range e.learn {
+		p.Finalize()
+	}
+}
+
+// how is the behaviour while exploring: knobs are the inverse temperature and epsilon.
+func (e *gflownet) how(knobs *Node) gfn.Behaviour {
+	one := func(i int) *Node { return Squeeze(SliceAxis(knobs, 0, AxisElem(i)), 0) }
+	h := gfn.Behaviour{Beta: one(0)}
+	if e.Epsilon > 0 {
+		h.Epsilon = one(1)
+	}
+	return h
+}
+
+func (e *gflownet) knobs() []float32 {
+	return []float32{float32(1 / e.Temperature), float32(e.Epsilon)}
+}
+
+// rewards returns log R [B] of whole trees and the scores of their nodes [B,G], from potentials, lengths, the prior (parameters and
+// one over its temperature) and a forest.
+func (e *gflownet) rewards(in []*Node) []*Node {
+	q := grammar.Potentials{Root: in[0], Rules: in[1], Terms: in[2], Lengths: in[3]}
+	z := forest.FromState(gfn.State(in[6:])).Trees()
+	s := q.ScoreTrees(z)
+	logR := Add(ReduceSum(s.Nodes, 1), s.Root)
+	if e.EBM {
+		logR = Sub(logR, Mul(ConvertDType(in[5], logR.DType()), ConvertDType(energies(in[4], z, in[3]), logR.DType())))
+	}
+	return []*Node{logR, s.Nodes}
+}
+
+// accept decides on moves: key, log R and walks before, log R and walks after. It returns log R and the walks to go on from, and the
+// fraction that was accepted.
+//
+//	log a = log R(z') - log R(z) + b2 + f1 - b1 - f2
+func accept(in []*Node) []*Node {
+	k := (len(in) - 3) / 2
+	oldR, newR := in[1], in[2+k]
+	before, after := in[2:2+k], in[3+k:]
+	w := forest.WalkOf(after)
+	logA := Add(Sub(newR, oldR), Sub(Add(w.MadeBack, w.UndoneForward), Add(w.UndoneBack, w.MadeForward)))
+	coin := MaxScalar(rng.In(in[0]).Uniform(logA.DType(), logA.Shape().Dimensions...), 1e-30)
+	yes := LessOrEqual(Log(coin), logA)
+	out := []*Node{Where(yes, newR, oldR)}
+	for i := range before {
+		cond := yes
+		for cond.Rank() < before[i].Rank() {
+			cond = InsertAxes(cond, -1)
+		}
+		out = append(out, Where(BroadcastToDims(cond, before[i].Shape().Dimensions...), after[i], before[i]))
+	}
+	return append(out, ReduceAllMean(ConvertDType(yes, dtypes.Float32)))
+}
+
+// learner returns the program that trains the GFlowNet, for a line that has room for so many trees. Sizes grow by halves, so that few
+// programs are compiled.
+func (e *gflownet) learner(tokens int) (*model.Exec, error) {
+	size := 256
+	for size < tokens {
+		size += size / 2
+	}
+	if p, ok := e.learn[size]; ok {
+		return p, nil
+	}
+	p, err := e.program(fmt.Sprintf("learn %d", size), func(in []*Node) []*Node { return e.losses(size, in) })
+	e.learn[size] = p
+	return p, err
+}
+
+// learning is what the learner is given, besides learning rates.
+type learning struct {
+	words, lengths *tensors.Tensor
+	wake           []*tensors.Tensor // walks
+	wakeR, nodes   *tensors.Tensor
+	before, after  []*tensors.Tensor // walks of the trained move; nil without one
+	beforeR        *tensors.Tensor
+	afterR         *tensors.Tensor
+	dream          []*tensors.Tensor // leaves, then walks down from them; nil without one
+	dreamFrom      []*tensors.Tensor // walks at whole trees
+}
+
+func (l learning) args(rates []float32) []any {
+	out := []any{rates, l.words, l.lengths, l.wakeR, l.nodes}
+	add := func(list []*tensors.Tensor) {
+		for _, t := range list {
+			out = append(out, t)
+		}
+	}
+	add(l.wake)
+	if l.before != nil {
+		out = append(out, l.beforeR, l.afterR)
+		add(l.before)
+		add(l.after)
+	}
+	if l.dream != nil {
+		add(l.dreamFrom)
+		add(l.dream)
+	}
+	return out
+}
+
+// losses builds the update of the GFlowNet: wake, the balance of a move, and sleep, in one gradient.
+func (e *gflownet) losses(size int, in []*Node) []*Node {
+	take := func(n int) []*Node {
+		out := in[:n]
+		in = in[n:]
+		return out
+	}
+	head := take(5)
+	rates, words, wakeR, nodes := head[0], head[1], head[3], head[4]
+	steps := words.Shape().Dim(1) - 1
+	walk := func() forest.Walk { return forest.WalkOf(take(forest.WalkSize)) }
+	batches := []forest.Batch{{Path: walk().Path(words), Steps: steps}}
+	var rewards []*Node
+	if e.moves() {
+		rewards = take(2)
+		before, after := walk(), walk()
+		batches = append(batches, forest.Batch{Path: after.UndonePath(before.Forest, words), Steps: steps},
+			forest.Batch{Path: after.Path(words), Steps: steps})
+	}
+	if e.Sleep > 0 {
+		from := walk()
+		leaves := take(1)[0]
+		batches = append(batches, forest.Batch{Path: walk().UndonePath(from.Forest, leaves), Steps: min(e.DreamSteps, e.DreamLeaves-1)})
+	}
+	scored := e.net.Score(e.store.Scope(phi), size, batches...)
+
+	zero := ScalarZero(words.Graph(), dtypes.Float32)
+	wake, balance, sleep := zero, zero, zero
+	total := zero
+	if o := e.objective(); o != nil {
+		wake = ReduceAllMean(o.Loss(scored[0].Rewarded(grammar.Kind(e.Grammar), nodes, wakeR)))
+		total = wake
+	}
+	if e.moves() {
+		path := func(i int) gfn.Path {
+			return gfn.Path{LogPF: scored[i].LogPF, LogPB: scored[i].LogPB, LogR: rewards[i-1]}
+		}
+		balance = ReduceAllMean(gfn.PairBalance(path(1), path(2)))
+		total = Add(total, MulScalar(balance, e.Balance))
+	}
+	if e.Sleep > 0 {
+		sleep = ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: scored[len(scored)-1].LogPF}))
+		total = Add(total, MulScalar(sleep, e.Sleep))
+	}
+	r := e.optimizer.Minimize(e.store, total, rates)
+	one := func(x *Node) *Node { return Reshape(ConvertDType(x, dtypes.Float32), 1) }
+	return []*Node{Concatenate([]*Node{one(wake), one(balance), one(sleep), one(r.GradNorm), one(r.OK)}, 0)}
+}
+
+// moves says whether the balance of moves is trained.
+func (e *gflownet) moves() bool { return e.Balance > 0 }
+
+// objective is the wake loss; nil for none.
+func (e *gflownet) objective() gfn.Objective {
+	switch e.Objective {
+	case "subtb":
+		return gfn.SubTB{Lambda: e.Lambda}
+	case "tb":
+		return gfn.TB{}
+	case "hvi":
+		return gfn.HVI{}
+	}
+	return nil
+}
+
+// tokensOfSteps is the number of trees on the line of a path.
+func tokensOfSteps(steps int) int { return steps * (steps + 3) / 2 }
+
+// temperature of the prior on shapes, as its inverse.
+func (e *gflownet) coldness(updates uint64) float32 {
+	done := min(1, float64(updates)/float64(e.Updates))
+	return float32(1 / (e.EBMTempStart * math.Pow(e.EBMTempEnd/e.EBMTempStart, done)))
+}
