@@ -15,17 +15,7 @@ const maxFolded = 1 << 16
 // live returns the nodes that the outputs of the function need, operands first, and the outputs, with constants folded
 // and operations that change nothing taken out.
 func (c *compiler) live() (order, outputs []*node) {
-	needed := make([]bool, len(c.fn.nodes))
-	for _, n := range c.fn.outputs {
-		needed[n.id] = true
-	}
-	for i := len(c.fn.nodes) - 1; i >= 0; i-- {
-		if needed[i] {
-			for _, x := range c.fn.nodes[i].inputs {
-				needed[x.id] = true
-			}
-		}
-	}
+	needed := c.fn.needed()
 	listed := map[*node]bool{}
 	for i, n := range c.fn.nodes {
 		if needed[i] {
@@ -58,6 +48,22 @@ func (c *compiler) live() (order, outputs []*node) {
 	}
 	slices.Reverse(list)
 	return list, outputs
+}
+
+// needed reports which nodes the outputs of f depend on.
+func (f *Function) needed() []bool {
+	needed := make([]bool, len(f.nodes))
+	for _, n := range f.outputs {
+		needed[n.id] = true
+	}
+	for i := len(f.nodes) - 1; i >= 0; i-- {
+		if needed[i] {
+			for _, x := range f.nodes[i].inputs {
+				needed[x.id] = true
+			}
+		}
+	}
+	return needed
 }
 
 // simplify returns what a node becomes once its operands are simplified.

@@ -100,7 +100,29 @@ func (f *Function) While(cond, body compute.Function, state ...compute.Value) ([
 			return nil, err
 		}
 	}
-	return f.withSubs(compute.OpTypeWhile, s, subAttr{subs: []*Function{c, b}}, in), nil
+	return f.loop(c, b, in), nil
+}
+
+// loop adds a While of what changes. An element of the state that keeps its value is its own result, and a loop in which
+// nothing changes never runs, or never ends.
+func (f *Function) loop(cond, body *Function, state []*node) []compute.Value {
+	keep := unchanged(body, state)
+	cond, body = f.hoisted(cond, state, keep, false), f.hoisted(body, state, keep, true)
+	out := values(state)
+	var changing []*node
+	var where []int // in the state
+	for i, n := range state {
+		if !keep[i] {
+			changing, where = append(changing, n), append(where, i)
+		}
+	}
+	if len(changing) == 0 {
+		return out
+	}
+	for k, v := range f.withSubs(compute.OpTypeWhile, shapesOf(changing), subAttr{subs: []*Function{cond, body}}, changing) {
+		out[where[k]] = v
+	}
+	return out
 }
 
 // If runs one of two branches.

@@ -66,36 +66,42 @@ func (s *control) bind(fr *frame, l *lop) func() {
 	return s.loop(fr, l, subs[0], subs[1], capture)
 }
 
-// loop keeps the state in two sets of buffers: the body reads one and writes the other.
+// loop lets the body read the operands first, then what it wrote: to the results and to a second set of buffers in turn.
 func (s *control) loop(fr *frame, l *lop, cond, body *frame, capture func()) func() {
 	n := len(l.outs)
-	state := [2][]ptr{make([]ptr, n), make([]ptr, n)}
+	state, spare := make([]ptr, n), make([]ptr, n)
 	for i, v := range l.outs {
-		state[0][i], state[1][i] = alloc(v.bytes()), alloc(v.bytes())
+		spare[i] = alloc(v.bytes())
 	}
 	yes := alloc(1)
+	cond.set(cond.prog.outputs, 0, yes)
 	return func() {
 		capture()
-		for i, v := range l.outs {
-			copy(bytesAt(state[0][i], v.bytes()), bytesAt(fr.mem[l.ins[i].v.slot], v.bytes()))
+		for i := range n {
+			state[i] = fr.mem[l.ins[i].v.slot]
 		}
-		now := 0
-		for {
-			for i := range n {
-				cond.set(cond.prog.params, i, state[now][i])
-				body.set(body.prog.params, i, state[now][i])
-				body.set(body.prog.outputs, i, state[1-now][i])
+		for odd := false; ; odd = !odd {
+			for i, p := range state {
+				cond.set(cond.prog.params, i, p)
 			}
-			cond.set(cond.prog.outputs, 0, yes)
 			cond.run()
 			if !*(*bool)(yes) {
 				break
 			}
+			for i, v := range l.outs {
+				body.set(body.prog.params, i, state[i])
+				state[i] = fr.mem[v.slot]
+				if odd {
+					state[i] = spare[i]
+				}
+				body.set(body.prog.outputs, i, state[i])
+			}
 			body.run()
-			now = 1 - now
 		}
 		for i, v := range l.outs {
-			copy(bytesAt(fr.mem[v.slot], v.bytes()), bytesAt(state[now][i], v.bytes()))
+			if to := fr.mem[v.slot]; state[i] != to {
+				copy(bytesAt(to, v.bytes()), bytesAt(state[i], v.bytes()))
+			}
 		}
 	}
 }
