@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,12 +12,13 @@ import (
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/bench"
 	"github.com/gfnem/gfnem/engine"
+	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
 )
 
 type benchCmd struct {
-	Names []string `arg:"" name:"name" help:"What to measure: hypergrid, or the workloads ${workloads}."`
+	Names []string `arg:"" name:"name" help:"What to measure: hypergrid, grammar, or the workloads ${workloads}."`
 	backendFlag
 	For     time.Duration `help:"How long to repeat a step." default:"5s"`
 	Against string        `help:"Measurements of another implementation, as --json prints them: print ratios." placeholder:"FILE" type:"path"`
@@ -26,6 +28,9 @@ type benchCmd struct {
 	N       int           `help:"Words of a sentence of inside." default:"20"`
 	Batch   int           `help:"Sentences of inside." default:"32"`
 	Seed    uint64        `help:"Seed of hypergrid."`
+	Preset  string        `help:"Configuration of grammar: paper or quick." default:"paper"`
+	Set     []string      `help:"Change one key of the configuration of grammar; may be repeated." placeholder:"KEY=VALUE"`
+	Words   int           `help:"Vocabulary of grammar." default:"9672"`
 	JSON    bool          `help:"Print one JSON object per measurement."`
 }
 
@@ -37,7 +42,8 @@ func (benchCmd) Help() string {
   gfnem bench mlp transformer --json           the same for other programs to read
   gfnem bench vae-e --against torch.json       and how many times faster than there
   gfnem bench inside --nt 30 --pt 60 --n 20    the inside algorithm at a size of its own
-  gfnem bench transformer --profile            where the time goes, against the peaks of this machine`
+  gfnem bench transformer --profile            where the time goes, against the peaks of this machine
+  gfnem bench grammar --backend xla            iterations of GFlowNet-EM for grammars, at the paper's size`
 }
 
 // Run measures.
@@ -50,8 +56,10 @@ func (c benchCmd) Run(io console) error {
 	if c.Profile && (c.JSON || c.Against != "") {
 		return run.Inputf("--profile prints a table of its own: leave out --json and --against")
 	}
-	if c.Profile && slices.Contains(c.Names, "hypergrid") {
-		return run.Inputf("--profile shows the steps of a workload, and hypergrid is none")
+	for _, name := range []string{"hypergrid", "grammar"} {
+		if c.Profile && slices.Contains(c.Names, name) {
+			return run.Inputf("--profile shows the steps of a workload, and %s is none", name)
+		}
 	}
 	var base bench.Baseline
 	if c.Against != "" {
@@ -71,6 +79,8 @@ func (c benchCmd) Run(io console) error {
 		switch {
 		case name == "hypergrid":
 			err = c.hypergrid(io, b)
+		case name == "grammar":
+			err = c.grammar(io, b)
 		case c.Profile:
 			err = c.profile(io, b, name)
 		default:
@@ -182,4 +192,31 @@ func (c benchCmd) hypergrid(io console, b compute.Backend) error {
 	}
 	_, err = fmt.Fprintln(io.out, t)
 	return err
+}
+
+// grammar prints how long iterations of GFlowNet-EM for grammars take, and what of that each program takes.
+func (c benchCmd) grammar(io console, b compute.Backend) error {
+	config, ok := induce.Task{}.Config(c.Preset).(*induce.Config)
+	if !ok {
+		return unknown("preset", c.Preset, induce.Task{}.Presets())
+	}
+	if err := run.Resolve(config, run.Set(c.Set)); err != nil {
+		return err
+	}
+	size := bench.GrammarSize{Config: *config, Words: c.Words}
+	return bench.RunGrammar(b, size, c.For, func(g bench.Grammar) error {
+		if c.JSON {
+			return printJSON(io.out, g)
+		}
+		t := &report.Table{
+			Title: fmt.Sprintf("iteration %s: median %.1f ms, fastest %.1f ms, %d repetitions; the first twelve took %.0f s",
+				g.Iteration, g.MedianMS, g.MinMS, g.Reps, g.FirstS),
+			Columns: report.Columns("program", "ms"),
+		}
+		for _, name := range slices.Sorted(maps.Keys(g.Parts)) {
+			t.Add(report.Text(name), report.Number(g.Parts[name], 2))
+		}
+		_, err := fmt.Fprintln(io.out, t)
+		return err
+	})
 }

@@ -3,6 +3,7 @@ package induce
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -30,19 +31,21 @@ type gflownet struct {
 	net       forest.Network
 	optimizer optim.Optimizer
 
-	potentials *model.Exec         // words, lengths: the weights of derivations
-	wake       *model.Exec         // key, beta, words, lengths: walks from bare words
-	move       *model.Exec         // key, beta, steps back, rise, walks: walks on
-	judge      *model.Exec         // potentials, trees: log-rewards and their parts
-	choose     *model.Exec         // key, walks and rewards before and after: accepted or not
-	dream      *model.Exec         // key: trees of the grammar
-	embed      *model.Exec         // leaves, lengths, trees: walks that stand at whole trees
-	flow       *model.Exec         // words, lengths: log Z
-	learn      map[int]*model.Exec // by the size of the line
+	potentials *program         // words, lengths: the weights of derivations
+	wake       *program         // key, knobs, words, lengths: walks from bare words
+	move       *program         // key, knobs, steps back, rise, walks: walks on
+	judge      *program         // potentials, prior, trees: log-rewards and their parts
+	choose     *program         // key, walks and rewards before and after: accepted or not
+	dream      *program         // key: trees of the grammar
+	embed      *program         // leaves, lengths, trees: walks that stand at whole trees
+	flow       *program         // words, lengths: log Z
+	learn      map[int]*program // by the size of the line
+
+	times map[string]time.Duration // of programs, if somebody asks
 }
 
 func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Config) (*gflownet, error) {
-	e := &gflownet{Config: c, backend: b, store: store, model: m, learn: map[int]*model.Exec{}}
+	e := &gflownet{Config: c, backend: b, store: store, model: m, learn: map[int]*program{}}
 	e.net = forest.Network{
 		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, Half: c.GFNHalf, DType: dtypes.Float32,
 		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: max(c.MaxLength, c.DreamSteps+1) + 2,
@@ -59,8 +62,14 @@ func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 	return e, e.build()
 }
 
-// program compiles a function of tensors when it is first called, once for each shape of its arguments.
-func (e *gflownet) program(name string, f func(in []*Node) []*Node) (*model.Exec, error) {
+// program is compiled when it is first called, once for each shape of its arguments.
+type program struct {
+	*model.Exec
+	name string
+	of   *gflownet
+}
+
+func (e *gflownet) program(name string, f func(in []*Node) []*Node) (*program, error) {
 	p, err := model.NewExec(e.backend, e.store, func(_ *model.Scope, in []*Node) []*Node {
 		defer panics.WithError()
 		return f(in)
@@ -69,14 +78,28 @@ func (e *gflownet) program(name string, f func(in []*Node) []*Node) (*model.Exec
 		return nil, fmt.Errorf("program %q: %w", name, err)
 	}
 	p.SetMaxCache(-1)
-	return p.WithName(name), nil
+	return &program{p.WithName(name), name, e}, nil
+}
+
+// Call runs the program. Where times are asked for it waits for the last result.
+func (p *program) Call(args ...any) ([]*tensors.Tensor, error) {
+	if p.of.times == nil {
+		return p.Exec.Call(args...)
+	}
+	begin := time.Now()
+	out, err := p.Exec.Call(args...)
+	if err == nil {
+		err = out[len(out)-1].ConstBytes(func([]byte) {})
+		p.of.times[p.name] += time.Since(begin)
+	}
+	return out, err
 }
 
 func (e *gflownet) build() (err error) {
 	scope := e.store.Scope(phi)
 	tables := func(g *Graph) grammar.Tables { return e.model.Tables(e.store.Scope(theta), g) }
 	for _, p := range []struct {
-		to   **model.Exec
+		to   **program
 		name string
 		f    func(in []*Node) []*Node
 	}{
@@ -114,7 +137,7 @@ func (e *gflownet) build() (err error) {
 }
 
 func (e *gflownet) close() {
-	for _, p := range []*model.Exec{e.potentials, e.wake, e.move, e.judge, e.choose, e.dream, e.embed, e.flow} {
+	for _, p := range []*program{e.potentials, e.wake, e.move, e.judge, e.choose, e.dream, e.embed, e.flow} {
 		if p != nil {
 			p.Finalize()
 		}
@@ -176,7 +199,7 @@ func accept(in []*Node) []*Node {
 
 // learner returns the program that trains the GFlowNet, for a line that has room for so many trees. Sizes grow by halves, so that few
 // programs are compiled.
-func (e *gflownet) learner(tokens int) (*model.Exec, error) {
+func (e *gflownet) learner(tokens int) (*program, error) {
 	size := 256
 	for size < tokens {
 		size += size / 2
@@ -184,7 +207,7 @@ func (e *gflownet) learner(tokens int) (*model.Exec, error) {
 	if p, ok := e.learn[size]; ok {
 		return p, nil
 	}
-	p, err := e.program(fmt.Sprintf("learn %d", size), func(in []*Node) []*Node { return e.losses(size, in) })
+	p, err := e.program("learn", func(in []*Node) []*Node { return e.losses(size, in) })
 	e.learn[size] = p
 	return p, err
 }
