@@ -62,12 +62,11 @@ func readIDX(r io.Reader) (Images, kind, error) {
 		} else if err != nil {
 			return Images{}, blank, fmt.Errorf("image %d of %d: %w", i+1, count, err)
 		}
-		if k := kindOf(pixels); k == gray && found == zeroOne {
+		k := kindOf(pixels)
+		if k == gray && found == zeroOne {
 			clear(m.bits) // what looked like ones were the darkest of grays
-			found = gray
-		} else {
-			found = max(found, k)
 		}
+		found = max(found, k)
 		least := byte(1)
 		if found == gray {
 			least = threshold

@@ -82,7 +82,7 @@ func (g Gray) Encode(w io.Writer, f Format) error {
 }
 
 func (g Gray) encodeIDX(w io.Writer) error {
-	if g.Len() > math.MaxUint32 {
+	if uint64(g.Len()) > math.MaxUint32 {
 		return run.Inputf("%d images are too many for an idx file", g.Len())
 	}
 	out := bufio.NewWriter(w)
