@@ -23,9 +23,6 @@ func (s *Stream) Split() *Stream {
 	return &Stream{b}
 }
 
-// Key splits off a key, for draws inside a loop: its body begins with In(key), and returns a new key in the end.
-func (s *Stream) Key() *Node { return s.Split().state }
-
 // Uniform draws from [0, 1).
 func (s *Stream) Uniform(dtype dtypes.DType, dims ...int) *Node {
 	var u *Node
