@@ -65,18 +65,20 @@ func (r *rig) run(t testing.TB, f func(in []*Node) []*Node, args ...any) []*tens
 // walk makes walks: wake, and a move of so many steps back from there.
 func (r *rig) walk(t testing.TB, seed uint64, back int32, how func(g *Graph) gfn.Behaviour) (start, end walkTensors) {
 	t.Helper()
-	zero := func(g *Graph, v int32) (back, rise *Node) { return Const(g, v), Const(g, true) }
-	begun := r.run(t, func(in []*Node) []*Node {
+	begun := r.journey(t, r.run(t, func(in []*Node) []*Node {
 		g := in[0].Graph()
-		k, rise := zero(g, 0)
-		return r.Go(r.scope(), r.Begin(r.scope(), in[0], in[1]), rng.In(in[2]), k, rise, how(g)).List()
-	}, r.words, r.lengths, rng.Key(seed, "wake"))
-	moved := r.run(t, func(in []*Node) []*Node {
+		return r.SetOut(r.Begin(r.scope(), in[0], in[1]), rng.In(in[2]), Const(g, int32(0)), Const(g, true), how(g)).List()
+	}, r.words, r.lengths, rng.Key(seed, "wake")))
+	moved := r.journey(t, r.run(t, func(in []*Node) []*Node {
 		g := in[0].Graph()
-		k, rise := zero(g, back)
-		return r.Go(r.scope(), WalkOf(in[1:]), rng.In(in[0]), k, rise, how(g)).List()
-	}, append([]any{rng.Key(seed, "move")}, anys(begun)...)...)
+		return r.SetOut(WalkOf(in[1:]), rng.In(in[0]), Const(g, back), Const(g, true), how(g)).List()
+	}, append([]any{rng.Key(seed, "move")}, anys(begun)...)...))
 	return begun, moved
+}
+
+func (r *rig) journey(t testing.TB, j []*tensors.Tensor) walkTensors {
+	t.Helper()
+	return r.run(t, func(in []*Node) []*Node { return r.Go(r.scope(), JourneyOf(in)).List() }, anys(j)...)
 }
 
 type walkTensors []*tensors.Tensor
@@ -119,4 +121,10 @@ func near(t testing.TB, what string, got, want *tensors.Tensor, within float64) 
 	}
 }
 
-func plain(*Graph) gfn.Behaviour { return gfn.Behaviour{} }
+func plain(g *Graph) gfn.Behaviour { return tempered(1)(g) }
+
+func tempered(beta float64) func(g *Graph) gfn.Behaviour {
+	return func(g *Graph) gfn.Behaviour {
+		return gfn.Behaviour{Beta: Scalar(g, dtypes.Float64, beta), Epsilon: Scalar(g, dtypes.Float64, 0)}
+	}
+}

@@ -46,27 +46,11 @@ func newWalk(f Forest, nodes *Node) Walk {
 	}
 }
 
-// Go walks: first back for so many steps (int32 scalar; walks that reach bare words stay there), then, if rise (bool scalar) holds,
-// forward to whole trees. It starts from whole trees, or back is 0. How is the behaviour; no gradient flows.
+// Journey is a walk that is about to be made, or under way: the state of the loop that makes it.
 //
-// Each pass of the loop evaluates the network once for all walks. It settles what the pass before left open, since the forward
-// probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step.
-// The top of a whole tree is the only thing to split, so the first step back needs no network.
-func (m Network) Go(scope *model.Scope, from Walk, r *rng.Stream, back, rise *Node, how gfn.Behaviour) Walk {
-	w := m.weights(scope, from.Nodes.Graph())
-	s := stepper{weights: w, Walk: newWalk(from.Forest, from.Nodes), back: back, rise: rise, how: how, key: r.State()}
-	s.begin()
-	out := nn.Loop(s.list(), func(state []*Node) []*Node {
-		t := s.with(state)
-		t.pass()
-		return t.list()
-	})
-	return s.with(out).Walk
-}
-
-// stepper is the state of the loop.
-type stepper struct {
-	*weights
+// A program that makes journeys has to do nothing else. On XLA, a function inside a program can share neither constants nor reductions
+// with the rest of it; so one program sets out, and another one, which is a loop and nothing more, goes.
+type Journey struct {
 	Walk
 	more  *Node // bool scalar: whether to go on
 	done  *Node // int32 scalar: steps back so far
@@ -76,8 +60,41 @@ type stepper struct {
 	kind  *Node // [B]: what the last step was
 	key   *Node
 
-	back, rise *Node
-	how        gfn.Behaviour
+	back, rise    *Node
+	beta, epsilon *Node // of the behaviour, scalars
+}
+
+// SetOut prepares a walk: first back for so many steps (int32 scalar; walks that reach bare words stay there), then, if rise (bool
+// scalar) holds, forward to whole trees. It starts from whole trees, or back is 0. How is the behaviour, with both its numbers given.
+func (m Network) SetOut(from Walk, r *rng.Stream, back, rise *Node, how gfn.Behaviour) Journey {
+	j := Journey{
+		Walk: newWalk(from.Forest, from.Nodes), back: back, rise: rise, key: r.State(),
+		beta: ConvertDType(how.Beta, m.DType), epsilon: ConvertDType(how.Epsilon, m.DType),
+	}
+	j.begin()
+	return j
+}
+
+// Go makes journeys. No gradient flows.
+//
+// Each pass of the loop evaluates the network once for all walks. It settles what the pass before left open, since the forward
+// probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step.
+// The top of a whole tree is the only thing to split, so the first step back, when setting out, needs no network.
+func (m Network) Go(scope *model.Scope, j Journey) Walk {
+	w := m.weights(scope, j.Nodes.Graph())
+	state := append(j.List(), w.list()...)
+	out := nn.Loop(state, func(state []*Node) []*Node {
+		t := stepper{JourneyOf(state), w.with(state[JourneySize:])}
+		t.pass()
+		return append(t.List(), state[JourneySize:]...)
+	})
+	return JourneyOf(out).Walk
+}
+
+// stepper makes the steps of journeys.
+type stepper struct {
+	Journey
+	*weights
 }
 
 // Kinds of steps.
@@ -88,7 +105,7 @@ const (
 )
 
 // begin makes the first step back, from whole trees, if there is one to make.
-func (s *stepper) begin() {
+func (s *Journey) begin() {
 	g := s.Nodes.Graph()
 	n := s.Forest.Words()
 	zero := ScalarZero(g, dtypes.Int32)
@@ -104,36 +121,23 @@ func (s *stepper) begin() {
 	s.more = LogicalOr(s.rise, LessThan(s.done, s.back))
 }
 
-// list is the loop's state.
-func (s *stepper) list() []*Node {
-	out := []*Node{s.more, s.done, s.ups, s.gap, s.label, s.kind, s.key, s.back, s.rise,
-		s.Nodes, s.UndoneBack, s.UndoneForward, s.MadeForward, s.MadeBack, s.Undone, s.Made}
-	out = append(out, s.Forest.State()...)
-	for _, x := range []*Node{s.how.Beta, s.how.Epsilon} {
-		if x != nil {
-			out = append(out, x)
-		}
-	}
-	return append(out, s.weights.list()...)
+// journeyHead is the number of tensors of a journey besides its walk.
+const journeyHead = 11
+
+// JourneySize is the number of tensors of a journey.
+const JourneySize = journeyHead + WalkSize
+
+// List is what a journey is made of, for the program that makes it.
+func (s Journey) List() []*Node {
+	return append([]*Node{s.more, s.done, s.ups, s.gap, s.label, s.kind, s.key, s.back, s.rise, s.beta, s.epsilon}, s.Walk.List()...)
 }
 
-// with undoes list.
-func (s *stepper) with(state []*Node) *stepper {
-	t := &stepper{}
-	for _, to := range []**Node{&t.more, &t.done, &t.ups, &t.gap, &t.label, &t.kind, &t.key, &t.back, &t.rise,
-		&t.Nodes, &t.UndoneBack, &t.UndoneForward, &t.MadeForward, &t.MadeBack, &t.Undone, &t.Made} {
-		*to, state = state[0], state[1:]
+// JourneyOf undoes List.
+func JourneyOf(x []*Node) Journey {
+	return Journey{
+		more: x[0], done: x[1], ups: x[2], gap: x[3], label: x[4], kind: x[5], key: x[6], back: x[7], rise: x[8], beta: x[9], epsilon: x[10],
+		Walk: WalkOf(x[journeyHead:]),
 	}
-	k := len(s.Forest.State())
-	t.Forest, state = FromState(gfn.State(state[:k])), state[k:]
-	if s.how.Beta != nil {
-		t.how.Beta, state = state[0], state[1:]
-	}
-	if s.how.Epsilon != nil {
-		t.how.Epsilon, state = state[0], state[1:]
-	}
-	t.weights = s.weights.with(state)
-	return t
 }
 
 // pass evaluates the network once, settles the last step and makes the next.
@@ -142,7 +146,7 @@ func (s *stepper) pass() {
 	random := rng.In(s.key)
 	position, mayJoin := r.position()
 	split, maySplit := r.split()
-	logJoin, logSplit := s.how.LogProbs(position, mayJoin), s.how.LogProbs(split, maySplit) // [B,n]
+	logJoin, logSplit := s.logProbs(position, mayJoin), s.logProbs(split, maySplit) // [B,n]
 	down := BroadcastToShape(LessThan(s.done, s.back), shapes.Make(dtypes.Bool, s.gap.Shape().Dimensions...))
 	up := LogicalAnd(LogicalNot(down), BroadcastToShape(s.rise, down.Shape()))
 
@@ -150,7 +154,7 @@ func (s *stepper) pass() {
 	was := at(s.Forest.First, s.gap)
 	join, part := random.Categorical(Exp(logJoin)), random.Categorical(Exp(logSplit))
 	logits := s.head(labelHead, rows(r.hidden, Stack([]*Node{was, join}, 1))) // [B,2,N]
-	logLabel := s.how.LogProbs(logits, always(logits))
+	logLabel := s.logProbs(logits, always(logits))
 	of := func(i int) *Node { return Squeeze(SliceAxis(logLabel, 1, AxisElem(i)), 1) }
 	add := func(to **Node, on, value *Node) { *to = Add(*to, Where(on, value, ZerosLike(value))) }
 	last := func(kind int32) *Node { return Equal(s.kind, Const(s.kind.Graph(), kind)) }
@@ -165,6 +169,13 @@ func (s *stepper) pass() {
 	s.key = random.State()
 	busy := ReduceMax(ConvertDType(s.Forest.Open(), dtypes.Int32))
 	s.more = LogicalOr(LessThan(s.done, s.back), LogicalAnd(s.rise, GreaterThan(busy, ZerosLike(busy))))
+}
+
+// logProbs are those of the behaviour. Without epsilon they come from the logits alone, exact where probabilities are tiny.
+func (s *stepper) logProbs(logits, legal *Node) *Node {
+	mixed := gfn.Behaviour{Beta: s.beta, Epsilon: s.epsilon}.LogProbs(logits, legal)
+	bare := gfn.Behaviour{Beta: s.beta}.LogProbs(logits, legal)
+	return Where(BroadcastToShape(GreaterThan(s.epsilon, ZerosLike(s.epsilon)), legal.Shape()), mixed, bare)
 }
 
 // move joins trees at a gap under a label in some rows and splits the node at another gap in others.

@@ -8,7 +8,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
@@ -45,7 +44,7 @@ func TestTempering(t *testing.T) {
 	const beta = 0.6
 	seed := testkit.Seed(t)
 	cold := newRig(t, seed, dtypes.Float64, 6, 5, 3)
-	wake, move := cold.walk(t, seed, 3, func(g *Graph) gfn.Behaviour { return gfn.Behaviour{Beta: Scalar(g, dtypes.Float64, beta)} })
+	wake, move := cold.walk(t, seed, 3, tempered(beta))
 
 	scaled := newRig(t, seed, dtypes.Float64, 6, 5, 3)
 	scaled.walk(t, seed, 1, plain) // makes the variables

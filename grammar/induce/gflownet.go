@@ -32,8 +32,9 @@ type gflownet struct {
 	optimizer optim.Optimizer
 
 	potentials *program         // words, lengths: the weights of derivations
-	wake       *program         // key, knobs, words, lengths: walks from bare words
-	move       *program         // key, knobs, steps back, rise, walks: walks on
+	wake       *program         // key, knobs, words, lengths: journeys from bare words
+	move       *program         // key, knobs, steps back, rise, walks: journeys back and, if they rise, forth
+	travel     *program         // journeys: walks
 	judge      *program         // potentials, prior, trees: log-rewards and their parts
 	choose     *program         // key, walks and rewards before and after: accepted or not
 	dream      *program         // key: trees of the grammar
@@ -110,11 +111,12 @@ func (e *gflownet) build() (err error) {
 		{&e.wake, "wake", func(in []*Node) []*Node {
 			g := in[0].Graph()
 			start := e.net.Begin(scope, in[2], in[3])
-			return e.net.Go(scope, start, rng.In(in[0]), Const(g, int32(0)), Const(g, true), e.how(in[1])).List()
+			return e.net.SetOut(start, rng.In(in[0]), Const(g, int32(0)), Const(g, true), how(in[1])).List()
 		}},
 		{&e.move, "move", func(in []*Node) []*Node {
-			return e.net.Go(scope, forest.WalkOf(in[4:]), rng.In(in[0]), in[2], in[3], e.how(in[1])).List()
+			return e.net.SetOut(forest.WalkOf(in[4:]), rng.In(in[0]), in[2], in[3], how(in[1])).List()
 		}},
+		{&e.travel, "travel", func(in []*Node) []*Node { return e.net.Go(scope, forest.JourneyOf(in)).List() }},
 		{&e.judge, "judge", e.rewards},
 		{&e.choose, "choose", accept},
 		{&e.dream, "dream", func(in []*Node) []*Node {
@@ -137,7 +139,7 @@ func (e *gflownet) build() (err error) {
 }
 
 func (e *gflownet) close() {
-	for _, p := range []*program{e.potentials, e.wake, e.move, e.judge, e.choose, e.dream, e.embed, e.flow} {
+	for _, p := range []*program{e.potentials, e.wake, e.move, e.travel, e.judge, e.choose, e.dream, e.embed, e.flow} {
 		if p != nil {
 			p.Finalize()
 		}
@@ -148,13 +150,9 @@ func (e *gflownet) close() {
 }
 
 // how is the behaviour while exploring: knobs are the inverse temperature and epsilon.
-func (e *gflownet) how(knobs *Node) gfn.Behaviour {
+func how(knobs *Node) gfn.Behaviour {
 	one := func(i int) *Node { return Squeeze(SliceAxis(knobs, 0, AxisElem(i)), 0) }
-	h := gfn.Behaviour{Beta: one(0)}
-	if e.Epsilon > 0 {
-		h.Epsilon = one(1)
-	}
-	return h
+	return gfn.Behaviour{Beta: one(0), Epsilon: one(1)}
 }
 
 func (e *gflownet) knobs() []float32 {

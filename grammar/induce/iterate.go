@@ -117,7 +117,7 @@ func (w *wakeUp) run(maximize bool, epoch int) error {
 		return err
 	}
 	w.potentials = out
-	if w.walks, err = w.wake.Call(w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths); err != nil {
+	if w.walks, err = w.through(w.wake, w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths); err != nil {
 		return err
 	}
 	var nodes *tensors.Tensor
@@ -147,6 +147,15 @@ func (w *wakeUp) run(maximize bool, epoch int) error {
 	v := tensors.MustCopyFlatData[float32](out[0])
 	w.outcome = gfnOutcome{wake: float64(v[0]), balance: float64(v[1]), sleep: float64(v[2]), norm: float64(v[3]), ok: v[4] != 0}
 	return nil
+}
+
+// through sets out on journeys by a program and makes them.
+func (e *gflownet) through(p *program, args ...any) ([]*tensors.Tensor, error) {
+	j, err := p.Call(args...)
+	if err != nil {
+		return nil, err
+	}
+	return e.travel.Call(appendAll(nil, j)...)
 }
 
 // reward returns log R of the whole trees that walks stand at, and the scores of their nodes.
@@ -188,7 +197,7 @@ func (w *wakeUp) moveOn(maximize bool, epoch int) error {
 		back := 1 + rng.New(w.seed, "gfn/steps back", w.it, uint64(m)).IntN(most)
 		back = min(back, longest-1)
 		args := []any{w.key("move", uint64(m)), w.knobs(), int32(back), true}
-		next, err := w.move.Call(appendAll(args, w.walks)...)
+		next, err := w.through(w.move, appendAll(args, w.walks)...)
 		if err != nil {
 			return err
 		}
@@ -232,7 +241,7 @@ func (w *wakeUp) fallAsleep() error {
 		longest = max(longest, steps)
 		w.tokens += tokensOfSteps(steps)
 	}
-	down, err := w.move.Call(appendAll([]any{w.key("undream"), []float32{1, 0}, int32(longest), false}, from)...)
+	down, err := w.through(w.move, appendAll([]any{w.key("undream"), []float32{1, 0}, int32(longest), false}, from)...)
 	if err != nil {
 		return err
 	}
