@@ -30,14 +30,15 @@ func (p Potentials) Sample(random *rng.Stream) Parses {
 
 // MBR finds the tree over each sentence with the greatest expected number of right spans (minimum Bayes risk). Labels and
 // tags are 0; LogWeight is the expected number, the whole sentence counted.
-func (p Potentials) MBR() Parses {
-	spans := p.Marginals().Spans
+func (p Potentials) MBR() Parses { return BestSpans(p.Marginals().Spans, p.Lengths) }
+
+// BestSpans finds the binary tree over each sentence whose spans have the greatest sum of weights [B,n,n], by first word and by
+// number of words less one. Labels and tags are 0; LogWeight is the sum, the whole sentence counted.
+func BestSpans(spans, lengths *Node) Parses {
 	g, dtype := spans.Graph(), spans.DType()
 	b, n := spans.Shape().Dim(0), spans.Shape().Dim(1)
 	zeros := func(dims ...int) *Node { return Zeros(g, shapes.Make(dtype, dims...)) }
-	return Potentials{
-		Root: zeros(1), Rules: zeros(1, 2, 2), Terms: zeros(b, n, 1), Spans: spans, Lengths: p.Lengths,
-	}.Viterbi()
+	return Potentials{Root: zeros(1), Rules: zeros(1, 2, 2), Terms: zeros(b, n, 1), Spans: spans, Lengths: lengths}.Viterbi()
 }
 
 // decode chooses a derivation top-down, in the order of a walk that visits a node before its left part, and that before

@@ -2,6 +2,7 @@ package induce
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -25,15 +26,18 @@ const (
 	Sample  Decode = "sample"  // a draw from the posterior
 )
 
-// Decodes lists them.
-func Decodes() []string { return []string{string(Viterbi), string(MBR), string(Sample)} }
+// Decodes lists them, and those of a GFlowNet.
+func Decodes() []string {
+	return []string{string(Viterbi), string(MBR), string(Sample), string(GFNSample), string(GFNMBR)}
+}
 
 // Parser does exact inference with one grammar, a batch of sentences at a time.
 type Parser struct {
 	Rows   int // sentences of a batch
 	Bucket int // lengths of batches are multiples of it
 
-	inside *model.Exec
+	inside *model.Exec // words, lengths: log p(x)
+	score  *model.Exec // words, lengths, trees: log p(x,z)
 	decode map[Decode]*model.Exec
 }
 
@@ -70,6 +74,12 @@ func newParser(b compute.Backend, store *model.Store, tables func(*Graph) gramma
 	}); err != nil {
 		return nil, err
 	}
+	if p.score, err = build(func(in []*Node) []*Node {
+		z := grammar.Trees{Left: in[2], Right: in[3], Label: in[4]}
+		return []*Node{ConvertDType(potentials(in).LogTree(z), dtypes.Float64)}
+	}); err != nil {
+		return nil, err
+	}
 	for name, f := range map[Decode]func(q grammar.Potentials, key *Node) grammar.Parses{
 		Viterbi: func(q grammar.Potentials, _ *Node) grammar.Parses { return q.Viterbi() },
 		MBR:     func(q grammar.Potentials, _ *Node) grammar.Parses { return q.MBR() },
@@ -88,6 +98,7 @@ func newParser(b compute.Backend, store *model.Store, tables func(*Graph) gramma
 // Close releases the compiled programs.
 func (p *Parser) Close() {
 	p.inside.Finalize()
+	p.score.Finalize()
 	for _, e := range p.decode {
 		e.Finalize()
 	}
@@ -114,6 +125,27 @@ func (p *Parser) LogLikelihoods(sentences []treebank.Sentence) ([]float64, error
 	out := make([]float64, 0, len(sentences))
 	err := p.batches(sentences, func(_ int, b batch) error {
 		y, err := p.inside.Call(b.words, b.lengths)
+		if err == nil {
+			out = append(out, tensors.MustCopyFlatData[float64](y[0])[:b.size]...)
+		}
+		return err
+	})
+	return out, err
+}
+
+// LogTrees returns log p(x,z) of a tree of each sentence, preterminals summed out.
+func (p *Parser) LogTrees(sentences []treebank.Sentence, trees []*grammar.Tree) ([]float64, error) {
+	out := make([]float64, 0, len(sentences))
+	err := p.batches(sentences, func(at int, b batch) error {
+		part := slices.Clone(trees[at : at+b.size])
+		for len(part) < p.Rows {
+			part = append(part, part[b.size-1])
+		}
+		left, right, label, err := grammar.PackTrees(part, b.n)
+		if err != nil {
+			return err
+		}
+		y, err := p.score.Call(b.words, b.lengths, left, right, label)
 		if err == nil {
 			out = append(out, tensors.MustCopyFlatData[float64](y[0])[:b.size]...)
 		}

@@ -1,0 +1,96 @@
+package induce
+
+import (
+	"math"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// A GFlowNet ends in a tree z with the probability q(z) that all trajectories to z have together, one for each order in which its nodes
+// can be made:
+//
+//	q(z) = sum_t P_F(t) = E[P_F(t) / P_B(t|z)] over orders t drawn by P_B.
+//
+// So the logarithm of an average of these ratios is below log q(z) in expectation (Jensen's inequality). If z was drawn by the GFlowNet
+// itself and the ratio of the trajectory that made it is averaged in, it is above (Sobolev and Vetrov, "Importance Weighted
+// Hierarchical Variational Inference", 2019). Both tend to log q(z) with the number of orders.
+
+// orders draws that many orders of the trees that walks stand at, and returns log P_F - log P_B of each: by sentence, then order.
+func (p *GFNParser) orders(b batch, walks []*tensors.Tensor, count int, key func(k int) *tensors.Tensor) ([][]float64, error) {
+	out := make([][]float64, b.size)
+	longest := 0
+	for _, s := range b.sentences {
+		longest = max(longest, len(s.Words))
+	}
+	for k := range count {
+		// One step more than there are: the network settles a step when it looks at where it led to.
+		args := appendAll([]any{key(k), onPolicy, int32(longest), false}, walks)
+		down, err := p.net.through(p.net.move, args...)
+		if err != nil {
+			return nil, err
+		}
+		logPF, logPB := widened(down[walkUndoneForward]), widened(down[walkUndoneBack])
+		for i := range out {
+			out[i] = append(out[i], logPF[i]-logPB[i])
+		}
+	}
+	return out, nil
+}
+
+// logMean is the logarithm of the average of exponentials.
+func logMean(x ...float64) float64 { return gfn.LogSumExp(x) - math.Log(float64(len(x))) }
+
+// logQ estimates log q(z) of given trees from so many orders of each.
+func (p *GFNParser) logQ(sentences []treebank.Sentence, trees []*grammar.Tree, count int, seed uint64) ([]float64, error) {
+	out := make([]float64, len(sentences))
+	return out, p.batches(sentences, func(number int, at []int, b batch) error {
+		some := make([]*grammar.Tree, b.lengths.Shape().Dim(0))
+		for i := range some {
+			some[i] = trees[at[min(i, len(at)-1)]]
+		}
+		left, right, label := packByGap(some, b.n)
+		walks, err := p.net.embed.Call(b.words, b.lengths, left, right, label)
+		if err != nil {
+			return err
+		}
+		key := func(k int) *tensors.Tensor { return rng.Key(seed, "gfn/orders", uint64(number), uint64(k)) }
+		ratios, err := p.orders(b, walks, count, key)
+		for i, r := range ratios {
+			out[at[i]] = logMean(r...)
+		}
+		return err
+	})
+}
+
+// packByGap makes tensors of trees, [B,n-1], in the order of the gaps between words: the node at a gap is the one whose left part ends
+// there.
+func packByGap(trees []*grammar.Tree, n int) (left, right, label *tensors.Tensor) {
+	rows := len(trees)
+	l, r, x := make([]int32, rows*(n-1)), make([]int32, rows*(n-1)), make([]int32, rows*(n-1))
+	for i, t := range trees {
+		k := t.Words()
+		spans, gaps := t.Spans(), make([]int, k-1)
+		for m := range gaps {
+			if gaps[m] = t.Left[m]; gaps[m] >= k {
+				gaps[m] = spans[gaps[m]-k].Last
+			}
+		}
+		node := func(c int) int32 {
+			if c >= k {
+				c = n + gaps[c-k]
+			}
+			return int32(c)
+		}
+		for m, gap := range gaps {
+			at := i*(n-1) + gap
+			l[at], r[at], x[at] = node(t.Left[m]), node(t.Right[m]), int32(t.Label[m])
+		}
+	}
+	pack := func(v []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(v, rows, n-1) }
+	return pack(l), pack(r), pack(x)
+}
