@@ -40,6 +40,7 @@ type gflownet struct {
 	dream      *program         // key: trees of the grammar
 	embed      *program         // leaves, lengths, trees: walks that stand at whole trees
 	flow       *program         // words, lengths: log Z
+	best       *program         // weights of spans, lengths: the trees of greatest weight, and their weights
 	learn      map[int]*program // by the size of the line
 
 	times map[string]time.Duration // of programs, if somebody asks
@@ -130,6 +131,10 @@ func (e *gflownet) build() (err error) {
 		{&e.flow, "flow", func(in []*Node) []*Node {
 			return []*Node{ConvertDType(e.net.LogZ(scope, in[0], in[1]), dtypes.Float64)}
 		}},
+		{&e.best, "best", func(in []*Node) []*Node {
+			r := grammar.BestSpans(in[0], in[1])
+			return []*Node{r.Trees.Left, r.Trees.Right, r.Trees.Label, r.LogWeight}
+		}},
 	} {
 		if *p.to, err = e.program(p.name, p.f); err != nil {
 			return err
@@ -139,7 +144,7 @@ func (e *gflownet) build() (err error) {
 }
 
 func (e *gflownet) close() {
-	for _, p := range []*program{e.potentials, e.wake, e.move, e.travel, e.judge, e.choose, e.dream, e.embed, e.flow} {
+	for _, p := range []*program{e.potentials, e.wake, e.move, e.travel, e.judge, e.choose, e.dream, e.embed, e.flow, e.best} {
 		if p != nil {
 			p.Finalize()
 		}

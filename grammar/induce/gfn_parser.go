@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/grammar"
@@ -27,25 +26,15 @@ type GFNParser struct {
 	Rows   int // sentences of a batch
 	Bucket int // lengths of batches are multiples of it
 
-	net  *gflownet
-	best *program // weights of spans [B,n,n], lengths: the trees of greatest weight, and their weights
+	net *gflownet
 }
 
-func newGFNParser(net *gflownet) (*GFNParser, error) {
-	p := &GFNParser{Rows: net.Batch, Bucket: net.Bucket, net: net}
-	var err error
-	p.best, err = net.program("best spans", func(in []*Node) []*Node {
-		r := grammar.BestSpans(in[0], in[1])
-		return []*Node{r.Trees.Left, r.Trees.Right, r.Trees.Label, r.LogWeight}
-	})
-	return p, err
+func newGFNParser(net *gflownet) *GFNParser {
+	return &GFNParser{Rows: net.Batch, Bucket: net.Bucket, net: net}
 }
 
 // Close releases the compiled programs.
-func (p *GFNParser) Close() {
-	p.best.Finalize()
-	p.net.close()
-}
+func (p *GFNParser) Close() { p.net.close() }
 
 // Longest is the number of words of the longest sentence that the network has learned to read.
 func (p *GFNParser) Longest() int { return max(p.net.MaxLength, p.net.DreamSteps+1) }
@@ -197,7 +186,7 @@ func (v *spanVotes) add(trees []*grammar.Tree) {
 // elect returns the binary trees with the most votes of their spans, and the votes by the number of trees.
 func (p *GFNParser) elect(b batch, v *spanVotes) ([]*grammar.Tree, []float64, error) {
 	rows := b.lengths.Shape().Dim(0)
-	out, err := p.best.Call(tensors.FromFlatDataAndDimensions(v.count, rows, v.n, v.n), b.lengths)
+	out, err := p.net.best.Call(tensors.FromFlatDataAndDimensions(v.count, rows, v.n, v.n), b.lengths)
 	if err != nil {
 		return nil, nil, err
 	}
