@@ -31,13 +31,6 @@ type State struct {
 // InARow counts, for each kind of update, those skipped since the last good one of that kind.
 type InARow struct{ E, Sleep, M int }
 
-// maxInARow is the number of successive skipped updates of one kind after which a learner gives up.
-const maxInARow = 5
-
-// ErrDiverged is returned when five updates of one kind in a row were not finite; the variables that they train are those
-// of the last good one.
-var ErrDiverged = errors.New("training diverged")
-
 // Report is what one iteration did.
 type Report struct {
 	State State
@@ -48,12 +41,6 @@ type Report struct {
 	SleepLoss float64
 	// Accepted is the fraction of Metropolis-Hastings moves accepted before the M-update; NaN without moves.
 	Accepted float64
-}
-
-// Update is one optimiser step. The M-step's loss is the mean of -log p(x,z), unless MStep.Loss says otherwise.
-type Update struct {
-	Loss, GradNorm float64
-	OK             bool
 }
 
 // Learner runs GFlowNet-EM.
@@ -245,16 +232,10 @@ func (l *Learner) stepM(r *Report, it uint64, x []*tensors.Tensor) error {
 
 // count keeps the tally of skipped updates.
 func (l *Learner) count(u Update, inARow *int, name string) error {
-	if u.OK {
-		*inARow = 0
-		return nil
-	}
-	l.state.Skipped++
-	if *inARow++; *inARow < maxInARow {
-		return nil
-	}
-	return fmt.Errorf("%w: %d %s-updates in a row were not finite (loss %g, gradient norm %g); "+
-		"try a smaller learning rate", ErrDiverged, *inARow, name, u.Loss, u.GradNorm)
+	t := Tally{l.state.Skipped, *inARow}
+	err := t.Count(u, name)
+	l.state.Skipped, *inARow = t.Skipped, t.InARow
+	return err
 }
 
 // call runs a program for one step of its stream, in iteration it.

@@ -1,0 +1,194 @@
+package vae
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gfnem/gfnem/mnist"
+)
+
+// The methods, in the order of the published table.
+const (
+	MethodVQ    = "vq"           // the VQ-VAE
+	MethodGFN   = "gfn"          // GFlowNet-EM
+	MethodGD    = "gfn-gd"       // with greedy decoder training: M-steps on the most probable codes
+	MethodPrior = "gfn-gd-prior" // with that and a PixelCNN prior, learned together with the decoder
+)
+
+// Methods lists the methods.
+func Methods() []string { return []string{MethodVQ, MethodGFN, MethodGD, MethodPrior} }
+
+// Kinds of log Z.
+const (
+	logZScalar = "scalar" // one number for all images, as published
+	logZImage  = "image"  // a function of the image
+)
+
+// Config is the configuration of a training. Its names are those of the command line.
+type Config struct {
+	Seed   uint64 `toml:"seed"`
+	Data   string `toml:"data"`   // digits, binarized, or a folder of idx files
+	Method string `toml:"method"` // vq, gfn, gfn-gd or gfn-gd-prior
+
+	Codes    int `toml:"k"`        // entries of the dictionary
+	Rows     int `toml:"rows"`     // of the grid of codes
+	Columns  int `toml:"columns"`  // of the grid of codes
+	Channels int `toml:"channels"` // of convolutions, of the PixelCNN's too
+
+	TrainImages int `toml:"train_images"` // the first so many are used; 0 means all
+	TestImages  int `toml:"test_images"`  // the first so many are used; 0 means all
+	Batch       int `toml:"batch"`
+	Epochs      int `toml:"epochs"` // 0 means as many as published for the method and K
+	// ReduceOn is the epoch, counted from 1, from which rates are reduced; 0 means as published if epochs is 0, else never.
+	ReduceOn int `toml:"reduce_lr_on"`
+
+	Alternate   int     `toml:"alternate_every"` // minibatches of an E- or M-phase; the M-phase comes first
+	LR          float64 `toml:"gfn_lr"`
+	ReducedLR   float64 `toml:"gfn_reduced_lr"`
+	LogZLR      float64 `toml:"gfn_logz_lr"`
+	DecoderLR   float64 `toml:"dec_lr"`      // of decoder, dictionary and prior; never reduced
+	GreedyProb  float64 `toml:"greedy_prob"` // probability that an M-step takes the most probable codes; -1 means as the method says
+	SleepProb   float64 `toml:"sleep_prob"`  // probability that a sleep step follows an E-step
+	SleepWeight float64 `toml:"sleep_weight"`
+	LogZ        string  `toml:"log_z"` // scalar, as published, or image: then exploration is sound
+	Floor       float64 `toml:"floor"` // added to the softmax over all codes and positions; the published code has 1e-9
+	RandProb    float64 `toml:"rand_prob"`
+	Beta        float64 `toml:"beta"` // multiplies the logits of the policy that acts in E-steps: below 1 it explores
+
+	VQLR        float64 `toml:"vq_lr"`
+	VQReducedLR float64 `toml:"vq_reduced_lr"`
+
+	// NLL estimates likelihoods when the training ends, by importance sampling.
+	NLL       bool `toml:"nll"`
+	NLLImages int  `toml:"nll_images"` // of the test images; 0 means all
+	Samples   int  `toml:"importance_samples"`
+	// FitUpdates is the number of updates by which a GFlowNet posterior is fitted to a VQ-VAE's decoder, for its likelihood.
+	FitUpdates int `toml:"fit_updates"`
+
+	EvalEvery int `toml:"eval_every"` // updates between points of the curve of the bound; 0 means never
+}
+
+// PaperConfig is the published configuration, apart from its seeds.
+func PaperConfig() Config {
+	return Config{
+		Data: mnist.Digits, Method: MethodGFN, Codes: 8, Rows: 4, Columns: 4, Channels: 128, Batch: 128,
+		Alternate: 400, LR: 2e-4, ReducedLR: 5e-5, LogZLR: 0.1, DecoderLR: 2e-4, GreedyProb: -1, SleepProb: 0.3, SleepWeight: 10,
+		LogZ: logZScalar, Beta: 1, VQLR: 2e-4, VQReducedLR: 5e-5, NLL: true, Samples: 5000, FitUpdates: 60_000, EvalEvery: 1000,
+	}
+}
+
+// QuickConfig trains on a part of the digits with smaller networks, for two cores and a few minutes.
+func QuickConfig() Config {
+	c := PaperConfig()
+	c.Channels, c.TrainImages, c.TestImages, c.Batch, c.Epochs, c.ReduceOn = 32, 10_000, 1000, 64, 20, 16
+	c.Alternate, c.LR, c.ReducedLR, c.DecoderLR, c.VQLR, c.VQReducedLR = 50, 1e-3, 2e-4, 1e-3, 1e-3, 2e-4
+	c.NLLImages, c.Samples, c.FitUpdates, c.EvalEvery = 200, 500, 2000, 200
+	return c
+}
+
+var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfig}
+
+// published are the epochs of a method and the epoch, from 1, of its lower rate. The loop of the VQ-VAE's code counts from 0
+// and includes its end, so that 50 epochs are 51.
+func published(method string, codes int) (epochs, reduceOn int) {
+	switch {
+	case method == MethodGFN:
+		return 500, 400
+	case method == MethodGD:
+		return 250, 180
+	case method == MethodPrior:
+		return 400, 300
+	case codes >= 10:
+		return 81, 51
+	}
+	return 51, 26
+}
+
+// learnsPrior reports whether the method learns a prior.
+func (c *Config) learnsPrior() bool { return c.Method == MethodPrior }
+
+// greedy is the probability of greedy M-steps.
+func (c *Config) greedy() float64 {
+	switch {
+	case c.GreedyProb >= 0:
+		return c.GreedyProb
+	case c.Method == MethodGFN:
+		return 0
+	}
+	return 1
+}
+
+// size returns the size of the networks for images.
+func (c *Config) size(images mnist.Size) Size {
+	return Size{
+		Height: images.Height, Width: images.Width, Rows: c.Rows, Columns: c.Columns, Codes: c.Codes, Channels: c.Channels,
+	}
+}
+
+// explores reports whether E-steps sample from another policy than the one they train.
+func (c *Config) explores() bool { return c.RandProb > 0 || c.Beta != 1 }
+
+// Validate implements the last word of run.Resolve. It also fills in what is published and makes the path of the data
+// absolute, since a run is resumed and evaluated from other folders, too.
+func (c *Config) Validate() error {
+	for _, k := range []struct {
+		key, value string
+		known      []string
+	}{{"method", c.Method, Methods()}, {"log_z", c.LogZ, []string{logZScalar, logZImage}}} {
+		if !slices.Contains(k.known, k.value) {
+			return fmt.Errorf("%s = %q is not one of %s", k.key, k.value, strings.Join(k.known, " "))
+		}
+	}
+	if c.explores() && c.LogZ != logZImage {
+		return fmt.Errorf("rand_prob = %g and beta = %g explore, which needs log_z = %q: with one log Z for all images the loss is biased off the policy",
+			c.RandProb, c.Beta, logZImage)
+	}
+	if err := c.checkBounds(); err != nil {
+		return err
+	}
+	if c.Epochs == 0 {
+		epochs, reduceOn := published(c.Method, c.Codes)
+		c.Epochs = epochs
+		if c.ReduceOn == 0 {
+			c.ReduceOn = reduceOn
+		}
+	}
+	if c.Data != mnist.Digits && c.Data != mnist.Binarized {
+		abs, err := filepath.Abs(c.Data)
+		if err != nil {
+			return fmt.Errorf("data = %q: %w", c.Data, err)
+		}
+		c.Data = abs
+	}
+	return nil
+}
+
+func (c *Config) checkBounds() error {
+	big := math.MaxInt32 * 1.0
+	for _, b := range []struct {
+		key              string
+		value, low, high float64
+	}{
+		{"seed", float64(c.Seed), 0, math.MaxInt64}, {"k", float64(c.Codes), 2, 256},
+		{"rows", float64(c.Rows), 1, 64}, {"columns", float64(c.Columns), 1, 64}, {"channels", float64(c.Channels), 1, 1 << 12},
+		{"train_images", float64(c.TrainImages), 0, big}, {"test_images", float64(c.TestImages), 0, big},
+		{"batch", float64(c.Batch), 1, 1 << 16}, {"epochs", float64(c.Epochs), 0, big}, {"reduce_lr_on", float64(c.ReduceOn), 0, big},
+		{"alternate_every", float64(c.Alternate), 1, big}, {"gfn_lr", c.LR, 1e-12, 1e3}, {"gfn_reduced_lr", c.ReducedLR, 0, 1e3},
+		{"gfn_logz_lr", c.LogZLR, 0, 1e3}, {"dec_lr", c.DecoderLR, 0, 1e3}, {"sleep_prob", c.SleepProb, 0, 1},
+		{"sleep_weight", c.SleepWeight, 0, 1e6}, {"floor", c.Floor, 0, 0.1}, {"rand_prob", c.RandProb, 0, 1}, {"beta", c.Beta, 1e-3, 100},
+		{"vq_lr", c.VQLR, 1e-12, 1e3}, {"vq_reduced_lr", c.VQReducedLR, 0, 1e3},
+		{"nll_images", float64(c.NLLImages), 0, big}, {"importance_samples", float64(c.Samples), 1, 1e7},
+		{"fit_updates", float64(c.FitUpdates), 1, big}, {"eval_every", float64(c.EvalEvery), 0, big},
+	} {
+		if !(b.low <= b.value && b.value <= b.high) {
+			return fmt.Errorf("%s = %.12g is not between %.12g and %.12g", b.key, b.value, b.low, b.high)
+		}
+	}
+	if c.GreedyProb != -1 && !(c.GreedyProb >= 0 && c.GreedyProb <= 1) {
+		return fmt.Errorf("greedy_prob = %g is neither -1 nor between 0 and 1", c.GreedyProb)
+	}
+	return nil
+}

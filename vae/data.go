@@ -1,0 +1,49 @@
+package vae
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/mnist"
+)
+
+// batchOf returns images as networks take them, [len(indices),H,W,1].
+func batchOf(m mnist.Images, indices []int) *tensors.Tensor {
+	t := tensors.FromShape(shapes.Make(dtypes.Float32, len(indices), m.Height, m.Width, 1))
+	tensors.MustMutableFlatData(t, func(flat []float32) { m.Fill(flat, indices) })
+	return t
+}
+
+// shuffled supplies minibatches of images, each epoch in a new order.
+func shuffled(seed uint64, size int, m mnist.Images) (em.Data, error) {
+	batch, err := em.Batches(seed, size, m.Len())
+	if err != nil {
+		return nil, err
+	}
+	return func(step uint64) []*tensors.Tensor { return []*tensors.Tensor{batchOf(m, batch(step))} }, nil
+}
+
+// chunks calls do with the numbers from 0 to n-1, so many at a time. The last ones are followed by repetitions of the last
+// number, since programs are compiled for one size; fresh is how many are none.
+func chunks(n, size int, do func(indices []int, fresh int) error) error {
+	for first := 0; first < n; first += size {
+		indices := make([]int, size)
+		for i := range indices {
+			indices[i] = min(first+i, n-1)
+		}
+		if err := do(indices, min(size, n-first)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstOf are the first n images, or all if n is 0 or more than there are.
+func firstOf(m mnist.Images, n int) mnist.Images {
+	if n == 0 || n > m.Len() {
+		return m
+	}
+	return m.Slice(0, n)
+}

@@ -1,0 +1,266 @@
+package vae
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// NLL is an estimate of the negative log-likelihood by importance sampling, with what tells whether to trust it. All but the
+// counts are means over images, in nats.
+type NLL struct {
+	Images  int `json:"images"`
+	Samples int `json:"samples"` // latents per image
+	// NLL is the mean of -log of the mean weight p(x,z)/q(z|x) of samples z of q, an upper bound in expectation.
+	NLL float64 `json:"nll"`
+	// StdErr is its standard error, as an estimate for all images of the kind.
+	StdErr float64 `json:"std_err"`
+	// SampleErr is the part of that which comes from sampling latents.
+	SampleErr float64 `json:"sample_err"`
+	// ELBO is the mean log-weight.
+	ELBO float64 `json:"elbo"`
+	// ESS is the effective sample size (sum w)^2 / sum w^2 of an image's weights.
+	ESS float64 `json:"ess"`
+	// Distinct is the number of different latents among an image's samples.
+	Distinct float64 `json:"distinct"`
+}
+
+// proposal is what latents are drawn from: a policy that encodes.
+type proposal interface {
+	gfn.Policy
+	em.Encoder
+}
+
+// Likelihood estimates log p(x).
+type Likelihood struct {
+	Backend compute.Backend
+	Store   *model.Store // the model's variables below em.Theta, the proposal's below em.Phi
+	Model   Model
+	// Proposal is the trained policy.
+	Proposal proposal
+	Samples  int // latents per image
+	Seed     uint64
+	// Draws and Decodes are the rows that programs work on at once; 0 means what suits the backend.
+	Draws, Decodes int
+	// Progress, if not nil, is told how many images are done.
+	Progress func(done int)
+
+	propose, score *model.Exec
+}
+
+// Close releases the compiled programs.
+func (l *Likelihood) Close() {
+	for _, p := range []*model.Exec{l.propose, l.score} {
+		if p != nil {
+			p.Finalize()
+		}
+	}
+	l.propose, l.score = nil, nil
+}
+
+// build compiles the two programs. The first draws latents of images and says log q(z|x), the second says log p(x,z) of
+// latents and of the images that they belong to by number. Between them the host leaves out repetitions.
+func (l *Likelihood) build() (err error) {
+	if l.propose != nil {
+		return nil
+	}
+	small, large := 1<<14, 1<<7
+	if l.Backend.Name() != "simd" && l.Backend.Name() != "go" {
+		small, large = 1<<16, 1<<12
+	}
+	if l.Draws == 0 {
+		l.Draws = small
+	}
+	if l.Decodes == 0 {
+		l.Decodes = large
+	}
+	each, _ := l.shape()
+	if l.propose, err = model.NewExec(l.Backend, l.Store, func(_ *model.Scope, in []*Node) []*Node {
+		defer panics.WithError()
+		net := gfn.Net{Env: l.Model.Env(), Policy: l.Proposal, Scope: l.Store.Scope(em.Phi)}
+		u := l.Proposal.Encode(net.Scope, gfn.Batch{in[1]}).Repeat(each)
+		tr := net.Rollout(rng.In(in[0]), u, nil, gfn.Behaviour{})
+		logQ := ConvertDType(net.ScoreSampled(tr, gfn.Behaviour{}).LogPF, dtypes.Float64)
+		return []*Node{ConvertDType(tr.Last()[0], dtypes.Uint8), ReduceSum(logQ, 1)}
+	}); err != nil {
+		return fmt.Errorf("build the sampler of latents: %w", err)
+	}
+	l.score, err = model.NewExec(l.Backend, l.Store, func(_ *model.Scope, in []*Node) *Node {
+		defer panics.WithError()
+		z := ConvertDType(in[0], dtypes.Int32)
+		x := Gather(in[2], InsertAxes(in[1], 1))
+		return ConvertDType(l.Model.LogJoint(l.Store.Scope(em.Theta), gfn.Batch{x}, gfn.State{z}), dtypes.Float64)
+	})
+	if err != nil {
+		return fmt.Errorf("build the score of latents: %w", err)
+	}
+	return nil
+}
+
+// shape is how many latents a call draws for each of how many images.
+func (l *Likelihood) shape() (each, images int) {
+	each = min(l.Samples, l.Draws)
+	return each, max(1, l.Draws/each)
+}
+
+// Estimate measures images, of which take returns those of given numbers as a tensor [len(indices),H,W,1].
+func (l *Likelihood) Estimate(count int, take func(indices []int) *tensors.Tensor) (NLL, error) {
+	if err := l.build(); err != nil {
+		return NLL{}, err
+	}
+	out := NLL{Images: count, Samples: l.Samples}
+	var logX []float64
+	_, images := l.shape()
+	err := chunks(count, images, func(indices []int, fresh int) error {
+		drawn, err := l.draw(take(indices), indices)
+		if err != nil {
+			return err
+		}
+		drawn = drawn[:fresh]
+		parallel(len(drawn), func(i int) { drawn[i].merge(l.Model.Positions()) })
+		if err := l.scores(take(indices), drawn); err != nil {
+			return err
+		}
+		for _, d := range drawn {
+			e := gfn.EstimateLogZ(d.logWeights())
+			logX = append(logX, e.LogZ)
+			out.ELBO += e.ELBO / float64(count)
+			out.ESS += e.ESS / float64(count)
+			out.Distinct += float64(len(d.distinct)) / float64(count)
+			out.SampleErr += e.StdErr * e.StdErr
+		}
+		if l.Progress != nil {
+			l.Progress(indices[0] + fresh)
+		}
+		return nil
+	})
+	if err != nil {
+		return NLL{}, err
+	}
+	mean, deviation := stat.MeanStdDev(logX, nil)
+	out.NLL = -mean
+	if count > 1 {
+		out.StdErr = deviation / math.Sqrt(float64(count))
+	}
+	out.SampleErr = math.Sqrt(out.SampleErr) / float64(count)
+	return out, nil
+}
+
+// samples are the latents drawn for one image.
+type samples struct {
+	codes []uint8   // one latent after the other
+	logQ  []float64 // by sample
+
+	distinct []Codes
+	which    []int     // by sample: the latent in distinct
+	logP     []float64 // by distinct latent: log p(x,z)
+}
+
+// draw samples latents of a few images.
+func (l *Likelihood) draw(x *tensors.Tensor, indices []int) ([]samples, error) {
+	each, images := l.shape()
+	n := l.Model.Positions()
+	drawn := make([]samples, images)
+	for call := 0; call*each < l.Samples; call++ {
+		out, err := l.propose.Call(rng.Key(l.Seed, "importance", uint64(indices[0]), uint64(call)), x)
+		if err != nil {
+			return nil, fmt.Errorf("draw latents: %w", err)
+		}
+		codes, logQ := tensors.MustCopyFlatData[uint8](out[0]), tensors.MustCopyFlatData[float64](out[1])
+		take := min(each, l.Samples-call*each)
+		for i := range drawn {
+			drawn[i].codes = append(drawn[i].codes, codes[i*each*n:(i*each+take)*n]...)
+			drawn[i].logQ = append(drawn[i].logQ, logQ[i*each:i*each+take]...)
+		}
+		for _, t := range out {
+			t.FinalizeAll()
+		}
+	}
+	return drawn, nil
+}
+
+// merge finds the distinct latents.
+func (s *samples) merge(positions int) {
+	known := map[string]int{}
+	s.which = make([]int, len(s.logQ))
+	for i := range s.which {
+		z := s.codes[i*positions : (i+1)*positions]
+		k, ok := known[string(z)]
+		if !ok {
+			k = len(s.distinct)
+			known[string(z)] = k
+			s.distinct = append(s.distinct, z)
+		}
+		s.which[i] = k
+	}
+}
+
+// logWeights are log p(x,z) - log q(z|x), by sample.
+func (s *samples) logWeights() []float64 {
+	w := make([]float64, len(s.logQ))
+	for i := range w {
+		w[i] = s.logP[s.which[i]] - s.logQ[i]
+	}
+	return w
+}
+
+// scores fills in log p(x,z) of the distinct latents of all images x.
+func (l *Likelihood) scores(x *tensors.Tensor, drawn []samples) error {
+	if err := x.ToDevice(l.Backend, 0); err != nil {
+		return err
+	}
+	type place struct{ image, latent int }
+	var all []place
+	for i := range drawn {
+		drawn[i].logP = make([]float64, len(drawn[i].distinct))
+		for k := range drawn[i].distinct {
+			all = append(all, place{i, k})
+		}
+	}
+	n := l.Model.Positions()
+	return chunks(len(all), l.Decodes, func(indices []int, fresh int) error {
+		codes, owner := make([]uint8, len(indices)*n), make([]int32, len(indices))
+		for i, k := range indices {
+			copy(codes[i*n:], drawn[all[k].image].distinct[all[k].latent])
+			owner[i] = int32(all[k].image)
+		}
+		out, err := l.score.Call(tensors.FromFlatDataAndDimensions(codes, len(indices), n),
+			tensors.FromFlatDataAndDimensions(owner, len(indices)), x)
+		if err != nil {
+			return fmt.Errorf("score latents: %w", err)
+		}
+		for i, v := range tensors.MustCopyFlatData[float64](out[0])[:fresh] {
+			at := all[indices[i]]
+			drawn[at.image].logP[at.latent] = v
+		}
+		out[0].FinalizeAll()
+		return nil
+	})
+}
+
+// parallel calls do for 0 to n-1 on all processors.
+func parallel(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	workers := min(runtime.GOMAXPROCS(0), n)
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < n; i += workers {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+}
