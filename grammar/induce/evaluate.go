@@ -36,6 +36,8 @@ type SplitResult struct {
 	// how often: a grammar that has collapsed uses few.
 	Labels          int     `json:"labels"`
 	LabelPerplexity float64 `json:"label_perplexity"`
+	// GFlowNet compares method gfn's network with exact inference.
+	GFlowNet *GFNResult `json:"gflownet,omitempty"`
 }
 
 // F1 is how well trees match gold trees, in percent.
@@ -101,6 +103,11 @@ func (s *session) evaluate(split *treebank.Split) (SplitResult, error) {
 			if err := r.score(string(how), split, spansOf(trees)); err != nil {
 				return r, err
 			}
+		}
+	}
+	if s.gfn != nil {
+		if err := s.evaluateGFN(&r, split, logP); err != nil {
+			return r, err
 		}
 	}
 	if split.Gold {
@@ -170,6 +177,11 @@ func (s *session) watch(log map[string]float64) error {
 		return err
 	}
 	log["valid/nll_per_word"] = perToken(logP, tokensOf(some))
+	if s.gfn != nil {
+		if err := s.watchGFN(log, some, split.Gold); err != nil {
+			return err
+		}
+	}
 	if !split.Gold {
 		return nil
 	}
@@ -216,6 +228,9 @@ func (r *Result) tables() []*report.Table {
 			t.Add(report.Text(f.Trees), report.Number(f.Sentence, 2), report.Number(f.Corpus, 2), report.Number(f.Released, 2))
 		}
 		out = append(out, t)
+		if s.GFlowNet != nil {
+			out = append(out, s.gfnTable())
+		}
 	}
 	return out
 }

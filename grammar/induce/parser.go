@@ -184,9 +184,14 @@ func (p *Parser) Parse(sentences []treebank.Sentence, how Decode, seed uint64) (
 func spansOf(trees []*grammar.Tree) [][]treebank.Span {
 	out := make([][]treebank.Span, len(trees))
 	for i, t := range trees {
-		for _, s := range t.Spans() {
-			out[i] = append(out[i], treebank.Span{s.First, s.Last})
-		}
+		out[i] = spanList(t)
+	}
+	return out
+}
+
+func spanList(t *grammar.Tree) (out []treebank.Span) {
+	for _, s := range t.Spans() {
+		out = append(out, treebank.Span{s.First, s.Last})
 	}
 	return out
 }
