@@ -18,10 +18,11 @@ import (
 	"github.com/gfnem/gfnem/internal/suggest"
 	"github.com/gfnem/gfnem/mixture"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/vae"
 )
 
 // tasks are the models the program can train.
-var tasks = []run.Task{mixture.Task{}, induce.Task{}}
+var tasks = []run.Task{mixture.Task{}, induce.Task{}, vae.Task{}}
 
 // Exit codes.
 const (

@@ -29,9 +29,10 @@ type backendFlag struct {
 
 // shortcuts are flags for keys that are set often. A task whose configuration has no such key refuses the flag.
 type shortcuts struct {
-	Data    *string `help:"Data of a grammar, the same as --set data=DATA: a folder of \"gfnem data treebank\", synthetic or synthetic-ncfg." placeholder:"DATA"`
-	Method  *string `help:"How to learn a grammar, the same as --set method=NAME: marginal, exact or mcem." placeholder:"NAME"`
+	Data    *string `help:"Data, the same as --set data=DATA. Grammars: a folder of \"gfnem data treebank\", synthetic or synthetic-ncfg; vae: digits, binarized or a folder of idx files." placeholder:"DATA"`
+	Method  *string `help:"How to learn, the same as --set method=NAME. Grammars: marginal, exact or mcem; vae: vq, gfn, gfn-gd or gfn-gd-prior." placeholder:"NAME"`
 	Grammar *string `help:"Kind of a grammar, the same as --set grammar=KIND: cfg, or ncfg, whose rules depend on the parent." placeholder:"KIND"`
+	K       *string `name:"k" help:"Number of codes of a vae, the same as --set k=K." placeholder:"K"`
 	EBM     bool    `name:"ebm" help:"With mcem, learn a prior on the shapes of trees first, the same as --set ebm=true."`
 }
 
@@ -47,7 +48,7 @@ func (s shortcuts) settings(task run.Task) ([]string, error) {
 		key   string
 		value *string
 	}{
-		{"data", s.Data}, {"method", s.Method}, {"grammar", s.Grammar}, {"ebm", ebm},
+		{"data", s.Data}, {"method", s.Method}, {"grammar", s.Grammar}, {"k", s.K}, {"ebm", ebm},
 	} {
 		if f.value == nil {
 			continue
@@ -80,6 +81,7 @@ func (trainCmd) Help() string {
   gfnem train grammar                                             the synthetic treebank, about a minute
   gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent
   gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj
+  gfnem train vae --method gfn-gd                                 handwritten digits as grids of codes, a few minutes
 
 The folder of a run holds run.toml (the configuration), run.json (where it came from), metrics.jsonl and
 TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and report.html.`

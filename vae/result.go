@@ -1,0 +1,125 @@
+package vae
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/gfnem/gfnem/report"
+	"github.com/gfnem/gfnem/run"
+)
+
+// Result is what a training leads to, on test images and in nats.
+type Result struct {
+	Task    string `json:"task"`
+	Method  string `json:"method"`
+	Codes   int    `json:"k"`
+	Seed    uint64 `json:"seed"`
+	Updates uint64 `json:"updates"`
+	Images  int    `json:"test_images"`
+	bounds
+	// Used is the number of codes that the most probable latents use, and Perplexity exp of the entropy of how often.
+	Used       int     `json:"codes_used"`
+	Perplexity float64 `json:"perplexity"`
+	// NLL is estimated if the configuration asks for it. That of a VQ-VAE is measured with a posterior fitted to its decoder, so
+	// that all methods have the same estimator.
+	NLL        *NLL `json:"likelihood,omitempty"`
+	FitUpdates int  `json:"fit_updates,omitempty"`
+	// Published is the negative log-likelihood as the paper computes it: a VQ-VAE's bound, a GFlowNet's estimate. It is missing if
+	// that was not made.
+	Published *float64 `json:"nll_published,omitempty"`
+}
+
+var _ run.Result = (*Result)(nil)
+
+// Evaluate implements run.Session.
+func (s *session) Evaluate() (run.Result, error) {
+	r := &Result{Task: Task{}.Name(), Method: s.Method, Codes: s.Codes, Seed: s.Config.Seed, Updates: s.trainer.made(), Images: s.test.Len()}
+	var err error
+	if r.bounds, err = s.codec.bounds(s.test, s.Config.Seed); err != nil {
+		return nil, err
+	}
+	codes, err := s.codec.Encode(s.test, true, s.Config.Seed)
+	if err != nil {
+		return nil, err
+	}
+	r.Used, r.Perplexity = usage(count(codes, s.Codes))
+	if s.NLL {
+		if r.NLL, err = s.likelihood(); err != nil {
+			return nil, err
+		}
+		r.Published = &r.NLL.NLL
+	}
+	if s.Method == MethodVQ {
+		r.Published = &r.Bound
+		if s.NLL {
+			r.FitUpdates = s.FitUpdates
+		}
+	}
+	return r, nil
+}
+
+// count says how often latents have each code.
+func count(latents []Codes, codes int) []float64 {
+	out := make([]float64, codes)
+	for _, z := range latents {
+		for _, k := range z {
+			out[k]++
+		}
+	}
+	return out
+}
+
+// usage returns how many counts are positive, and exp of the entropy of the distribution they make.
+func usage(counts []float64) (used int, perplexity float64) {
+	total := 0.0
+	for _, c := range counts {
+		total += c
+	}
+	entropy := 0.0
+	for _, c := range counts {
+		if c > 0 {
+			used++
+			entropy -= c / total * math.Log(c/total)
+		}
+	}
+	return used, math.Exp(entropy)
+}
+
+// table shows a result.
+func (r *Result) table() *report.Table {
+	t := &report.Table{
+		Title:   fmt.Sprintf("%s, K = %d, %d test images", titles[r.Method], r.Codes, r.Images),
+		Columns: report.Columns("measure", "nats per image"),
+	}
+	row := func(name string, c report.Cell) { t.Add(report.Text(name), c) }
+	if n := r.NLL; n != nil {
+		row("−log p(x), importance-weighted", report.MeanStd(n.NLL, n.StdErr, 2))
+		row("evidence lower bound, negative", report.Number(-n.ELBO, 2))
+		t.Notes = append(t.Notes, fmt.Sprintf("importance-weighted: %d images with %d samples each, ± the standard error over images, of which %.3f "+
+			"comes from sampling; effective sample size %.1f, %.0f distinct latents on average", n.Images, n.Samples, n.SampleErr, n.ESS, n.Distinct))
+	}
+	if r.Method == MethodVQ {
+		row("−log p(x), as published", report.Number(r.Bound, 2))
+		t.Notes = append(t.Notes, "as published: reconstruction + n log K, a bound that has the one latent of the encoder for a posterior")
+		if r.NLL != nil {
+			t.Notes = append(t.Notes, fmt.Sprintf("the importance-weighted estimate draws from a GFlowNet posterior fitted to the decoder in %d updates", r.FitUpdates))
+		}
+	} else {
+		row("−log p(x,z) + log q(z|x), one sample", report.Number(r.Bound, 2))
+	}
+	row("reconstruction, most probable codes", report.Number(r.Reconstruction, 2))
+	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d codes are in use, perplexity %.2f", r.Used, r.Codes, r.Perplexity))
+	return t
+}
+
+// titles are the names of methods.
+var titles = map[string]string{
+	MethodVQ: "VQ-VAE", MethodGFN: "GFlowNet-EM", MethodGD: "GFlowNet-EM + GD", MethodPrior: "GFlowNet-EM + GD + prior",
+}
+
+// Print implements run.Result.
+func (r *Result) Print(w io.Writer) error {
+	_, err := fmt.Fprintln(w, r.table())
+	return err
+}

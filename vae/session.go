@@ -1,0 +1,187 @@
+package vae
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/mnist"
+	"github.com/gfnem/gfnem/nn"
+	"github.com/gfnem/gfnem/run"
+)
+
+// Task learns images as grids of codes.
+type Task struct{}
+
+var _ run.Task = Task{}
+
+// Name implements run.Task.
+func (Task) Name() string { return "vae" }
+
+// Presets implements run.Task.
+func (Task) Presets() []string { return []string{"quick", "paper"} }
+
+// Config implements run.Task.
+func (Task) Config(preset string) any {
+	if p, ok := presets[preset]; ok {
+		c := p()
+		return &c
+	}
+	return nil
+}
+
+// Start implements run.Task.
+func (Task) Start(b compute.Backend, config any) (run.Session, error) {
+	c := *config.(*Config)
+	set, err := mnist.Open(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(b, c, set)
+}
+
+// session is a model in training.
+type session struct {
+	Config
+	size        Size
+	backend     compute.Backend
+	hash        string // of the data
+	train, test mnist.Images
+	store       *model.Store
+	trainer     trainer
+	codec       *Codec
+	progress    io.Writer // may be nil
+}
+
+var _ run.Session = (*session)(nil)
+
+func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
+	s := &session{
+		Config: c, size: c.size(set.Size), backend: b, hash: set.Hash(), store: nn.NewStore(c.Seed),
+		train: firstOf(set.Train, c.TrainImages), test: firstOf(set.Test, c.TestImages),
+	}
+	if err := s.size.Validate(); err != nil {
+		return nil, run.Inputf("%w", err)
+	}
+	if s.train.Len() < c.Batch {
+		return nil, run.Inputf("%s: %d training images are fewer than a batch of %d", c.Data, s.train.Len(), c.Batch)
+	}
+	if s.test.Len() == 0 { // rather now than when all updates are made
+		return nil, run.Inputf("%s has no test images to evaluate on", c.Data)
+	}
+	data, err := shuffled(c.Seed, c.Batch, s.train)
+	if err != nil {
+		return nil, err
+	}
+	if c.Method == MethodVQ {
+		s.trainer, err = c.vqTrainer(b, s.store, s.size, data, s.perEpoch())
+	} else {
+		var l *em.Learner
+		l, err = em.New(b, s.store, c.spec(s.size, data, s.perEpoch()))
+		s.trainer = gfnTrainer{l}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.codec = newCodec(b, s.store, c, s.size)
+	return s, nil
+}
+
+// perEpoch is the number of minibatches of an epoch; images that would make an incomplete one are left out.
+func (s *session) perEpoch() uint64 { return uint64(s.train.Len() / s.Batch) }
+
+func (s *session) total() uint64 { return uint64(s.Epochs) * s.perEpoch() }
+
+// Done implements run.Job.
+func (s *session) Done() bool { return s.trainer.made() >= s.total() }
+
+// Steps between notes of losses, and test images behind a point of the curve of the bound.
+const (
+	logEvery = 20
+	watched  = 256
+)
+
+// Step implements run.Job: one minibatch.
+func (s *session) Step() (run.Tick, error) {
+	text, log, err := s.trainer.step()
+	if err != nil {
+		return run.Tick{}, err
+	}
+	made := s.trainer.made()
+	tick := run.Tick{Step: made, Total: s.total(), Text: fmt.Sprintf("epoch %d of %d, %s", 1+(made-1)/s.perEpoch(), s.Epochs, text)}
+	if made%logEvery == 0 {
+		tick.Log = log
+	}
+	if e := uint64(s.EvalEvery); e > 0 && (made%e == 0 || s.Done()) {
+		b, err := s.codec.bounds(firstOf(s.test, watched), s.Config.Seed)
+		if err != nil {
+			return run.Tick{}, err
+		}
+		log["test/bound"], log["test/reconstruction"] = b.Bound, b.Reconstruction
+		tick.Log = log
+	}
+	return tick, nil
+}
+
+// saved is the part of a state that is not arrays. Height and Width let a run decode without its data.
+type saved struct {
+	Height  int             `json:"height"`
+	Width   int             `json:"width"`
+	Trainer json.RawMessage `json:"trainer"`
+}
+
+// State implements run.Job.
+func (s *session) State() (run.State, error) {
+	arrays, err := run.StoreArrays(s.store)
+	if err != nil {
+		return run.State{}, err
+	}
+	counters, err := s.trainer.counters()
+	if err != nil {
+		return run.State{}, err
+	}
+	extra, err := json.Marshal(saved{s.size.Height, s.size.Width, counters})
+	return run.State{Arrays: arrays, Extra: extra}, err
+}
+
+// Restore implements run.Job.
+func (s *session) Restore(state run.State) error {
+	var from saved
+	if err := json.Unmarshal(state.Extra, &from); err != nil {
+		return fmt.Errorf("counters: %w", err)
+	}
+	if err := s.trainer.restore(from.Trainer); err != nil {
+		return fmt.Errorf("counters: %w", err)
+	}
+	return run.SetStore(s.store, state.Arrays)
+}
+
+// Seed implements run.Session.
+func (s *session) Seed() uint64 { return s.Config.Seed }
+
+// Data implements run.Session.
+func (s *session) Data() map[string]string { return map[string]string{"images": s.hash} }
+
+// Parameters implements run.Session. The codebook and the running statistics of a VQ-VAE belong to them.
+func (s *session) Parameters() (map[string]run.Array, error) {
+	arrays, err := run.StoreArrays(s.store)
+	for path := range arrays {
+		if !isModel(path) {
+			delete(arrays, path)
+		}
+	}
+	return arrays, err
+}
+
+// Watch makes evaluation show its progress.
+func (s *session) Watch(w io.Writer) { s.progress = w }
+
+// Close implements run.Session.
+func (s *session) Close() {
+	s.trainer.close()
+	s.codec.Close()
+}
