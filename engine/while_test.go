@@ -50,7 +50,7 @@ func (l *looper) grow(p *pool) {
 	m, v := func() compute.Value { return pickOne(l.r, p[0]) }, func() compute.Value { return pickOne(l.r, p[1]) }
 	tame := func(x compute.Value) compute.Value { return must(f.Tanh(x)) }
 	put := func(kind int, x compute.Value) { p[kind] = append(p[kind], x) }
-	switch l.r.IntN(14) {
+	switch l.r.IntN(16) {
 	case 0:
 		put(0, tame(must(f.Add(m(), m()))))
 	case 1:
@@ -84,6 +84,23 @@ func (l *looper) grow(p *pool) {
 		put(1, must(f.Add(must(f.Reshape(row, side)), must(f.Constant([]float32{0.25})))))
 	case 12:
 		put(1, must(f.Identity(v())))
+	case 13:
+		branch := func(x compute.Value, negate bool) compute.Function {
+			c := must(f.Closure())
+			if negate {
+				x = must(c.Neg(x))
+			}
+			if err := c.Return([]compute.Value{x}, nil); err != nil {
+				panic(err)
+			}
+			return c
+		}
+		positive := must(f.LessThan(must(f.Constant([]float32{0})), must(f.ReduceSum(v()))))
+		put(0, must(f.If(positive, branch(m(), false), branch(m(), true)))[0])
+	case 14:
+		state := must(f.Bitcast(must(f.ConvertDType(must(f.Slice(v(), []int{0}, []int{3}, []int{1})), dtypes.Float64)), dtypes.Uint64))
+		_, bits, err := f.RNGBitGenerator(state, shapes.Make(dtypes.Uint8, side))
+		put(1, must(f.Mul(must(f.ConvertDType(must(bits, err), dtypes.Float32)), must(f.Constant([]float32{0.01})))))
 	default:
 		put(0, must(f.DynamicUpdateSlice(m(), must(f.Reshape(v(), 1, side)),
 			[]compute.Value{must(f.Constant([]int32{int32(l.r.IntN(side))})), must(f.Constant([]int32{0}))})))
@@ -260,7 +277,8 @@ func loops(b compute.Backend, seed uint64, unroll bool) compute.Executable {
 	return must(builder.Compile())
 }
 
-// TestWhileUnrolled compares random loops with the same computation without loops, bit by bit.
+// TestWhileUnrolled compares random loops with the same computation without loops, bit by bit. RANDOM_LOOPS is how many,
+// LOOP_SEED the first of them.
 func TestWhileUnrolled(t *testing.T) {
 	first, n := uint64(1), 400
 	if testing.Short() {
