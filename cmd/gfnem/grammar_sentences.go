@@ -54,6 +54,8 @@ type sentenceReader struct {
 	sentenceFlags
 	in         *bufio.Reader
 	vocabulary *treebank.Vocabulary
+	limit      int    // words of the longest sentence
+	reason     string // for the limit
 	line       int
 	buffer     []byte
 }
@@ -66,7 +68,9 @@ func newSentenceReader(in io.Reader, words []string, f sentenceFlags) (*sentence
 	if err != nil {
 		return nil, err
 	}
-	r := &sentenceReader{sentenceFlags: f, in: bufio.NewReaderSize(in, 1<<16), vocabulary: v}
+	r := &sentenceReader{
+		sentenceFlags: f, in: bufio.NewReaderSize(in, 1<<16), vocabulary: v, limit: f.MaxLength, reason: "see --max-length",
+	}
 	if mark, _ := r.in.Peek(3); string(mark) == "\ufeff" {
 		r.in.Discard(3)
 	}
@@ -103,8 +107,8 @@ func (r *sentenceReader) number(s *sentence, words []string) {
 	case n == 1:
 		s.complain("of one word", "a sentence of one word: no nonterminal covers a single word")
 		return
-	case n > r.MaxLength:
-		s.complain("too long", "the sentence has %d words, the limit is %d (see --max-length)", n, r.MaxLength)
+	case n > r.limit:
+		s.complain("too long", "the sentence has %d words, the limit is %d (%s)", n, r.limit, r.reason)
 		return
 	}
 	s.words = words

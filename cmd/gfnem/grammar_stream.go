@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute"
 	"golang.org/x/term"
 
 	"github.com/gfnem/gfnem/grammar"
@@ -35,6 +36,7 @@ type stream struct {
 	reader  *sentenceReader
 	grammar *grammar.Grammar
 	parser  *induce.Parser
+	network *induce.GFNParser // nil where nobody asked for it
 	// compute answers sentences of about the same length, or says why there is no answer.
 	compute func([]*sentence) error
 	// instead is the answer of a bad line.
@@ -45,12 +47,16 @@ type stream struct {
 	first   int            // the first bad line
 }
 
-// openStream prepares to answer the sentences on standard input; close its parser at the end.
+// openStream prepares to answer the sentences on standard input; close it at the end.
 func openStream(c console, arg grammarArg, flags sentenceFlags) (*stream, error) {
 	g, b, err := arg.open(c)
 	if err != nil {
 		return nil, err
 	}
+	return newStream(c, b, g, flags)
+}
+
+func newStream(c console, b compute.Backend, g *grammar.Grammar, flags sentenceFlags) (*stream, error) {
 	r, err := newSentenceReader(c.in, g.Words, flags)
 	if err != nil {
 		return nil, err
@@ -63,6 +69,14 @@ func openStream(c console, arg grammarArg, flags sentenceFlags) (*stream, error)
 		console: c, reader: r, grammar: g, parser: p, skipped: map[string]int{},
 		instead: func(*sentence) string { return "" },
 	}, nil
+}
+
+// close releases what the stream computes with.
+func (s *stream) close() {
+	s.parser.Close()
+	if s.network != nil {
+		s.network.Close()
+	}
 }
 
 // run answers all sentences. At a line that cannot be used it stops, unless these are to be skipped; what comes before that
@@ -114,12 +128,15 @@ func (s *stream) answer(window []*sentence) error {
 	groups := map[int][]*sentence{}
 	for _, one := range window {
 		if one.bad == nil {
-			n := lengthClass(len(one.ids), s.reader.MaxLength)
+			n := lengthClass(len(one.ids), s.reader.limit)
 			groups[n] = append(groups[n], one)
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(groups)) {
 		s.parser.Bucket, s.parser.Rows = n, s.rows(n)
+		if s.network != nil {
+			s.network.Bucket, s.network.Rows = n, s.parser.Rows
+		}
 		if err := s.compute(groups[n]); err != nil {
 			return err
 		}

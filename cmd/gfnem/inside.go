@@ -25,7 +25,7 @@ func (c insideCmd) Run(con console) error {
 	if err != nil {
 		return err
 	}
-	defer s.parser.Close()
+	defer s.close()
 	s.compute = func(group []*sentence) error {
 		logs, err := s.parser.LogLikelihoods(idsOf(group))
 		for i, v := range logs {

@@ -27,24 +27,30 @@ import (
 // The trained parameters are widened before anything is computed of them, so that the table is that of the network in double
 // precision, the same on all backends but for the last digits.
 func ReadGrammar(b compute.Backend, r *run.Run) (*grammar.Grammar, []string, error) {
+	_, g, _, warnings, err := readRun(b, r)
+	return g, warnings, err
+}
+
+// readRun returns the configuration of a run, and the grammar and all else of its newest checkpoint.
+func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state run.State, warnings []string, err error) {
 	if task := r.Info().Task; task != (Task{}).Name() {
-		return nil, nil, run.Inputf("%s is a run of the task %q, which learns no grammar", r.Dir(), task)
+		return c, nil, state, nil, run.Inputf("%s is a run of the task %q, which learns no grammar", r.Dir(), task)
 	}
-	c := Quick() // run.toml has every key
+	c = Quick() // run.toml has every key
 	if err := run.Resolve(&c, run.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
-		return nil, nil, err
+		return c, nil, state, nil, err
 	}
-	state, warnings, err := r.Load()
+	state, warnings, err = r.Load()
 	if errors.Is(err, run.ErrNoCheckpoint) {
-		return nil, nil, run.Inputf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", r.Dir(), r.Dir())
-	} else if err != nil {
-		return nil, warnings, err
+		err = run.Inputf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", r.Dir(), r.Dir())
 	}
-	g, err := c.table(b, state)
 	if err != nil {
-		return nil, warnings, run.Inputf("%s does not hold a grammar that can be used: %w", r.Dir(), err)
+		return c, nil, state, warnings, err
 	}
-	return g, warnings, nil
+	if g, err = c.table(b, state); err != nil {
+		err = run.Inputf("%s does not hold a grammar that can be used: %w", r.Dir(), err)
+	}
+	return c, g, state, warnings, err
 }
 
 // table computes the probabilities that a state of a training stands for.
