@@ -28,6 +28,7 @@ type gflownet struct {
 	backend   compute.Backend
 	store     *model.Store
 	model     grammar.Neural
+	tables    func(g *Graph) grammar.Tables // of the grammar whose posterior is learned
 	net       forest.Network
 	optimizer optim.Optimizer
 
@@ -48,6 +49,7 @@ type gflownet struct {
 
 func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Config) (*gflownet, error) {
 	e := &gflownet{Config: c, backend: b, store: store, model: m, learn: map[int]*program{}}
+	e.tables = func(g *Graph) grammar.Tables { return m.Tables(store.Scope(theta), g) }
 	e.net = forest.Network{
 		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, Half: c.GFNHalf, DType: dtypes.Float32,
 		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: max(c.MaxLength, c.DreamSteps+1) + 2,
@@ -99,14 +101,13 @@ func (p *program) Call(args ...any) ([]*tensors.Tensor, error) {
 
 func (e *gflownet) build() (err error) {
 	scope := e.store.Scope(phi)
-	tables := func(g *Graph) grammar.Tables { return e.model.Tables(e.store.Scope(theta), g) }
 	for _, p := range []struct {
 		to   **program
 		name string
 		f    func(in []*Node) []*Node
 	}{
 		{&e.potentials, "potentials", func(in []*Node) []*Node {
-			q := tables(in[0].Graph()).For(in[0], in[1])
+			q := e.tables(in[0].Graph()).For(in[0], in[1])
 			return []*Node{q.Root, q.Rules, q.Terms}
 		}},
 		{&e.wake, "wake", func(in []*Node) []*Node {
@@ -121,7 +122,7 @@ func (e *gflownet) build() (err error) {
 		{&e.judge, "judge", e.rewards},
 		{&e.choose, "choose", accept},
 		{&e.dream, "dream", func(in []*Node) []*Node {
-			d := tables(in[0].Graph()).Dream(rng.In(in[0]), e.Batch, e.DreamLeaves)
+			d := e.tables(in[0].Graph()).Dream(rng.In(in[0]), e.Batch, e.DreamLeaves)
 			return []*Node{d.Leaves, d.Lengths, d.Left, d.Right, d.Label}
 		}},
 		{&e.embed, "embed", func(in []*Node) []*Node {
