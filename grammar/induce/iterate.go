@@ -78,4 +78,3 @@ func float32s(x []float64) []float32 {
 	}
 	return out
 }
-
