@@ -43,13 +43,17 @@ func (s *Stream) Bernoulli(p *Node) *Node {
 }
 
 // Categorical draws one index per row from unnormalised probabilities [..., A]; the result is int32.
+func (s *Stream) Categorical(p *Node) *Node {
+	return Choose(s.Uniform(p.DType(), p.Shape().Dimensions...), p)
+}
+
+// Choose is Categorical with uniform numbers that were drawn before, in the shape of p.
 //
 // It is a race of exponential clocks: the arrival times E/p, E ~ Exponential(1), are smallest for index a with
 // probability p_a / sum p. Compared with adding Gumbel noise to log p it needs one logarithm less per entry, and an
 // entry of probability 0 is never drawn.
-func (s *Stream) Categorical(p *Node) *Node {
+func Choose(u, p *Node) *Node {
 	p = StopGradient(p)
-	u := s.Uniform(p.DType(), p.Shape().Dimensions...)
 	// RandomUniform can return 0, an arrival at time 0 that would win with any p.
 	clock := Neg(Log1P(Neg(MaxScalar(u, 1.0/(1<<34)))))
 	return ArgMax(Div(p, clock), -1, dtypes.Int32)

@@ -8,71 +8,54 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// A line holds the trees of all forests of many paths, one after another, so that no padding is computed: the forests of a path before
+// line holds the trees of all forests of many paths, one after another, so that no padding is computed: the forests of a path before
 // each of its steps, path by path. Matrix products see the line as it is. For attention it is cut into blocks that are at least as
 // long as a forest; a block looks at itself and at its neighbours, as far as they belong to the same forest.
 type line struct {
-	size, block int
-	parts       []*linePart
-	node        *Node // [C]: the embedding of the tree at each place, counted through all parts
-	place       *Node // [C]: its place in its forest
-	forest      *Node // [C]: a number that trees of one forest share; 0 where the line is not used
-	inner       *Node // [C] bool: the tree has more than a leaf
-}
-
-// linePart is what one batch of paths has on a line.
-type linePart struct {
 	steps
-	plan Plan
-	base *Node // [P,T]: where the forest before a step begins
+	plan        Plan
+	size, block int
+	base        *Node // [P,T]: where the forest before a step begins
+
+	// Of the tree at each place of the line, [C].
+	node   *Node // the number of its embedding, counted through all paths
+	rank   *Node // its place in its forest
+	forest *Node // a number that trees of one forest share; 0 where the line is not used
+	inner  *Node // bool: it has more than a leaf
 }
 
-// newLine lays paths out on a line of the given size, which must hold all their Tokens.
-func newLine(size int, parts ...*linePart) *line {
-	g := parts[0].When.Graph()
-	longest := 0
-	for _, p := range parts {
-		longest = max(longest, p.most+1)
-	}
-	l := &line{block: (longest + 7) / 8 * 8, parts: parts}
+// newLine lays paths of at most so many steps out on a line of the given size, which must hold all their Tokens.
+func newLine(p Path, most, size int) *line {
+	l := &line{steps: p.steps(most), plan: NewPlan(p.Trees, p.live()), block: (most + 8) / 8 * 8}
 	l.size = (size + l.block - 1) / l.block * l.block
-
-	start := ScalarZero(g, dtypes.Int32)
-	spot := Zeros(g, shapes.Make(dtypes.Int32, l.size+1, 4)) // the last one takes what is not used
-	forests, nodes := 1, 0
-	for _, p := range parts {
-		start = p.begin(start)
-		spot = ScatterSum(spot, Reshape(p.spots(l.size), -1, 1), Reshape(p.entries(forests, nodes), -1, 4), false, false)
-		rows := p.When.Shape().Dim(0)
-		forests += rows * p.most
-		nodes += rows * p.plan.slot.Shape().Dim(1)
-	}
+	l.begin()
+	// The last place takes what is not used.
+	spot := Zeros(p.When.Graph(), shapes.Make(dtypes.Int32, l.size+1, 4))
+	spot = ScatterSum(spot, Reshape(l.spots(), -1, 1), Reshape(l.entries(), -1, 4), false, false)
 	column := func(i int) *Node {
 		return Squeeze(Slice(spot, AxisRange(0, l.size), AxisElem(i)), 1)
 	}
-	l.node, l.place, l.forest = column(0), column(1), column(2)
-	l.inner = GreaterThan(column(3), ScalarZero(g, dtypes.Int32))
+	l.node, l.rank, l.forest = column(0), column(1), column(2)
+	l.inner = GreaterThan(column(3), ScalarZero(spot.Graph(), dtypes.Int32))
 	return l
 }
 
-// begin finds where each forest begins, after what is on the line already, and returns where the part ends.
-func (p *linePart) begin(start *Node) (end *Node) {
-	g := start.Graph()
+// begin finds where each forest begins.
+func (p *line) begin() {
+	g := p.When.Graph()
 	rows := p.When.Shape().Dim(0)
-	size := p.Tokens() // [P]
 	square := shapes.Make(dtypes.Int32, rows, rows)
-	others := BroadcastToDims(InsertAxes(size, 0), rows, rows)
+	others := BroadcastToDims(InsertAxes(p.Tokens(), 0), rows, rows)
 	earlier := LessThan(Iota(g, square, 1), Iota(g, square, 0))
-	first := Add(start, ReduceSum(Where(earlier, others, ZerosLike(others)), 1)) // [P]
+	first := ReduceSum(Where(earlier, others, ZerosLike(others)), 1) // [P]
 	// Before step t come forests of k+1, k, ..., k+2-t trees.
 	t := Iota(g, shapes.Make(dtypes.Int32, rows, p.most), 1)
 	k := InsertAxes(p.Steps, -1)
 	p.base = Add(InsertAxes(first, -1), Sub(tokens(k), tokens(Sub(k, t))))
-	return Add(start, ReduceSum(size))
 }
 
 // alive marks the nodes that are tops of trees before each step: [P,T,n+G].
-func (p *linePart) alive() *Node {
+func (p *line) alive() *Node {
 	g := p.When.Graph()
 	rows, k := p.When.Shape().Dim(0), p.When.Shape().Dim(1)
 	live := p.live()
@@ -95,14 +78,14 @@ func (p *linePart) alive() *Node {
 }
 
 // spots are the places on the line of the tops before each step; those that are none go to the last one.
-func (p *linePart) spots(unused int) *Node {
+func (p *line) spots() *Node {
 	alive := p.alive()
 	at := Add(InsertAxes(p.base, -1), p.ranks())
-	return Where(alive, at, MulScalar(OnesLike(at), unused))
+	return Where(alive, at, MulScalar(OnesLike(at), p.size))
 }
 
 // ranks counts the trees before that of a node: one for each open gap before its first word. [P,T,n+G]
-func (p *linePart) ranks() *Node {
+func (p *line) ranks() *Node {
 	rows, k := p.When.Shape().Dim(0), p.When.Shape().Dim(1)
 	first, _ := spans(p.Trees, p.live())
 	first = Concatenate([]*Node{Iota(first.Graph(), shapes.Make(dtypes.Int32, rows, k+1), 1), first}, 1) // [P,n+G]
@@ -116,23 +99,19 @@ func (p *linePart) ranks() *Node {
 
 // entries are what the line says of each top: the number of its embedding, its place, the number of its forest, and whether it is an
 // inner node.
-func (p *linePart) entries(forests, nodes int) *Node {
+func (p *line) entries() *Node {
 	g := p.When.Graph()
 	rows, k := p.When.Shape().Dim(0), p.When.Shape().Dim(1)
 	all := shapes.Make(dtypes.Int32, rows, p.most, 2*k+1)
 	slot := Add(BroadcastToDims(InsertAxes(p.plan.slot, 1), all.Dimensions...), MulScalar(Iota(g, all, 0), 2*k+1))
 	forest := Add(MulScalar(Iota(g, all, 0), p.most), Iota(g, all, 1))
 	inner := ConvertDType(GreaterThan(Iota(g, all, 2), Const(g, int32(k))), dtypes.Int32)
-	return Stack([]*Node{AddScalar(slot, nodes), p.ranks(), AddScalar(forest, forests), inner}, -1)
+	return Stack([]*Node{slot, p.ranks(), AddScalar(forest, 1), inner}, -1)
 }
 
-// encode evaluates the transformer on the line, given all embeddings by slot, [.., d] for each part: [C,d].
-func (l *line) encode(w *weights, embeddings []*Node) *Node {
-	var flat []*Node
-	for _, e := range embeddings {
-		flat = append(flat, Reshape(e, -1, w.Width))
-	}
-	x := w.places(Gather(Concatenate(flat, 0), InsertAxes(l.node, -1)), l.place)
+// encode evaluates the transformer on the line, given all embeddings by slot, [P,n+G,d]: [C,d].
+func (l *line) encode(w *weights, embeddings *Node) *Node {
+	x := w.places(Gather(Reshape(embeddings, -1, w.Width), InsertAxes(l.node, -1)), l.rank)
 	blocks := l.size / l.block
 	query := Reshape(l.forest, blocks, l.block)
 	key := l.window(query)

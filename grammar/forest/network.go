@@ -20,7 +20,9 @@ type Network struct {
 	Words, Labels, Preterminals int // what leaves and nodes can be; labels are nonterminals
 	Positions                   int // the greatest number of trees of a forest
 	// Half makes matrix products of 16-bit numbers (bfloat16) inside the transformer.
-	Half  bool
+	Half bool
+	// Mixes says that walks heed the behaviour's epsilon.
+	Mixes bool
 	DType dtypes.DType
 }
 

@@ -30,6 +30,46 @@ func (w Walk) UndonePath(from Forest, leaves *Node) Path {
 	return Path{Trees: from.Trees(), Leaves: leaves, Length: from.Length, When: when, Steps: steps}
 }
 
+// widen makes room for more words, which are padding.
+func (p Path) widen(words int) Path {
+	rows, n := p.Leaves.Shape().Dim(0), p.Leaves.Shape().Dim(1)
+	if n == words {
+		return p
+	}
+	pad := func(x *Node) *Node {
+		return Concatenate([]*Node{x, Zeros(x.Graph(), shapes.Make(dtypes.Int32, rows, words-n))}, 1)
+	}
+	node := func(x *Node) *Node {
+		return pad(Where(GreaterOrEqual(x, Const(x.Graph(), int32(n))), AddScalar(x, words-n), x))
+	}
+	z := grammar.Trees{Left: node(p.Trees.Left), Right: node(p.Trees.Right), Label: pad(p.Trees.Label)}
+	return Path{Trees: z, Leaves: pad(p.Leaves), Length: p.Length, When: pad(p.When), Steps: p.Steps}
+}
+
+// join puts paths below each other.
+func join(paths []Path) Path {
+	words := 0
+	for _, p := range paths {
+		words = max(words, p.Leaves.Shape().Dim(1))
+	}
+	all := make([][]*Node, 7)
+	for _, p := range paths {
+		p = p.widen(words)
+		for i, x := range []*Node{p.Trees.Left, p.Trees.Right, p.Trees.Label, p.Leaves, p.Length, p.When, p.Steps} {
+			all[i] = append(all[i], x)
+		}
+	}
+	of := func(i int) *Node {
+		if len(all[i]) == 1 {
+			return all[i][0]
+		}
+		return Concatenate(all[i], 0)
+	}
+	return Path{
+		Trees: grammar.Trees{Left: of(0), Right: of(1), Label: of(2)}, Leaves: of(3), Length: of(4), When: of(5), Steps: of(6),
+	}
+}
+
 // made counts steps.
 func made(when *Node) *Node { return OnePlus(ReduceMax(when, 1)) }
 

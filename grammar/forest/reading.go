@@ -11,21 +11,46 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// reading is what the network makes of a batch of forests, one state of each. A tree has the place of its first word; the other places
-// are padding.
+// reading is what the network makes of a batch of forests, one state of each. The trees of a forest have places 0 to M-1 from the left, as
+// many as the network has positions for, or words if there are less; later places are padding.
 type reading struct {
 	*weights
 	forest Forest
-	hidden *Node // [B,n,d]
+	place  *Node // [B,n]: the place of a word that is the first of its tree
+	word   *Node // [B,M]: the first word of the tree at a place
+	there  *Node // [B,M] bool
+	hidden *Node // [B,M,d]
 }
 
 // read evaluates the transformer, given embeddings of all nodes [B,n+G,d].
 func (w *weights) read(f Forest, nodes *Node) reading {
 	starts := f.Starts()
-	x := w.places(rows(nodes, f.Root), before(starts))
+	r := reading{weights: w, forest: f, place: before(starts)}
+	g := nodes.Graph()
 	b, n := f.Root.Shape().Dim(0), f.Words()
-	mask := BroadcastToDims(InsertAxes(starts, 1), b, n, n)
-	return reading{w, f, w.encode(x, func(q, k, v *Node) *Node { return nn.Attend(q, k, v, mask) })}
+	m := min(n, w.Positions)
+	// A product finds the words, since sums are not to be had inside of a loop on every backend.
+	all := shapes.Make(dtypes.Int32, b, m, n)
+	wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 1), b, m, n) }
+	is := LogicalAnd(wide(starts), Equal(wide(r.place), Iota(g, all, 1)))
+	columns := ConvertDType(Stack([]*Node{Iota(g, shapes.Make(dtypes.Int32, n), 0), Const(g, ones(n))}, 1), dtypes.Float32) // [n,2]
+	found := ConvertDType(DotGeneral(ConvertDType(is, dtypes.Float32), []int{2}, nil, columns, []int{0}, nil), dtypes.Int32)
+	of := func(i int) *Node { return Squeeze(SliceAxis(found, 2, AxisElem(i)), 2) }
+	r.word, r.there = of(0), GreaterThan(of(1), Const(g, int32(0)))
+
+	x := rows(nodes, rows(f.Root, r.word))
+	x = Add(x, InsertAxes(SliceAxis(w.at[EncoderScope+"/positions"], 0, AxisRange(0, m)), 0))
+	mask := BroadcastToDims(InsertAxes(r.there, 1), b, m, m)
+	r.hidden = w.encode(x, func(q, k, v *Node) *Node { return nn.Attend(q, k, v, mask) })
+	return r
+}
+
+func ones(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = 1
+	}
+	return out
 }
 
 // before counts the marks before each place of the last axis, [...,n] int32.
@@ -37,15 +62,16 @@ func before(marks *Node) *Node {
 	return ConvertDType(counted, dtypes.Int32)
 }
 
-// position returns the logits of joining each tree with the next, and where that is legal: [B,n].
+// position returns the logits of joining each tree with the next, and where that is legal: [B,M].
 func (r reading) position() (logits, legal *Node) {
 	last := InsertAxes(SubScalar(r.forest.Length, 1), -1)
-	return r.scalars(positionHead), LogicalAnd(r.forest.Starts(), LessThan(r.forest.Last, last))
+	return r.scalars(positionHead), LogicalAnd(r.there, LessThan(rows(r.forest.Last, r.word), last))
 }
 
-// split returns the logits of splitting each tree, and where that is legal: [B,n].
+// split returns the logits of splitting each tree, and where that is legal: [B,M].
 func (r reading) split() (logits, legal *Node) {
-	return r.scalars(splitHead), LogicalAnd(r.forest.Starts(), GreaterOrEqual(r.forest.Root, Const(r.hidden.Graph(), int32(r.forest.Words()))))
+	inner := GreaterOrEqual(rows(r.forest.Root, r.word), Const(r.hidden.Graph(), int32(r.forest.Words())))
+	return r.scalars(splitHead), LogicalAnd(r.there, inner)
 }
 
 func (r reading) scalars(head string) *Node { return Squeeze(r.head(head, r.hidden), -1) }
@@ -59,7 +85,7 @@ func (m Network) LogZ(scope *model.Scope, words, length *Node) *Node {
 // flow is the sum over trees, [B].
 func (r reading) flow() *Node {
 	each := r.scalars(flowHead)
-	return ReduceSum(Where(r.forest.Starts(), each, ZerosLike(each)), 1)
+	return ReduceSum(Where(r.there, each, ZerosLike(each)), 1)
 }
 
 // Policy is the network as a policy for Env, which computes every state from nothing: simple and slow, what the fast walks and scores
@@ -77,7 +103,7 @@ func (p Policy) Heads(scope *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.H
 	r := w.read(f, order.byNode(w.embed(order, x.Repeat(k)[0], z)))
 
 	b, gaps := z.Label.Shape().Dim(0), z.Label.Shape().Dim(1)
-	left := SliceAxis(f.First, 1, AxisRange(0, gaps)) // the place of the tree that ends at a gap, or has it inside
+	left := rows(r.place, SliceAxis(f.First, 1, AxisRange(0, gaps))) // the place of the tree that ends at a gap, or has it inside
 	position, _ := r.position()
 	split, _ := r.split()
 	label := LogSoftmax(r.head(labelHead, r.hidden)) // [B,n,N]

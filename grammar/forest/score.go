@@ -27,19 +27,27 @@ type Scored struct {
 // more than size.
 func (m Network) Score(scope *model.Scope, size int, batches ...Batch) []Scored {
 	w := m.weights(scope, batches[0].When.Graph())
-	parts := make([]*linePart, len(batches))
-	embeddings := make([]*Node, len(batches))
-	for i, b := range batches {
-		parts[i] = &linePart{steps: b.Path.steps(b.Steps), plan: NewPlan(b.Trees, b.live())}
-		embeddings[i] = w.embed(parts[i].plan, b.Leaves, b.Trees)
+	var paths []Path
+	most := 0
+	for _, b := range batches {
+		paths = append(paths, b.Path)
+		most = max(most, b.Steps)
 	}
-	l := newLine(size, parts...)
-	hidden := l.encode(w, embeddings) // [C,d]
+	l := newLine(join(paths), most, size)
+	hidden := l.encode(w, w.embed(l.plan, l.Leaves, l.Trees)) // [C,d]
 	scalar := func(head string) *Node { return Squeeze(w.head(head, hidden), -1) }
 	read := reader{weights: w, line: l, hidden: hidden, position: scalar(positionHead), split: scalar(splitHead), flow: scalar(flowHead)}
-	out := make([]Scored, len(parts))
-	for i, p := range parts {
-		out[i] = Scored{Scores: read.part(p), Path: p.Path, Valid: p.valid}
+	all := read.scores()
+
+	out := make([]Scored, len(batches))
+	row := 0
+	for i, b := range batches {
+		rows := b.When.Shape().Dim(0)
+		of := func(x *Node) *Node { return Slice(x, AxisRange(row, row+rows), AxisRange(0, b.Steps)) }
+		out[i] = Scored{
+			Scores: gfn.Scores{LogPF: of(all.LogPF), LogPB: of(all.LogPB), Flow: of(all.Flow)}, Path: b.Path, Valid: of(l.valid),
+		}
+		row += rows
 	}
 	return out
 }
@@ -52,7 +60,8 @@ type reader struct {
 	position, split, flow *Node // [C]
 }
 
-func (r reader) part(p *linePart) gfn.Scores {
+func (r reader) scores() gfn.Scores {
+	p := r.line
 	g := r.hidden.Graph()
 	rows, most := p.When.Shape().Dim(0), p.most
 	all := shapes.Make(dtypes.Int32, rows, most, most+1)
@@ -64,7 +73,7 @@ func (r reader) part(p *linePart) gfn.Scores {
 	take := func(x *Node) *Node { return Gather(x, InsertAxes(spot, -1)) }
 
 	logJoin := gfn.Behaviour{}.LogProbs(take(r.position), LessThan(place, wide(SubScalar(trees, 1))))
-	maySplit := LogicalAnd(there, take(r.line.inner))
+	maySplit := LogicalAnd(there, take(p.inner))
 	logSplit := gfn.Behaviour{}.LogProbs(take(r.split), maySplit)
 	flow := take(r.flow)
 

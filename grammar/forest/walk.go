@@ -53,22 +53,24 @@ func newWalk(f Forest, nodes *Node) Walk {
 type Journey struct {
 	Walk
 	more  *Node // bool scalar: whether to go on
-	done  *Node // int32 scalar: steps back so far
-	ups   *Node // int32 scalar: steps forward so far
+	done  *Node // [B]: steps back so far, tried ones too
+	ups   *Node // [B]: steps forward so far
 	gap   *Node // [B]: where the last step was
 	label *Node // [B]: its label, if it was a step back
 	kind  *Node // [B]: what the last step was
 	key   *Node
 
-	back, rise    *Node
+	back, rise    *Node // [B]
 	beta, epsilon *Node // of the behaviour, scalars
 }
 
-// SetOut prepares a walk: first back for so many steps (int32 scalar; walks that reach bare words stay there), then, if rise (bool
-// scalar) holds, forward to whole trees. It starts from whole trees, or back is 0. How is the behaviour, with both its numbers given.
+// SetOut prepares a walk: first back for so many steps (int32; walks that reach bare words stay there), then, if rise (bool) holds,
+// forward to whole trees; both are scalars or [B]. It starts from whole trees, or back is 0. How is the behaviour, with both its numbers
+// given.
 func (m Network) SetOut(from Walk, r *rng.Stream, back, rise *Node, how gfn.Behaviour) Journey {
+	each := func(x *Node) *Node { return BroadcastToDims(x, from.Forest.Length.Shape().Dim(0)) }
 	j := Journey{
-		Walk: newWalk(from.Forest, from.Nodes), back: back, rise: rise, key: r.State(),
+		Walk: newWalk(from.Forest, from.Nodes), back: each(back), rise: each(rise), key: r.State(),
 		beta: ConvertDType(how.Beta, m.DType), epsilon: ConvertDType(how.Epsilon, m.DType),
 	}
 	j.begin()
@@ -106,19 +108,22 @@ const (
 
 // begin makes the first step back, from whole trees, if there is one to make.
 func (s *Journey) begin() {
-	g := s.Nodes.Graph()
 	n := s.Forest.Words()
-	zero := ScalarZero(g, dtypes.Int32)
-	goBack := GreaterThan(s.back, zero)
-	on := BroadcastToShape(goBack, shapes.Make(dtypes.Bool, s.Forest.Length.Shape().Dimensions...))
+	on := GreaterThan(s.back, ZerosLike(s.back))
 	s.gap = MaxScalar(SubScalar(Squeeze(SliceAxis(s.Forest.Root, 1, AxisElem(0)), 1), n), 0)
 	s.label = MaxScalar(SubScalar(at(s.Forest.Label, s.gap), 1), 0)
 	s.kind = Where(on, MulScalar(OnesLike(s.gap), stepBack), ZerosLike(s.gap))
 	s.Undone = put(LogicalAnd(is(s.Undone, s.gap), InsertAxes(on, -1)), ZerosLike(s.gap), s.Undone)
 	s.Forest = s.Forest.Split(s.gap, on)
-	s.done = ConvertDType(goBack, dtypes.Int32)
-	s.ups = zero
-	s.more = LogicalOr(s.rise, LessThan(s.done, s.back))
+	s.done = ConvertDType(on, dtypes.Int32)
+	s.ups = ZerosLike(s.done)
+	s.more = anywhere(LogicalOr(s.rise, LessThan(s.done, s.back)))
+}
+
+// anywhere says whether a mark is set at all, a scalar.
+func anywhere(marks *Node) *Node {
+	n := ReduceAllMax(ConvertDType(marks, dtypes.Int32))
+	return GreaterThan(n, ZerosLike(n))
 }
 
 // journeyHead is the number of tensors of a journey besides its walk.
@@ -143,39 +148,53 @@ func JourneyOf(x []*Node) Journey {
 // pass evaluates the network once, settles the last step and makes the next.
 func (s *stepper) pass() {
 	r := s.read(s.Forest, s.Nodes)
-	random := rng.In(s.key)
 	position, mayJoin := r.position()
 	split, maySplit := r.split()
-	logJoin, logSplit := s.logProbs(position, mayJoin), s.logProbs(split, maySplit) // [B,n]
-	down := BroadcastToShape(LessThan(s.done, s.back), shapes.Make(dtypes.Bool, s.gap.Shape().Dimensions...))
-	up := LogicalAnd(LogicalNot(down), BroadcastToShape(s.rise, down.Shape()))
+	legal := Stack([]*Node{mayJoin, maySplit}, 1)
+	logP := s.logProbs(Stack([]*Node{position, split}, 1), legal) // [B,2,M]
+	part := func(x *Node, i int) *Node { return Squeeze(SliceAxis(x, 1, AxisElem(i)), 1) }
+	logJoin, logSplit := part(logP, 0), part(logP, 1)
+	down := LessThan(s.done, s.back) // [B]
+	choice := func(ifDown, ifUp *Node) *Node {
+		return Where(BroadcastToShape(InsertAxes(down, -1), ifDown.Shape()), ifDown, ifUp)
+	}
 
-	// Where the last step was, and where the next one will be. Both read one label.
-	was := at(s.Forest.First, s.gap)
-	join, part := random.Categorical(Exp(logJoin)), random.Categorical(Exp(logSplit))
-	logits := s.head(labelHead, rows(r.hidden, Stack([]*Node{was, join}, 1))) // [B,2,N]
+	// Where the last step was, and where the next one will be. Both read a label.
+	g, b, m := r.hidden.Graph(), s.gap.Shape().Dim(0), mayJoin.Shape().Dim(1)
+	random := rng.In(s.key)
+	u := random.Uniform(s.DType, b, m+s.Labels)
+	s.key = random.State()
+	was := at(r.place, at(s.Forest.First, s.gap))
+	next := rng.Choose(SliceAxis(u, 1, AxisRange(0, m)), Exp(choice(logSplit, logJoin)))
+	logits := s.head(labelHead, rows(r.hidden, Stack([]*Node{was, next}, 1))) // [B,2,N]
 	logLabel := s.logProbs(logits, always(logits))
-	of := func(i int) *Node { return Squeeze(SliceAxis(logLabel, 1, AxisElem(i)), 1) }
+	label := rng.Choose(SliceAxis(u, 1, AxisRangeToEnd(m)), Exp(part(logLabel, 1)))
 	add := func(to **Node, on, value *Node) { *to = Add(*to, Where(on, value, ZerosLike(value))) }
-	last := func(kind int32) *Node { return Equal(s.kind, Const(s.kind.Graph(), kind)) }
-	add(&s.UndoneForward, last(stepBack), Add(at(logJoin, was), at(of(0), s.label)))
+	last := func(kind int32) *Node { return Equal(s.kind, Const(g, kind)) }
+	add(&s.UndoneForward, last(stepBack), Add(at(logJoin, was), at(part(logLabel, 0), s.label)))
 	add(&s.MadeBack, last(stepForward), at(logSplit, was))
 
-	label := random.Categorical(Exp(of(1)))
-	joins, parts := LogicalAnd(up, at(mayJoin, join)), LogicalAnd(down, at(maySplit, part))
-	add(&s.MadeForward, joins, Add(at(logJoin, join), at(of(1), label)))
-	add(&s.UndoneBack, parts, at(logSplit, part))
-	s.move(joins, parts, at(s.Forest.Last, join), MaxScalar(SubScalar(at(s.Forest.Root, part), s.Forest.Words()), 0), label)
-	s.key = random.State()
-	busy := ReduceMax(ConvertDType(s.Forest.Open(), dtypes.Int32))
-	s.more = LogicalOr(LessThan(s.done, s.back), LogicalAnd(s.rise, GreaterThan(busy, ZerosLike(busy))))
+	can := at(choice(maySplit, mayJoin), next)
+	parts, joins := LogicalAnd(down, can), LogicalAnd(LogicalAnd(LogicalNot(down), s.rise), can)
+	add(&s.MadeForward, joins, Add(at(logJoin, next), at(part(logLabel, 1), label)))
+	add(&s.UndoneBack, parts, at(logSplit, next))
+	word := at(r.word, next)
+	s.move(joins, parts, at(s.Forest.Last, word), MaxScalar(SubScalar(at(s.Forest.Root, word), s.Forest.Words()), 0), label)
+	s.done = Add(s.done, ConvertDType(down, dtypes.Int32))
+	s.ups = Add(s.ups, ConvertDType(LogicalNot(down), dtypes.Int32))
+	// A walk that rises goes on while it has a gap to close: its last tree does not end with its last word.
+	first := Squeeze(SliceAxis(s.Forest.Last, 1, AxisElem(0)), 1)
+	rises := LogicalAnd(s.rise, LessThan(first, SubScalar(s.Forest.Length, 1)))
+	s.more = anywhere(LogicalOr(LessThan(s.done, s.back), rises))
 }
 
 // logProbs are those of the behaviour. Without epsilon they come from the logits alone, exact where probabilities are tiny.
 func (s *stepper) logProbs(logits, legal *Node) *Node {
-	mixed := gfn.Behaviour{Beta: s.beta, Epsilon: s.epsilon}.LogProbs(logits, legal)
 	bare := gfn.Behaviour{Beta: s.beta}.LogProbs(logits, legal)
-	return Where(BroadcastToShape(GreaterThan(s.epsilon, ZerosLike(s.epsilon)), legal.Shape()), mixed, bare)
+	if !s.Mixes {
+		return bare
+	}
+	return gfn.Behaviour{Beta: s.beta, Epsilon: s.epsilon}.LogProbs(logits, legal)
 }
 
 // move joins trees at a gap under a label in some rows and splits the node at another gap in others.
@@ -185,21 +204,21 @@ func (s *stepper) move(joins, parts, join, part, label *Node) {
 	s.label = Where(joins, label, MaxScalar(SubScalar(at(f.Label, part), 1), 0))
 	s.kind = Where(joins, MulScalar(OnesLike(s.kind), stepForward), Where(parts, MulScalar(OnesLike(s.kind), stepBack), ZerosLike(s.kind)))
 
-	made := s.tree(label, rows(s.Nodes, at(f.Root, join)), rows(s.Nodes, at(f.Root, AddScalar(join, 1)))) // [B,d]
-	here := LogicalAnd(is(Squeeze(SliceAxis(s.Nodes, 2, AxisElem(0)), 2), AddScalar(join, f.Words())), InsertAxes(joins, -1))
-	s.Nodes = Where(BroadcastToShape(InsertAxes(here, -1), s.Nodes.Shape()),
-		BroadcastToShape(InsertAxes(made, 1), s.Nodes.Shape()), s.Nodes)
+	children := rows(s.Nodes, Stack([]*Node{at(f.Root, join), at(f.Root, AddScalar(join, 1))}, 1)) // [B,2,d]
+	child := func(i int) *Node { return Squeeze(SliceAxis(children, 1, AxisElem(i)), 1) }
+	made := s.tree(label, child(0), child(1)) // [B,d]
+	all := s.Nodes.Shape().Dimensions
+	node := Iota(made.Graph(), shapes.Make(dtypes.Int32, all[0], all[1]), 1)
+	here := LogicalAnd(Equal(node, InsertAxes(AddScalar(join, f.Words()), -1)), InsertAxes(joins, -1))
+	s.Nodes = Where(BroadcastToDims(InsertAxes(here, -1), all...), BroadcastToDims(InsertAxes(made, 1), all...), s.Nodes)
 
 	mark := func(old, on, gap, step *Node) *Node {
-		return put(LogicalAnd(is(old, gap), InsertAxes(on, -1)), BroadcastToShape(step, gap.Shape()), old)
+		return put(LogicalAnd(is(old, gap), InsertAxes(on, -1)), step, old)
 	}
 	s.Made = mark(s.Made, joins, join, s.ups)
 	s.Undone = mark(s.Undone, parts, part, s.done)
 	s.Forest = f.Merge(join, label, joins)
 	s.Forest = s.Forest.Split(part, parts)
-	down := LessThan(s.done, s.back)
-	s.ups = Add(s.ups, ConvertDType(LogicalNot(down), dtypes.Int32))
-	s.done = Add(s.done, ConvertDType(down, dtypes.Int32))
 }
 
 // WalkSize is the number of tensors of a walk.
