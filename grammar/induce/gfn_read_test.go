@@ -1,0 +1,105 @@
+package induce
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// savedGFN trains a small GFlowNet a little and saves it in a folder.
+func savedGFN(t *testing.T, c Config) (*session, *run.Run) {
+	t.Helper()
+	s := tinySession(t, c)
+	steps(t, s, 3)
+	text, err := run.Encode(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := run.Create(t.TempDir()+"/run", run.Options{Task: "grammar", Config: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	save(t, s, r)
+	return s, r
+}
+
+// TestReadGFlowNet compares the network of a run with the one that was saved.
+func TestReadGFlowNet(t *testing.T) {
+	s, r := savedGFN(t, tinyGFN(7, grammar.NCFG))
+	again, err := run.Read(r.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, p, warnings, err := ReadGFlowNet(s.backend, again)
+	if err != nil || warnings != nil {
+		t.Fatal(warnings, err)
+	}
+	defer p.Close()
+	if !slices.Equal(g.Words, s.Words) || g.Kind != grammar.NCFG || p.Longest() != 5 {
+		t.Errorf("%d words, kind %s, sentences of %d words", len(g.Words), g.Kind, p.Longest())
+	}
+	test, err := s.data.Split(treebank.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []Decode{GFNSample, GFNMBR} {
+		want, err := newGFNParser(s.gfn).Parse(test.Sentences, how, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Parse(test.Sentences, how, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if a, b := got[i], want[i]; a.Tree.Shape() != b.Tree.Shape() || a.LogForward != b.LogForward || a.LogBack != b.LogBack || a.Spans != b.Spans {
+				t.Errorf("%s, sentence %d: %s %+v, want %s %+v", how, i, a.Tree.Shape(), a, b.Tree.Shape(), b)
+			}
+		}
+	}
+}
+
+// TestReadGFlowNetRefuses covers runs that hold no GFlowNet, or a broken one.
+func TestReadGFlowNetRefuses(t *testing.T) {
+	s, r := savedRun(t, grammar.CFG)
+	save(t, s, r)
+	_, _, _, err := ReadGFlowNet(s.backend, r)
+	var input *run.InputError
+	if want := "was trained by method marginal and has no GFlowNet"; !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+
+	s, _ = savedGFN(t, tinyGFN(7, grammar.CFG))
+	const bias = "/phi/flow/value/readout/bias"
+	state := stateOf(t, s)
+	for _, c := range []struct {
+		want   string
+		words  int
+		change func(arrays map[string]run.Array)
+	}{
+		{"variables, its configuration needs", 0, func(a map[string]run.Array) { delete(a, bias) }},
+		{"is missing in its checkpoint", 0, func(a map[string]run.Array) { a[bias+"ed"] = a[bias]; delete(a, bias) }},
+		{"is of shape", 1, func(map[string]run.Array) {}},
+		{"is of shape", 0, func(a map[string]run.Array) { a[bias] = widen(a[bias]) }},
+		{"not finite", 0, func(a map[string]run.Array) {
+			a[bias] = run.Array{DType: "F32", Shape: a[bias].Shape, Data: slices.Repeat([]byte{0xff}, len(a[bias].Data))}
+		}},
+	} {
+		changed := run.State{Arrays: maps.Clone(state.Arrays), Extra: state.Extra}
+		c.change(changed.Arrays)
+		p, err := s.network(s.backend, changed, len(s.Words)+c.words)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want one line with %q", err, c.want)
+		}
+		if p != nil {
+			p.Close()
+		}
+	}
+}
