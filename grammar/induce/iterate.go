@@ -38,7 +38,8 @@ func (s *session) iterate() (run.Tick, error) {
 	}
 	threshold := em.Linear{From: s.Threshold, To: s.ThresholdEnd, Over: uint64(s.Config.Updates)}
 	em.Gate{Threshold: threshold}.Observe(&s.Gate, loss, s.Made)
-	log["gate/average"], log["gate/open"] = s.Gate.Average, number(s.Gate.Open)
+	log["gate/average"], log["gate/threshold"], log["gate/open"] = s.Gate.Average, threshold.At(s.Made), number(s.Gate.Open)
+	log["updates"] = float64(s.Made)
 
 	tick := run.Tick{Text: fmt.Sprintf("wake %.2f, sleep %.2f, %d of %d M-steps", e.wake, e.sleep, s.Made, s.Config.Updates)}
 	if it%10 == 0 {
