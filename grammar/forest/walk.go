@@ -61,17 +61,17 @@ type Journey struct {
 	key   *Node
 
 	back, rise    *Node // [B]
-	beta, epsilon *Node // of the behaviour, scalars
+	beta, epsilon *Node // [B], of the behaviour
 }
 
 // SetOut prepares a walk: first back for so many steps (int32; walks that reach bare words stay there), then, if rise (bool) holds,
-// forward to whole trees; both are scalars or [B]. It starts from whole trees, or back is 0. How is the behaviour, with both its numbers
-// given.
+// forward to whole trees. It starts from whole trees, or back is 0. How is the behaviour, with both its numbers given. All these are
+// scalars or [B].
 func (m Network) SetOut(from Walk, r *rng.Stream, back, rise *Node, how gfn.Behaviour) Journey {
 	each := func(x *Node) *Node { return BroadcastToDims(x, from.Forest.Length.Shape().Dim(0)) }
 	j := Journey{
 		Walk: newWalk(from.Forest, from.Nodes), back: each(back), rise: each(rise), key: r.State(),
-		beta: ConvertDType(how.Beta, m.DType), epsilon: ConvertDType(how.Epsilon, m.DType),
+		beta: each(ConvertDType(how.Beta, m.DType)), epsilon: each(ConvertDType(how.Epsilon, m.DType)),
 	}
 	j.begin()
 	return j
@@ -188,13 +188,13 @@ func (s *stepper) pass() {
 	s.more = anywhere(LogicalOr(LessThan(s.done, s.back), rises))
 }
 
-// logProbs are those of the behaviour. Without epsilon they come from the logits alone, exact where probabilities are tiny.
+// logProbs are those of the behaviour, [B,2,...]. Without epsilon they come from the logits alone, exact where probabilities are tiny.
 func (s *stepper) logProbs(logits, legal *Node) *Node {
-	bare := gfn.Behaviour{Beta: s.beta}.LogProbs(logits, legal)
-	if !s.Mixes {
-		return bare
+	how := gfn.Behaviour{Beta: InsertAxes(s.beta, -1, -1)}
+	if s.Mixes {
+		how.Epsilon = InsertAxes(s.epsilon, -1, -1)
 	}
-	return gfn.Behaviour{Beta: s.beta, Epsilon: s.epsilon}.LogProbs(logits, legal)
+	return how.LogProbs(logits, legal)
 }
 
 // move joins trees at a gap under a label in some rows and splits the node at another gap in others.

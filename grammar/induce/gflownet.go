@@ -33,15 +33,15 @@ type gflownet struct {
 	optimizer optim.Optimizer
 
 	potentials *program         // words, lengths: the weights of derivations
+	dream      *program         // key: trees of the grammar
+	begin      *program         // key, knobs, words, lengths, dreams: journeys from bare words up and from dreamt trees down
 	wake       *program         // key, knobs, words, lengths: journeys from bare words
 	move       *program         // key, knobs, steps back, rise, walks: journeys back and, if they rise, forth
 	travel     *program         // journeys: walks
 	judge      *program         // potentials, prior, trees: log-rewards and their parts
-	choose     *program         // key, walks and rewards before and after: accepted or not
-	dream      *program         // key: trees of the grammar
-	embed      *program         // leaves, lengths, trees: walks that stand at whole trees
+	part       *program         // walks begun: those of words and those of dreams
+	settle     *program         // a move that was made: judged, accepted or not, and the next one set out
 	flow       *program         // words, lengths: log Z
-	best       *program         // weights of spans, lengths: the trees of greatest weight, and their weights
 	learn      map[int]*program // by the size of the line
 
 	times map[string]time.Duration // of programs, if somebody asks
@@ -52,11 +52,12 @@ func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 	e.tables = func(g *Graph) grammar.Tables { return m.Tables(store.Scope(theta), g) }
 	e.net = forest.Network{
 		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, Half: c.GFNHalf, DType: dtypes.Float32,
-		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: max(c.MaxLength, c.DreamSteps+1) + 2,
+		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: max(c.MaxLength, min(c.DreamSteps+1, c.DreamLeaves)) + 1, Mixes: c.Epsilon > 0,
 	}
 	group := func(scope string, lr float64) optim.Group {
 		return optim.Group{Scope: phi + "/" + scope, Rule: optim.Adam{Beta1: c.GFNBeta1, Beta2: c.GFNBeta2}, Rate: optim.Rate{
 			Base: lr, Warmup: uint64(c.Warmup), Drops: []optim.Drop{{Step: uint64(c.Warmup), Factor: c.FinalLR}},
+			Fall: optim.Fall{From: uint64(c.Updates / 4), To: uint64(c.Updates), End: c.GFNDecay},
 		}}
 	}
 	e.optimizer = optim.Optimizer{ClipNorm: c.Clip, Groups: []optim.Group{
@@ -119,15 +120,16 @@ func (e *gflownet) build() (err error) {
 			return e.net.SetOut(forest.WalkOf(in[4:]), rng.In(in[0]), in[2], in[3], how(in[1])).List()
 		}},
 		{&e.travel, "travel", func(in []*Node) []*Node { return e.net.Go(scope, forest.JourneyOf(in)).List() }},
+		{&e.begin, "begin", func(in []*Node) []*Node { return e.setOut(in).List() }},
+		{&e.part, "part", func(in []*Node) []*Node {
+			a, b := forest.Apart(forest.WalkOf(in[2:]), e.Batch, in[0].Shape().Dim(1), in[1].Shape().Dim(1))
+			return append(a.List(), b.List()...)
+		}},
 		{&e.judge, "judge", e.rewards},
-		{&e.choose, "choose", accept},
+		{&e.settle, "settle", e.settled},
 		{&e.dream, "dream", func(in []*Node) []*Node {
 			d := e.tables(in[0].Graph()).Dream(rng.In(in[0]), e.Batch, e.DreamLeaves)
 			return []*Node{d.Leaves, d.Lengths, d.Left, d.Right, d.Label}
-		}},
-		{&e.embed, "embed", func(in []*Node) []*Node {
-			z := grammar.Trees{Left: in[2], Right: in[3], Label: in[4]}
-			return e.net.Embed(scope, forest.FromTrees(z, in[1]), in[0]).List()
 		}},
 		{&e.flow, "flow", func(in []*Node) []*Node {
 			return []*Node{ConvertDType(e.net.LogZ(scope, in[0], in[1]), dtypes.Float64)}
@@ -178,27 +180,49 @@ func (e *gflownet) rewards(in []*Node) []*Node {
 	return []*Node{logR, s.Nodes}
 }
 
-// accept decides on moves: key, log R and walks before, log R and walks after. It returns log R and the walks to go on from, and the
-// fraction that was accepted.
-//
-//	log a = log R(z') - log R(z) + b2 + f1 - b1 - f2
-func accept(in []*Node) []*Node {
-	k := (len(in) - 3) / 2
-	oldR, newR := in[1], in[2+k]
-	before, after := in[2:2+k], in[3+k:]
+// setOut begins an iteration: a key, knobs, words, lengths, and dreams as leaves, lengths and trees. Dreams are taken apart by the policy
+// as it is, without exploring.
+func (e *gflownet) setOut(in []*Node) forest.Journey {
+	scope := e.store.Scope(phi)
+	up := e.net.Begin(scope, in[2], in[3])
+	z := grammar.Trees{Left: in[6], Right: in[7], Label: in[8]}
+	down := e.net.Embed(scope, forest.FromTrees(z, in[5]), in[4])
+	back := Concatenate([]*Node{ZerosLike(in[3]), MinScalar(SubScalar(in[5], 1), e.DreamSteps)}, 0)
+	awake := Equal(back, ZerosLike(back))
+	explore := how(in[1])
+	explore.Beta = Where(awake, explore.Beta, OnesLike(explore.Beta))
+	explore.Epsilon = Where(awake, explore.Epsilon, ZerosLike(explore.Epsilon))
+	return e.net.SetOut(forest.Together(up, down), rng.In(in[0]), back, awake, explore)
+}
+
+// settled ends a move and sets out on the next. It takes keys of both, knobs, the steps back of the next, log R and walks before the
+// move, walks after it, and what judges them; and returns log R and the walks to go on from, the fraction that was accepted, log R
+// after the move, and the next journey.
+func (e *gflownet) settled(in []*Node) []*Node {
+	before, after := in[5:5+forest.WalkSize], in[5+forest.WalkSize:5+2*forest.WalkSize]
 	w := forest.WalkOf(after)
-	logA := Add(Sub(newR, oldR), Sub(Add(w.MadeBack, w.UndoneForward), Add(w.UndoneBack, w.MadeForward)))
-	coin := MaxScalar(rng.In(in[0]).Uniform(logA.DType(), logA.Shape().Dimensions...), 1e-30)
-	yes := LessOrEqual(Log(coin), logA)
-	out := []*Node{Where(yes, newR, oldR)}
+	newR := e.rewards(append(in[5+2*forest.WalkSize:], w.Forest.State()...))[0]
+	yes, fraction := accept(rng.In(in[0]), in[4], newR, w)
+	next := []*Node{Where(yes, newR, in[4])}
 	for i := range before {
 		cond := yes
 		for cond.Rank() < before[i].Rank() {
 			cond = InsertAxes(cond, -1)
 		}
-		out = append(out, Where(BroadcastToDims(cond, before[i].Shape().Dimensions...), after[i], before[i]))
+		next = append(next, Where(BroadcastToDims(cond, before[i].Shape().Dimensions...), after[i], before[i]))
 	}
-	return append(out, ReduceAllMean(ConvertDType(yes, dtypes.Float32)))
+	j := e.net.SetOut(forest.WalkOf(next[1:]), rng.In(in[1]), in[3], Const(newR.Graph(), true), how(in[2]))
+	return append(append(next, fraction, newR), j.List()...)
+}
+
+// accept decides on moves [B], and returns the fraction that is accepted.
+//
+//	log a = log R(z') - log R(z) + b2 + f1 - b1 - f2
+func accept(r *rng.Stream, oldR, newR *Node, w forest.Walk) (yes, fraction *Node) {
+	logA := Add(Sub(newR, oldR), Sub(Add(w.MadeBack, w.UndoneForward), Add(w.UndoneBack, w.MadeForward)))
+	coin := MaxScalar(r.Uniform(logA.DType(), logA.Shape().Dimensions...), 1e-30)
+	yes = LessOrEqual(Log(coin), logA)
+	return yes, ReduceAllMean(ConvertDType(yes, dtypes.Float32))
 }
 
 // learner returns the program that trains the GFlowNet, for a line that has room for so many trees. Sizes grow by halves, so that few
@@ -224,8 +248,7 @@ type learning struct {
 	before, after  []*tensors.Tensor // walks of the trained move; nil without one
 	beforeR        *tensors.Tensor
 	afterR         *tensors.Tensor
-	dream          []*tensors.Tensor // leaves, then walks down from them; nil without one
-	dreamFrom      []*tensors.Tensor // walks at whole trees
+	dream          []*tensors.Tensor // leaves, lengths, trees, and walks down from them; nil without sleep
 }
 
 func (l learning) args(rates []float32) []any {
@@ -241,10 +264,7 @@ func (l learning) args(rates []float32) []any {
 		add(l.before)
 		add(l.after)
 	}
-	if l.dream != nil {
-		add(l.dreamFrom)
-		add(l.dream)
-	}
+	add(l.dream)
 	return out
 }
 
@@ -268,9 +288,9 @@ func (e *gflownet) losses(size int, in []*Node) []*Node {
 			forest.Batch{Path: after.Path(words), Steps: steps})
 	}
 	if e.Sleep > 0 {
-		from := walk()
-		leaves := take(1)[0]
-		batches = append(batches, forest.Batch{Path: walk().UndonePath(from.Forest, leaves), Steps: min(e.DreamSteps, e.DreamLeaves-1)})
+		d := take(5)
+		from := forest.FromTrees(grammar.Trees{Left: d[2], Right: d[3], Label: d[4]}, d[1])
+		batches = append(batches, forest.Batch{Path: walk().UndonePath(from, d[0]), Steps: min(e.DreamSteps, e.DreamLeaves-1)})
 	}
 	scored := e.net.Score(e.store.Scope(phi), size, batches...)
 

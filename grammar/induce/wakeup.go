@@ -41,24 +41,20 @@ func (w *wakeUp) run(maximize bool, epoch int) error {
 		return err
 	}
 	w.potentials = out
-	if w.walks, err = w.through(w.wake, w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths); err != nil {
+	if err := w.walk(); err != nil {
 		return err
 	}
 	var nodes *tensors.Tensor
 	if w.logR, nodes, err = w.reward(w.walks); err != nil {
 		return err
 	}
-	w.learning = learning{words: w.batch.words, lengths: w.batch.lengths, wake: w.walks, wakeR: w.logR, nodes: nodes}
-	for _, s := range w.batch.lengthsOf() {
-		w.tokens += tokensOfSteps(s - 1)
+	w.learning.words, w.learning.lengths = w.batch.words, w.batch.lengths
+	w.learning.wake, w.learning.wakeR, w.learning.nodes = w.walks, w.logR, nodes
+	for _, n := range w.batch.lengthsOf() {
+		w.tokens += tokensOfSteps(n - 1)
 	}
 	if err := w.moveOn(maximize, epoch); err != nil {
 		return err
-	}
-	if w.Sleep > 0 {
-		if err := w.fallAsleep(); err != nil {
-			return err
-		}
 	}
 	learner, err := w.learner(w.tokens)
 	if err != nil {
@@ -73,6 +69,32 @@ func (w *wakeUp) run(maximize bool, epoch int) error {
 	return nil
 }
 
+// walk makes the trees of wake, and takes those of sleep apart, if there is a sleep phase.
+func (w *wakeUp) walk() (err error) {
+	if w.Sleep == 0 {
+		w.walks, err = w.through(w.wake, w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths)
+		return err
+	}
+	d, err := w.dream.Call(w.key("dream"))
+	if err != nil {
+		return err
+	}
+	begun, err := w.through(w.begin, appendAll([]any{w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths}, d)...)
+	if err != nil {
+		return err
+	}
+	both, err := w.part.Call(appendAll([]any{w.batch.words, d[0]}, begun)...)
+	if err != nil {
+		return err
+	}
+	for _, n := range tensors.MustCopyFlatData[int32](d[1]) {
+		w.tokens += tokensOfSteps(min(int(n)-1, w.DreamSteps))
+	}
+	w.walks = both[:forest.WalkSize]
+	w.learning.dream = append(d, both[forest.WalkSize:]...)
+	return nil
+}
+
 // through sets out on journeys by a program and makes them.
 func (e *gflownet) through(p *program, args ...any) ([]*tensors.Tensor, error) {
 	j, err := p.Call(args...)
@@ -82,14 +104,18 @@ func (e *gflownet) through(p *program, args ...any) ([]*tensors.Tensor, error) {
 	return e.travel.Call(appendAll(nil, j)...)
 }
 
-// reward returns log R of the whole trees that walks stand at, and the scores of their nodes.
-func (w *wakeUp) reward(walks []*tensors.Tensor) (logR, nodes *tensors.Tensor, err error) {
+// judged are the arguments by which trees are judged.
+func (w *wakeUp) judged() []any {
 	prior := w.prior
 	if prior == nil {
 		prior = []float32{0}
 	}
-	args := []any{w.potentials[0], w.potentials[1], w.potentials[2], w.batch.lengths, prior, w.coldness}
-	out, err := w.judge.Call(appendAll(args, walks[7:forest.WalkSize])...)
+	return []any{w.potentials[0], w.potentials[1], w.potentials[2], w.batch.lengths, prior, w.coldness}
+}
+
+// reward returns log R of the whole trees that walks stand at, and the scores of their nodes.
+func (w *wakeUp) reward(walks []*tensors.Tensor) (logR, nodes *tensors.Tensor, err error) {
+	out, err := w.judge.Call(appendAll(w.judged(), walks[7:forest.WalkSize])...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,70 +133,48 @@ func (w *wakeUp) moveOn(maximize bool, epoch int) error {
 	if w.moves() {
 		moves = max(moves, 1)
 	}
+	if moves == 0 {
+		return nil
+	}
 	longest := 0
 	for _, n := range w.batch.lengthsOf() {
 		longest = max(longest, n)
 	}
-	var accepted []*tensors.Tensor
+	back := make([]int, moves+1) // the one after the last is not made
 	for m := range moves {
 		most := w.BackSteps
-		last := m == moves-1
-		if last && w.moves() {
+		if m == moves-1 && w.moves() {
 			most = min(w.BackStart+epoch+1, most)
 		}
-		back := 1 + rng.New(w.seed, "gfn/steps back", w.it, uint64(m)).IntN(most)
-		back = min(back, longest-1)
-		args := []any{w.key("move", uint64(m)), w.knobs(), int32(back), true}
-		next, err := w.through(w.move, appendAll(args, w.walks)...)
+		back[m] = min(1+rng.New(w.seed, "gfn/steps back", w.it, uint64(m)).IntN(most), longest-1)
+	}
+	journey, err := w.move.Call(appendAll([]any{w.key("move", 0), w.knobs(), int32(back[0]), true}, w.walks)...)
+	if err != nil {
+		return err
+	}
+	accepted := make([]*tensors.Tensor, moves)
+	for m := range moves {
+		after, err := w.travel.Call(appendAll(nil, journey)...)
 		if err != nil {
 			return err
 		}
-		nextR, _, err := w.reward(next)
+		args := []any{w.key("accept", uint64(m)), w.key("move", uint64(m+1)), w.knobs(), int32(back[m+1]), w.logR}
+		out, err := w.settle.Call(append(appendAll(appendAll(args, w.walks), after), w.judged()...)...)
 		if err != nil {
 			return err
 		}
-		if last && w.moves() {
-			w.learning.before, w.learning.after, w.learning.beforeR, w.learning.afterR = w.walks, next, w.logR, nextR
+		const k = forest.WalkSize
+		if m == moves-1 && w.moves() {
+			w.learning.before, w.learning.after, w.learning.beforeR, w.learning.afterR = w.walks, after, w.logR, out[k+2]
 			for _, n := range w.batch.lengthsOf() {
-				w.tokens += 2 * tokensOfSteps(min(back, n-1))
+				w.tokens += 2 * tokensOfSteps(min(back[m], n-1))
 			}
 		}
-		args = appendAll([]any{w.key("accept", uint64(m)), w.logR}, w.walks)
-		out, err := w.choose.Call(appendAll(append(args, nextR), next)...)
-		if err != nil {
-			return err
-		}
-		w.logR, w.walks = out[0], out[1:1+forest.WalkSize]
-		accepted = append(accepted, out[1+forest.WalkSize])
+		w.logR, w.walks, accepted[m], journey = out[0], out[1:1+k], out[k+1], out[k+3:]
 	}
 	for _, t := range accepted {
-		w.accepted += float64(tensors.ToScalar[float32](t)) / float64(len(accepted))
+		w.accepted += float64(tensors.ToScalar[float32](t)) / float64(moves)
 	}
-	return nil
-}
-
-// fallAsleep draws trees from the grammar and takes them apart.
-func (w *wakeUp) fallAsleep() error {
-	d, err := w.dream.Call(w.key("dream"))
-	if err != nil {
-		return err
-	}
-	from, err := w.embed.Call(appendAll(nil, d)...)
-	if err != nil {
-		return err
-	}
-	longest := 0
-	for _, n := range tensors.MustCopyFlatData[int32](d[1]) {
-		steps := min(int(n)-1, w.DreamSteps)
-		longest = max(longest, steps)
-		w.tokens += tokensOfSteps(steps)
-	}
-	down, err := w.through(w.move, appendAll([]any{w.key("undream"), []float32{1, 0}, int32(longest), false}, from)...)
-	if err != nil {
-		return err
-	}
-	w.learning.dreamFrom = from
-	w.learning.dream = append([]*tensors.Tensor{d[0]}, down...)
 	return nil
 }
 

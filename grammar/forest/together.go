@@ -1,0 +1,68 @@
+package forest
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Together makes one batch of two, so that their journeys are one: the network is then evaluated on both at once. Apart undoes it.
+func Together(a, b Walk) Walk {
+	words := max(a.Forest.Words(), b.Forest.Words())
+	x, y := a.resize(words).List(), b.resize(words).List()
+	for i := range x {
+		x[i] = Concatenate([]*Node{x[i], y[i]}, 0)
+	}
+	return WalkOf(x)
+}
+
+// Apart returns the first rows of walks and the others, over so many words.
+func Apart(w Walk, rows, words, otherWords int) (a, b Walk) {
+	some := func(from, to int) Walk {
+		list := w.List()
+		for i, x := range list {
+			list[i] = SliceAxis(x, 0, AxisRange(from, to))
+		}
+		return WalkOf(list)
+	}
+	return some(0, rows).resize(words), some(rows, w.Forest.Length.Shape().Dim(0)).resize(otherWords)
+}
+
+// resize makes room for more words, which are padding, or takes it away.
+func (w Walk) resize(words int) Walk {
+	f := w.Forest
+	n := f.Words()
+	if n == words {
+		return w
+	}
+	b := f.Length.Shape().Dim(0)
+	fit := func(x *Node, size int, fill *Node) *Node { // the second axis
+		have := x.Shape().Dim(1)
+		if size <= have {
+			return SliceAxis(x, 1, AxisRange(0, size))
+		}
+		dims := append([]int{b, size - have}, x.Shape().Dimensions[2:]...)
+		return Concatenate([]*Node{x, BroadcastToDims(fill, dims...)}, 1)
+	}
+	g := f.Root.Graph()
+	number := func(v int32) *Node { return Const(g, v) }
+	node := func(x *Node) *Node { return Where(GreaterOrEqual(x, number(int32(n))), AddScalar(x, words-n), x) }
+	gaps := func(x *Node, fill int32) *Node { return fit(x, words-1, number(fill)) }
+	place := Iota(g, shapes.Make(dtypes.Int32, b, words), 1)
+	byWord := func(x *Node) *Node {
+		if words <= n {
+			return SliceAxis(x, 1, AxisRange(0, words))
+		}
+		return Concatenate([]*Node{x, SliceAxis(place, 1, AxisRangeToEnd(n))}, 1)
+	}
+	zero := ScalarZero(g, w.Nodes.DType())
+	w.Nodes = Concatenate([]*Node{
+		fit(SliceAxis(w.Nodes, 1, AxisRange(0, n)), words, zero), fit(SliceAxis(w.Nodes, 1, AxisRangeToEnd(n)), words-1, zero),
+	}, 1)
+	w.Undone, w.Made = gaps(w.Undone, -1), gaps(w.Made, -1)
+	w.Forest = Forest{
+		Label: gaps(f.Label, 0), Left: gaps(node(f.Left), 0), Right: gaps(node(f.Right), 0),
+		Root: byWord(node(f.Root)), First: byWord(f.First), Last: byWord(f.Last), Length: f.Length,
+	}
+	return w
+}
