@@ -122,10 +122,14 @@ func sameNumbers(t *testing.T, what string, got, want []float64) {
 // with the embeddings of all nodes, and the probabilities of another way to the same trees.
 func (r *rig) describe(t *testing.T, seed uint64, paths []hostPath) [][]float64 {
 	t.Helper()
+	// Other paths of the same evaluation, over more words and less, do not matter either.
+	others := append(pathArgs(r.n-1, []hostPath{{words: []int32{0, 1}, steps: []closing{{0, 1}}}}),
+		pathArgs(r.n+2, []hostPath{{words: []int32{2, 1, 1}, steps: []closing{{1, 1}, {0, 0}}}})...)
 	scores := r.run(t, func(in []*Node) []*Node {
-		s := r.Score(r.scope(), 200, Batch{pathOf(in), r.n - 1})[0]
+		few, many := Batch{pathOf(in[pathSize:]), 1}, Batch{pathOf(in[2*pathSize:]), r.n + 1}
+		s := r.Score(r.scope(), 200, few, Batch{pathOf(in), r.n - 1}, many)[1]
 		return []*Node{s.LogPF, s.LogPB, s.Flow}
-	}, pathArgs(r.n, paths)...)
+	}, append(pathArgs(r.n, paths), others...)...)
 	wake, move := r.walk(t, seed, 3, surely)
 	sampled := pathsOf(r, wake)
 	out := make([][]float64, len(paths))
@@ -170,8 +174,8 @@ func TestEmbeddingsSurvive(t *testing.T) {
 		}, append([]any{r.words}, anys(split)...)...)[0]
 		before, after, fresh := float64s(t, wake[0]), float64s(t, split[0]), float64s(t, again)
 		lengths := tensors.MustCopyFlatData[int32](r.lengths)
-		for b, length := range lengths {
-			trees := forestAt(split[7:], b)
+		for b, trees := range readForests(split[7:]) {
+			length := lengths[b]
 			if want := max(1, min(int(back)+1, int(length))); len(trees) != want {
 				t.Errorf("%d steps back: sentence %d has %d trees, want %d", back, b, len(trees), want)
 			}

@@ -207,7 +207,7 @@ const alpha = 1e-5
 // it goes each of the ways there are.
 func TestMoves(t *testing.T) {
 	t.Parallel()
-	const beta, rows = 0.5, 4096
+	const beta, rows = 0.5, 6000
 	seed := testkit.Seed(t)
 	l := list(t, 2, 2, 0, 1, 1)
 	r := tinyRig(t, seed, slices.Repeat([][]int32{l.words}, rows)...)
@@ -216,33 +216,36 @@ func TestMoves(t *testing.T) {
 	cold.temper(t, beta)
 	policy := l.table(t, cold)
 
-	// Half of the moves begin at one tree, with two ways to take it apart, and the others anywhere.
+	// Half of the moves begin at one tree, with two ways to take it apart, and the others anywhere. Of these, some only go back.
 	balanced := slices.IndexFunc(l.Objects, func(s int) bool { return l.forest[s][0].shape() == "((0 1) (2 3))" })
-	from := make([]int, rows)
+	from, back, rise := make([]int, rows), make([]int32, rows), make([]bool, rows)
 	for i := range from {
-		if from[i] = i % len(l.Objects); i < rows/2 {
-			from[i] = balanced
+		from[i], back[i], rise[i] = balanced, int32(1+i%3), true
+		if i >= rows/2 {
+			from[i], rise[i] = i%len(l.Objects), i%5 > 0
 		}
 	}
-	for _, back := range []int{1, 2, 3} {
-		out := r.journey(t, r.run(t, func(in []*Node) []*Node {
-			g := in[0].Graph()
-			start := r.Embed(r.scope(), FromState(in[2:]), in[1])
-			return r.SetOut(start, rng.In(in[0]), Const(g, int32(back)), Const(g, true), tempered(beta)(g)).List()
-		}, append([]any{rng.Key(seed, "move", uint64(back)), r.words}, l.objects(from)...)...))
-		counts := map[string]int{}
-		for i, o := range l.taken(out, from) {
-			if i < rows/2 {
-				counts[o.String()]++
-			}
-			l.checkOutcome(t, fmt.Sprintf("%d steps back, row %d", back, i), o, policy)
-			if t.Failed() {
-				t.FailNow()
-			}
+	out := r.journey(t, r.run(t, func(in []*Node) []*Node {
+		start := r.Embed(r.scope(), FromState(in[4:]), in[1])
+		return r.SetOut(start, rng.In(in[0]), in[2], in[3], tempered(beta)(in[0].Graph())).List()
+	}, append([]any{rng.Key(seed, "move"), r.words, back, rise}, l.objects(from)...)...))
+	counts := map[int32]map[string]int{1: {}, 2: {}, 3: {}}
+	for i, o := range l.taken(out, from) {
+		if i < rows/2 {
+			counts[back[i]][o.String()]++
 		}
+		if len(o.undone) != int(back[i]) || (len(o.made) > 0) != rise[i] {
+			t.Fatalf("row %d, %d steps back, rises %v: %v", i, back[i], rise[i], o)
+		}
+		l.checkOutcome(t, fmt.Sprintf("row %d, %d steps back", i, back[i]), o, policy)
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	for back, counts := range counts {
 		expect := func(p gfn.Table) map[string]float64 {
 			want := map[string]float64{}
-			for _, o := range l.outcomes(p, l.Objects[balanced], back) {
+			for _, o := range l.outcomes(p, l.Objects[balanced], int(back)) {
 				want[o.String()] = math.Exp(o.b1 + o.f2)
 			}
 			return want
@@ -277,6 +280,7 @@ func (l *listing) taken(walk []*tensors.Tensor, from []int) (out []outcome) {
 	gaps := len(l.words) - 1
 	ints := func(i int) []int32 { return tensors.MustCopyFlatData[int32](walk[i]) }
 	undone, made, label := ints(5), ints(6), ints(7)
+	ends := readForests(walk[7:])
 	numbers := make([][]float64, 4)
 	for i := range numbers {
 		numbers[i] = tensors.MustCopyFlatData[float64](walk[1+i])
@@ -296,7 +300,7 @@ func (l *listing) taken(walk []*tensors.Tensor, from []int) (out []outcome) {
 		out = append(out, outcome{
 			undone: sorted(undone, func(g int) int { return was[g] }),
 			made:   sorted(made, func(g int) int { return int(label[row*gaps+g]) - 1 }),
-			to:     l.index[key(forestAt(walk[7:], row), gaps+1)],
+			to:     l.index[key(ends[row], gaps+1)],
 			b1:     numbers[0][row], f1: numbers[1][row], f2: numbers[2][row], b2: numbers[3][row],
 		})
 	}

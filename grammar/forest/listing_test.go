@@ -29,9 +29,8 @@ func list(t testing.TB, labels int, words ...int32) *listing {
 		t.Fatal(err)
 	}
 	l := &listing{DAG: d, words: words, index: map[string]int{}, edge: map[[2]int]int{}}
-	for s := range d.Len() {
-		f := forestAt(d.States(), s)
-		l.forest = append(l.forest, f)
+	l.forest = readForests(d.States())
+	for s, f := range l.forest {
 		l.index[key(f, len(words))] = s
 	}
 	for i, e := range d.Edges {
@@ -47,11 +46,16 @@ func observation(words []int32) []*tensors.Tensor {
 	return []*tensors.Tensor{tensors.FromValue([][]int32{words}), tensors.FromValue([]int32{int32(len(words))})}
 }
 
-// forestAt reads one row of the tensors of states.
-func forestAt(states []*tensors.Tensor, row int) []*tree {
+// readForests makes trees of the tensors of states, row by row.
+func readForests(states []*tensors.Tensor) (out [][]*tree) {
 	gaps := states[0].Shape().Dim(1)
-	part := func(i int) []int32 { return tensors.MustCopyFlatData[int32](states[i])[row*gaps:][:gaps] }
-	return readForest(part(0), part(1), part(2), int(tensors.MustCopyFlatData[int32](states[6])[row]))
+	flat := func(i int) []int32 { return tensors.MustCopyFlatData[int32](states[i]) }
+	label, left, right := flat(0), flat(1), flat(2)
+	for row, length := range flat(6) {
+		of := func(x []int32) []int32 { return x[row*gaps:][:gaps] }
+		out = append(out, readForest(of(label), of(left), of(right), int(length)))
+	}
+	return out
 }
 
 // readForest makes trees of what a forest says of each gap; words beyond length are padding.
