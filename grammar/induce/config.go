@@ -22,9 +22,13 @@ const (
 // Config is the configuration of a training. Its names are those of the command line.
 type Config struct {
 	Seed    uint64 `toml:"seed"`
-	Data    string `toml:"data"`    // a folder of "gfnem data treebank", or synthetic, or synthetic-ncfg
+	Data    string `toml:"data"`    // a folder of "gfnem data treebank", or synthetic, synthetic-ncfg or small
 	Method  string `toml:"method"`  // marginal, exact, mcem or gfn
 	Grammar string `toml:"grammar"` // cfg or ncfg
+	// Fixed names a grammar that is given and stays as it is, so that method gfn learns its posterior alone: the folder of a run, a
+	// JSON file, or small, synthetic or synthetic-ncfg, the grammars behind the data of these names. Symbols and words are the
+	// grammar's then, and updates are those of the GFlowNet.
+	Fixed string `toml:"fixed"`
 
 	Nonterminals int `toml:"nonterminals"` // without ROOT
 	Preterminals int `toml:"preterminals"`
@@ -76,6 +80,8 @@ type GFlowNet struct {
 	FlowLR   float64 `toml:"gfn_flow_lr"`
 	GFNBeta1 float64 `toml:"gfn_beta1"`
 	GFNBeta2 float64 `toml:"gfn_beta2"`
+	// GFNDecay multiplies both rates at iteration number updates, reached exponentially after a quarter of them.
+	GFNDecay float64 `toml:"gfn_lr_end"`
 
 	// Exploration: the temperature of the policy that acts, and the probability of a uniform choice.
 	Temperature float64 `toml:"temperature"`
@@ -109,7 +115,7 @@ func Paper() Config {
 		Pool: 1, Bucket: 20, Tags: true, Chain: 1000,
 		EBMUpdates: 20_000, EBMLR: 1e-4, EBML2: 1e-4, EBMReset: 0.1, EBMTempStart: 1, EBMTempEnd: 1000, EvalEvery: 100,
 		GFlowNet: GFlowNet{
-			GFNWidth: 512, GFNLayers: 6, GFNHeads: 4, GFNLR: 1e-4, FlowLR: 3e-3, GFNBeta1: 0.9, GFNBeta2: 0.99, Temperature: 1.1,
+			GFNWidth: 512, GFNLayers: 6, GFNHeads: 4, GFNLR: 1e-4, FlowLR: 3e-3, GFNBeta1: 0.9, GFNBeta2: 0.99, GFNDecay: 1, Temperature: 1.1,
 			Objective: "subtb", Lambda: 1, Sleep: 10, DreamLeaves: 40, DreamSteps: 20,
 			Balance: 1, Moves: 10, EMoves: 1, BackSteps: 20, BackStart: 10, Threshold: 6, ThresholdEnd: 3,
 		},
@@ -145,12 +151,18 @@ func (c *Config) Validate() error {
 	if c.GFNHeads > 0 && c.GFNWidth%c.GFNHeads != 0 {
 		return fmt.Errorf("gfn_width = %d cannot be divided among gfn_heads = %d", c.GFNWidth, c.GFNHeads)
 	}
-	if !strings.HasPrefix(c.Data, "synthetic") { // a run is resumed and evaluated from other folders, too
-		abs, err := filepath.Abs(c.Data)
-		if err != nil {
-			return fmt.Errorf("data = %q: %w", c.Data, err)
+	if c.Fixed != "" && c.Method != GFN {
+		return fmt.Errorf("fixed = %q needs method = %q: no other one learns anything from a grammar that stays as it is", c.Fixed, GFN)
+	}
+	for key, path := range map[string]*string{"data": &c.Data, "fixed": &c.Fixed} {
+		if *path == "" && key == "fixed" || builtIn(*path) {
+			continue
 		}
-		c.Data = abs
+		abs, err := filepath.Abs(*path) // a run is resumed and evaluated from other folders, too
+		if err != nil {
+			return fmt.Errorf("%s = %q: %w", key, *path, err)
+		}
+		*path = abs
 	}
 	big := math.MaxInt32 * 1.0
 	for _, b := range []struct {
@@ -167,7 +179,7 @@ func (c *Config) Validate() error {
 		{"ebm_temp_start", c.EBMTempStart, 1e-6, 1e9}, {"ebm_temp_end", c.EBMTempEnd, 1e-6, 1e9}, {"eval_every", float64(c.EvalEvery), 0, big},
 		{"gfn_width", float64(c.GFNWidth), 1, 1 << 14}, {"gfn_layers", float64(c.GFNLayers), 1, 100}, {"gfn_heads", float64(c.GFNHeads), 1, 1 << 10},
 		{"gfn_lr", c.GFNLR, 0, 1e3}, {"gfn_flow_lr", c.FlowLR, 0, 1e3}, {"gfn_beta1", c.GFNBeta1, 0, 0.999999}, {"gfn_beta2", c.GFNBeta2, 0, 0.9999999},
-		{"temperature", c.Temperature, 1e-3, 1e6}, {"epsilon", c.Epsilon, 0, 1}, {"lambda", c.Lambda, 1e-9, 1e3},
+		{"gfn_lr_end", c.GFNDecay, 1e-9, 1}, {"temperature", c.Temperature, 1e-3, 1e6}, {"epsilon", c.Epsilon, 0, 1}, {"lambda", c.Lambda, 1e-9, 1e3},
 		{"sleep", c.Sleep, 0, 1e9}, {"dream_leaves", float64(c.DreamLeaves), 2, 1000}, {"dream_steps", float64(c.DreamSteps), 1, 1000},
 		{"balance", c.Balance, 0, 1e9}, {"moves", float64(c.Moves), 0, 1e6}, {"e_moves", float64(c.EMoves), 0, 1e6},
 		{"back_steps", float64(c.BackSteps), 1, 1000}, {"back_start", float64(c.BackStart), 0, 1000},
@@ -179,6 +191,9 @@ func (c *Config) Validate() error {
 	}
 	return nil
 }
+
+// builtIn says whether a name is that of data, and of a grammar, which the program has.
+func builtIn(name string) bool { return name == small || strings.HasPrefix(name, "synthetic") }
 
 // model returns the network of a configuration for a vocabulary.
 func (c *Config) model(words int) grammar.Neural {

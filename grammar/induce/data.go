@@ -21,6 +21,8 @@ func openData(c Config) (*treebank.Dataset, error) {
 	switch c.Data {
 	case "synthetic":
 		d, err = treebank.SyntheticDataset(treebank.ContextFree, 0)
+	case small:
+		d, err = smallDataset()
 	case "synthetic-ncfg":
 		d, err = treebank.SyntheticDataset(treebank.ParentDependent, 0)
 	default:

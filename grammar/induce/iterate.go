@@ -15,7 +15,7 @@ func (s *session) iterate() (run.Tick, error) {
 	it := s.Iterations
 	b := s.sampler.at(it)
 	epoch := it / s.sampler.perEpoch()
-	maximize := s.Gate.Open && it%s.sampler.perEpoch() != 0
+	maximize := s.fixed == nil && s.Gate.Open && it%s.sampler.perEpoch() != 0
 
 	w := &wakeUp{gflownet: s.gfn, it: it, batch: b, seed: s.Config.Seed}
 	if s.EBM {
@@ -44,6 +44,12 @@ func (s *session) iterate() (run.Tick, error) {
 	tick := run.Tick{Text: fmt.Sprintf("wake %.2f, sleep %.2f, %d of %d M-steps", e.wake, e.sleep, s.Made, s.Config.Updates)}
 	if it%10 == 0 {
 		tick.Log = log
+	}
+	if s.fixed != nil {
+		s.Made++
+		if err := s.maybeWatch(&tick, log); err != nil {
+			return run.Tick{}, err
+		}
 	}
 	if maximize {
 		step := s.Made

@@ -49,6 +49,8 @@ func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state
 	}
 	if g, err = c.table(b, state); err != nil {
 		err = run.Inputf("%s does not hold a grammar that can be used: %w", r.Dir(), err)
+	} else {
+		c.adopt(g)
 	}
 	return c, g, state, warnings, err
 }
@@ -61,6 +63,9 @@ func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, er
 	}
 	if _, err := treebank.NewVocabulary(saved.Words); err != nil {
 		return nil, err
+	}
+	if c.Fixed != "" {
+		return fixedTable(state, saved)
 	}
 	m := c.model(len(saved.Words))
 	m.DType = dtypes.Float64

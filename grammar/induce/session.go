@@ -57,8 +57,9 @@ type session struct {
 	*programs
 	parser  *Parser
 	sampler *sampler
-	prior   *ebmTrainer // nil without a prior
-	gfn     *gflownet   // nil with other methods
+	prior   *ebmTrainer      // nil without a prior
+	gfn     *gflownet        // nil with other methods
+	fixed   *grammar.Grammar // nil if the grammar is learned
 	counters
 }
 
@@ -72,8 +73,9 @@ type counters struct {
 	Iterations uint64       `json:"iterations,omitempty"`
 	Gate       em.GateState `json:"gate"`
 	// Words is the vocabulary, so that a run can parse without its data.
-	Words []string  `json:"words"`
-	Prior *ebmState `json:"prior,omitempty"`
+	Words   []string  `json:"words"`
+	Symbols *symbols  `json:"symbols,omitempty"` // of a fixed grammar
+	Prior   *ebmState `json:"prior,omitempty"`
 }
 
 // patience is the number of skipped updates in a row that end a training.
@@ -82,6 +84,10 @@ const patience = 5
 var _ run.Session = (*session)(nil)
 
 func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, error) {
+	fixed, data, err := c.fix(b, data)
+	if err != nil {
+		return nil, err
+	}
 	train, err := data.Split(treebank.Train)
 	if err != nil {
 		return nil, err
@@ -94,9 +100,14 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 		return nil, run.Inputf("%s has no validation or test sentences of 2 to %d words to evaluate on: make it again with some",
 			c.Data, c.MaxLength)
 	}
-	s := &session{Config: c, backend: b, data: data, store: nn.NewStore(c.Seed)}
+	s := &session{Config: c, backend: b, data: data, store: nn.NewStore(c.Seed), fixed: fixed}
 	s.Words = data.Vocabulary.Words()
 	s.model = c.model(len(s.Words))
+	tables := func(g *graph.Graph) grammar.Tables { return s.model.Tables(s.store.Scope(theta), g) }
+	if fixed != nil {
+		s.Symbols = &symbols{fixed.Kind, fixed.Nonterminals, fixed.Preterminals}
+		tables = setFixed(s.store, fixed)
+	}
 	s.sampler = &sampler{Config: &s.Config, sentences: train.Sentences}
 	if c.EBM {
 		if s.prior, err = newEBMTrainer(&s.Config, train); err != nil {
@@ -110,8 +121,9 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 		if s.gfn, err = newGFlowNet(b, s.store, s.model, &s.Config); err != nil {
 			return nil, err
 		}
+		s.gfn.tables = tables
 	}
-	if s.parser, err = newParser(b, s.store, func(g *graph.Graph) grammar.Tables { return s.model.Tables(s.store.Scope(theta), g) }); err != nil {
+	if s.parser, err = newParser(b, s.store, tables); err != nil {
 		return nil, err
 	}
 	s.parser.Bucket = c.Bucket
@@ -299,7 +311,13 @@ func (s *session) Restore(state run.State) error {
 func (s *session) Seed() uint64 { return s.Config.Seed }
 
 // Data implements run.Session.
-func (s *session) Data() map[string]string { return map[string]string{"treebank": s.data.Hash()} }
+func (s *session) Data() map[string]string {
+	out := map[string]string{"treebank": s.data.Hash()}
+	if s.fixed != nil {
+		out["grammar"] = hashOf(s.fixed)
+	}
+	return out
+}
 
 // Parameters implements run.Session.
 func (s *session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.store) }

@@ -1,0 +1,198 @@
+package induce
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// given is the scope of the variables that hold a grammar which stays as it is. They are not trained.
+const given = "/grammar"
+
+// logNever stands for the logarithm of probability 0 in them, so that every tree has a finite reward. A tree with one rule that the
+// grammar does not have is 10^13 times less probable than it would be without.
+const logNever = -30
+
+// readFixed returns the grammar that a configuration says stays as it is.
+func (c *Config) readFixed(b compute.Backend) (*grammar.Grammar, error) {
+	switch c.Fixed {
+	case small:
+		return newSmallGrammar(), nil
+	case "synthetic":
+		return syntheticGrammar(treebank.ContextFree)
+	case "synthetic-ncfg":
+		return syntheticGrammar(treebank.ParentDependent)
+	}
+	info, err := os.Stat(c.Fixed)
+	if err != nil {
+		return nil, run.Inputf("fixed = %q is neither a run nor a grammar file: %w", c.Fixed, err)
+	}
+	if !info.IsDir() {
+		return grammar.Load(c.Fixed)
+	}
+	r, err := run.Read(c.Fixed)
+	if err != nil {
+		return nil, err
+	}
+	g, warnings, err := ReadGrammar(b, r)
+	if err == nil && len(warnings) > 0 {
+		err = run.Inputf("fixed = %q: %s; give a grammar from \"gfnem grammar export\" instead", c.Fixed, warnings[0])
+	}
+	return g, err
+}
+
+// fix reads the grammar that stays as it is, and makes the configuration and the data fit it; without one it returns nil and the data.
+func (c *Config) fix(b compute.Backend, data *treebank.Dataset) (*grammar.Grammar, *treebank.Dataset, error) {
+	if c.Fixed == "" {
+		return nil, data, nil
+	}
+	g, err := c.readFixed(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.adopt(g)
+	data, err = translate(data, g.Words)
+	return g, data, err
+}
+
+// adopt makes a configuration one of a grammar's symbols.
+func (c *Config) adopt(g *grammar.Grammar) {
+	c.Grammar, c.Nonterminals, c.Preterminals = string(g.Kind), len(g.Nonterminals), len(g.Preterminals)
+}
+
+// hashOf identifies a grammar.
+func hashOf(g *grammar.Grammar) string {
+	h := sha256.New()
+	if err := g.Write(h); err != nil {
+		panic(err) // a hash takes everything
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// translate returns the data with the numbers that a vocabulary gives its words; those that are not there become <unk>, or an error if
+// there is no such word either.
+func translate(d *treebank.Dataset, words []string) (*treebank.Dataset, error) {
+	v, err := treebank.NewVocabulary(words)
+	if err != nil {
+		return nil, err
+	}
+	number := make([]int32, d.Vocabulary.Size())
+	for id, word := range d.Vocabulary.Words() {
+		if number[id] = v.ID(word); number[id] < 0 {
+			return nil, run.Inputf("the fixed grammar does not know the word %.60q of the data, and has no %s", word, treebank.Unknown)
+		}
+	}
+	out := *d
+	out.Vocabulary, out.Splits = v, make([]treebank.Split, len(d.Splits))
+	for i, split := range d.Splits {
+		split.Sentences = make([]treebank.Sentence, len(split.Sentences))
+		for j, s := range d.Splits[i].Sentences {
+			split.Sentences[j] = treebank.Sentence{Words: make([]int32, len(s.Words)), Gold: s.Gold}
+			for k, id := range s.Words {
+				split.Sentences[j].Words[k] = number[id]
+			}
+		}
+		out.Splits[i] = split
+	}
+	return &out, nil
+}
+
+// setFixed puts a grammar into a store, and returns how graphs read it.
+func setFixed(store *model.Store, g *grammar.Grammar) func(*Graph) grammar.Tables {
+	scope := store.Scope(given)
+	root, rules, emit := g.LogTables(dtypes.Float32)
+	for name, t := range map[string]*tensors.Tensor{"root": root, "rules": rules, "emit": emit} {
+		tensors.MustMutableFlatData(t, func(log []float32) {
+			for i := range log {
+				log[i] = max(log[i], logNever)
+			}
+		})
+		scope.VariableWithValue(name, t).SetTrainable(false)
+	}
+	return func(g *Graph) grammar.Tables {
+		value := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
+		return grammar.Tables{Root: value("root"), Rules: value("rules"), Emit: value("emit")}
+	}
+}
+
+// symbols are the names of a fixed grammar, for a state.
+type symbols struct {
+	Kind         grammar.Kind `json:"kind"`
+	Nonterminals []string     `json:"nonterminals"`
+	Preterminals []string     `json:"preterminals"`
+}
+
+// fixedTable reads the grammar of a state whose grammar stayed as it is.
+func fixedTable(state run.State, saved counters) (*grammar.Grammar, error) {
+	if saved.Symbols == nil {
+		return nil, errors.New("its checkpoint does not name the symbols")
+	}
+	g := grammar.New(saved.Symbols.Kind, saved.Symbols.Nonterminals, saved.Symbols.Preterminals, saved.Words)
+	store := model.NewStore()
+	part := map[string]run.Array{}
+	names := []string{given + "/root", given + "/rules", given + "/emit"}
+	for _, name := range names {
+		a, ok := state.Arrays[name]
+		if !ok || a.DType != "F32" {
+			return nil, fmt.Errorf("its checkpoint has no variable %s of type F32", name)
+		}
+		part[name] = a
+	}
+	if err := run.SetStore(store, part); err != nil {
+		return nil, err
+	}
+	tables := make([]*tensors.Tensor, len(names))
+	for i, name := range names {
+		t := store.GetVariable(name).MustValue()
+		tensors.MustMutableFlatData(t, func(log []float32) {
+			for i, v := range log {
+				if v <= logNever {
+					log[i] = float32(math.Inf(-1))
+				}
+			}
+		})
+		tables[i] = t
+	}
+	return g, g.SetLogTables(tables[0], tables[1], tables[2])
+}
+
+// syntheticGrammar is the grammar that synthetic sentences are drawn from.
+func syntheticGrammar(variant string) (*grammar.Grammar, error) {
+	from, err := treebank.Synthetic(variant)
+	if err != nil {
+		return nil, err
+	}
+	kind := grammar.NCFG
+	if from.ContextFree {
+		kind = grammar.CFG
+	}
+	g := grammar.New(kind, from.Nonterminals, from.Preterminals, from.Words)
+	copy(g.Root, from.Root)
+	for x, byParent := range from.Binary {
+		for p, table := range byParent {
+			row := g.RuleRow(x, p)[:0]
+			for _, right := range table {
+				row = append(row, right...)
+			}
+		}
+	}
+	for t, byParent := range from.Emit {
+		for x, words := range byParent {
+			copy(g.EmitRow(t, x), words)
+		}
+	}
+	return g, nil
+}
