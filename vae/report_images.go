@@ -1,0 +1,134 @@
+package vae
+
+import (
+	"fmt"
+
+	"github.com/gfnem/gfnem/report"
+)
+
+// How many images figures show.
+const (
+	shownSteps   = 8 // stages of a latent
+	shownDigits  = 8 // images with their reconstructions, in each of two rows
+	shownSamples = 3 // prior samples, in rows and columns
+)
+
+// imageFigures are the paper's three: the encoding policy at work, reconstructions, and samples of the prior; and how often
+// codes are used.
+func (s *session) imageFigures() ([]figure, error) {
+	shown := firstOf(s.test, 2*shownDigits)
+	codes, err := s.codec.Encode(shown, true, s.Config.Seed)
+	if err != nil {
+		return nil, err
+	}
+	means, err := s.codec.Decode(codes)
+	if err != nil {
+		return nil, err
+	}
+	pixels := shown.Floats()
+	usage, err := s.usageFigure()
+	if err != nil {
+		return nil, err
+	}
+	samples, err := s.sampleFigure()
+	return []figure{s.encodingFigure(pixels, codes, means), s.reconstructionFigure(pixels, means), samples, usage}, err
+}
+
+// picture is image i of a list of pixels.
+func (s *session) picture(pixels []float32, i int) report.Picture {
+	p := report.Picture{}
+	at := i * s.size.Pixels()
+	for range s.size.Height {
+		row := make([]float64, s.size.Width)
+		for j := range row {
+			row[j] = float64(pixels[at+j])
+		}
+		p.Gray = append(p.Gray, row)
+		at += s.size.Width
+	}
+	return p
+}
+
+// grid is a latent of which the first codes are shown.
+func (s *session) grid(z Codes, first int) report.Picture {
+	p := report.Picture{Classes: s.Codes}
+	for r := range s.Rows {
+		row := make([]int, s.Columns)
+		for c := range row {
+			if row[c] = -1; r*s.Columns+c < first {
+				row[c] = int(z[r*s.Columns+c])
+			}
+		}
+		p.Class = append(p.Class, row)
+	}
+	return p
+}
+
+func (s *session) encodingFigure(pixels []float32, codes []Codes, means []float32) figure {
+	n := s.size.Positions()
+	stages := min(shownSteps, n)
+	f := report.Figure{Columns: []string{"image"}}
+	for i := range stages {
+		f.Columns = append(f.Columns, fmt.Sprint((i+1)*n/stages))
+	}
+	f.Columns = append(f.Columns, "decoded")
+	for i := range min(4, len(codes)) {
+		row := []report.Panel{s.picture(pixels, i)}
+		for k := range stages {
+			row = append(row, s.grid(codes[i], (k+1)*n/stages))
+		}
+		f.Panels = append(f.Panels, append(row, s.picture(means, i)))
+	}
+	caption := "Encoding: an image, its latent after so many codes, one colour for each code, and the decoder's means. "
+	if s.Method == MethodVQ {
+		return figure{"encoding", caption + "A VQ-VAE chooses all codes at once.", f}
+	}
+	return figure{"encoding", caption + "The policy takes the most probable code at every position, in raster order.", f}
+}
+
+func (s *session) reconstructionFigure(pixels, means []float32) figure {
+	var f report.Figure
+	count := len(pixels) / s.size.Pixels()
+	for first := 0; first < count; first += shownDigits {
+		var above, below []report.Panel
+		for i := first; i < min(first+shownDigits, count); i++ {
+			above, below = append(above, s.picture(pixels, i)), append(below, s.picture(means, i))
+		}
+		f.Panels = append(f.Panels, above, below)
+	}
+	return figure{"reconstructions", "Test images, and below them the decoder's means for their most probable codes.", f}
+}
+
+func (s *session) sampleFigure() (figure, error) {
+	caption := "Samples of the uniform prior, as the decoder's means. Nothing makes them look like the data: all latents are equally probable, also those that no image has."
+	if s.learnsPrior() {
+		caption = "Samples of the PixelCNN prior, as the decoder's means."
+	}
+	codes, err := s.codec.Sample(shownSamples*shownSamples, s.Config.Seed)
+	if err != nil {
+		return figure{}, err
+	}
+	means, err := s.codec.Decode(codes)
+	if err != nil {
+		return figure{}, err
+	}
+	f := report.Figure{Panels: make([][]report.Panel, shownSamples)}
+	for i := range shownSamples * shownSamples {
+		f.Panels[i/shownSamples] = append(f.Panels[i/shownSamples], s.picture(means, i))
+	}
+	return figure{"samples", caption, f}, nil
+}
+
+// usageFigure shows how often each code is used.
+func (s *session) usageFigure() (figure, error) {
+	codes, err := s.codec.Encode(s.test, true, s.Config.Seed)
+	if err != nil {
+		return figure{}, err
+	}
+	counts := count(codes, s.Codes)
+	bars := report.Bars{Axes: report.Axes{X: report.Axis{Label: "share of all positions"}, Y: report.Axis{Label: "code"}}}
+	for k, c := range counts {
+		bars.Names, bars.Values = append(bars.Names, fmt.Sprint(k)), append(bars.Values, c/float64(len(codes)*s.size.Positions()))
+	}
+	return figure{"usage", "How often the most probable latents of the test images use each code.", report.NewFigure(bars)}, nil
+}
