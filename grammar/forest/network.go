@@ -163,6 +163,21 @@ func (w *weights) product(path string, x *Node) *Node {
 
 func half(x *Node) *Node { return ConvertDType(x, dtypes.BFloat16) }
 
+// halved rounds the weights that product needs once and for all, where the network says so: before a loop, since its passes would each
+// do it again.
+func (w *weights) halved() *weights {
+	if !w.Half {
+		return w
+	}
+	nodes := w.list()
+	for i, name := range w.names {
+		if strings.HasPrefix(name, EncoderScope+"/layer/") && strings.HasSuffix(name, "/weights") {
+			nodes[i] = half(nodes[i])
+		}
+	}
+	return w.with(nodes)
+}
+
 func (w *weights) norm(path string, x *Node) *Node {
 	return nn.Normalize(x, OnePlus(w.at[path+"/scale"]), w.at[path+"/shift"])
 }

@@ -83,7 +83,7 @@ func (m Network) SetOut(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beha
 // probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step.
 // The top of a whole tree is the only thing to split, so the first step back, when setting out, needs no network.
 func (m Network) Go(scope *model.Scope, j Journey) Walk {
-	w := m.weights(scope, j.Nodes.Graph())
+	w := m.weights(scope, j.Nodes.Graph()).halved()
 	state := append(j.List(), w.list()...)
 	out := nn.Loop(state, func(state []*Node) []*Node {
 		t := stepper{JourneyOf(state), w.with(state[JourneySize:])}
