@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/gfnem/gfnem/run"
 )
@@ -10,7 +12,10 @@ import (
 type evalCmd struct {
 	Dir string `arg:"" name:"run" help:"Folder of the run."`
 	backendFlag
-	JSON bool `help:"Print the result as one JSON object on standard output."`
+	NLL     bool `name:"nll" help:"Estimate the likelihood of a vae by importance sampling, which takes long."`
+	Samples int  `help:"With --nll, latents per image (default: the run's importance_samples)."`
+	Images  int  `help:"With --nll, the first so many test images (default: the run's nll_images)."`
+	JSON    bool `help:"Print the result as one JSON object on standard output."`
 }
 
 // Help implements kong's detailed help.
@@ -18,6 +23,7 @@ func (evalCmd) Help() string {
 	return `Examples:
   gfnem eval runs/paper
   gfnem eval runs/paper --json
+  gfnem eval runs/digits --nll               a vae's likelihood; a GFlowNet posterior is fitted to a VQ-VAE's decoder first
 
 Measures the newest checkpoint, also of a run that is not finished or still running. The folder is not changed.`
 }
@@ -28,11 +34,16 @@ func (c evalCmd) Run(io console) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.newest(r, io)
+	changes, err := c.changes(r)
+	if err != nil {
+		return err
+	}
+	s, err := c.newest(r, io, changes...)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	watch(s, io)
 	result, err := s.Evaluate()
 	if err != nil {
 		return err
@@ -43,9 +54,44 @@ func (c evalCmd) Run(io console) error {
 	return result.Print(io.out)
 }
 
-// newest prepares a session at the newest checkpoint of a run.
-func (e backendFlag) newest(r *run.Run, io console) (run.Session, error) {
-	s, err := e.session(r)
+// changes are the settings of a run that flags change: whether and how a likelihood is estimated.
+func (c evalCmd) changes(r *run.Run) ([]string, error) {
+	if c.Samples < 0 || c.Images < 0 {
+		return nil, run.Inputf("--samples and --images cannot be negative")
+	}
+	if !c.NLL && (c.Samples > 0 || c.Images > 0) {
+		return nil, run.Inputf("--samples and --images say how --nll estimates: give that, too")
+	}
+	task, err := findTask(r.Info().Task)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(run.Keys(task.Config(task.Presets()[0])), "nll") {
+		if c.NLL {
+			return nil, run.Inputf("--nll: the task %s has no likelihood to estimate", task.Name())
+		}
+		return nil, nil
+	}
+	out := []string{fmt.Sprintf("nll=%v", c.NLL)}
+	if c.Samples > 0 {
+		out = append(out, fmt.Sprintf("importance_samples=%d", c.Samples))
+	}
+	if c.Images > 0 {
+		out = append(out, fmt.Sprintf("nll_images=%d", c.Images))
+	}
+	return out, nil
+}
+
+// watch lets a session show the progress of its evaluation, if it can.
+func watch(s run.Session, c console) {
+	if w, ok := s.(interface{ Watch(io.Writer) }); ok {
+		w.Watch(c.err)
+	}
+}
+
+// newest prepares a session at the newest checkpoint of a run, with some settings changed.
+func (e backendFlag) newest(r *run.Run, io console, changes ...string) (run.Session, error) {
+	s, err := e.session(r, changes...)
 	if err != nil {
 		return nil, err
 	}

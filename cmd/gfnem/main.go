@@ -41,6 +41,9 @@ type cli struct {
 	Reproduce reproduceCmd `cmd:"" help:"Reproduce a table of the paper."`
 	Parse     parseCmd     `cmd:"" help:"Find the trees of sentences."`
 	Inside    insideCmd    `cmd:"" help:"Print the log-likelihood of sentences."`
+	Encode    encodeCmd    `cmd:"" help:"Turn images into codes."`
+	Decode    decodeCmd    `cmd:"" help:"Turn codes into images."`
+	Sample    sampleCmd    `cmd:"" help:"Draw codes or images from the prior."`
 	Grammar   grammarCmd   `cmd:"" help:"Look at learned grammars."`
 	Data      dataCmd      `cmd:"" help:"Make and look at data sets."`
 	Bench     benchCmd     `cmd:"" help:"Measure speed."`
@@ -64,6 +67,8 @@ func (cli) Help() string {
   gfnem reproduce mixture                    the paper's table beside ours
   gfnem train grammar --out runs/english     a grammar, from sentences alone
   gfnem parse runs/english < sentences.txt   the trees it finds
+  gfnem train vae --out runs/digits          handwritten digits as grids of codes
+  gfnem sample runs/digits --out samples.png
   gfnem bench hypergrid`
 }
 

@@ -43,14 +43,14 @@ func (c resumeCmd) Run(io console) error {
 	return finish(ctx, stop, io, r, s, c.SaveEvery, c.JSON)
 }
 
-// session prepares the session that a run was made by, at its start.
-func (e backendFlag) session(r *run.Run) (run.Session, error) {
+// session prepares the session that a run was made by, at its start, with some settings changed.
+func (e backendFlag) session(r *run.Run, changes ...string) (run.Session, error) {
 	task, err := findTask(r.Info().Task)
 	if err != nil {
 		return nil, err
 	}
 	config := task.Config(task.Presets()[0]) // run.toml has every key
-	if err := run.Resolve(config, run.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
+	if err := run.Resolve(config, run.File(filepath.Join(r.Dir(), "run.toml")), run.Set(changes)); err != nil {
 		return nil, err
 	}
 	s, _, err := e.start(task, config)

@@ -187,6 +187,7 @@ func finish(ctx context.Context, stop func(), io console, r *run.Run, s run.Sess
 		return fmt.Errorf("%w after training: finish with \"gfnem report %s\"", run.ErrInterrupted, r.Dir())
 	}
 	stop()
+	watch(s, io)
 	result, err := conclude(r, s)
 	if err != nil {
 		return fmt.Errorf("%w; the training is saved: mend that and finish with \"gfnem report %s\"", err, r.Dir())

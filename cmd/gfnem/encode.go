@@ -1,0 +1,65 @@
+package main
+
+import (
+	"github.com/gfnem/gfnem/mnist"
+	"github.com/gfnem/gfnem/run"
+)
+
+type encodeCmd struct {
+	codecArg
+	Images []string `arg:"" help:"Files of images (idx, also compressed; PNG; PGM) and folders of such files."`
+	Draw   bool     `help:"Draw codes from the posterior q(z|x) instead of taking the most probable ones."`
+	Seed   uint64   `help:"Seed of --draw."`
+	JSON   bool     `help:"Print one JSON object a line."`
+}
+
+// Help implements kong's detailed help.
+func (encodeCmd) Help() string {
+	return `Examples:
+  gfnem encode runs/digits seven.png
+  gfnem encode runs/digits t10k-images-idx3-ubyte.gz > codes.txt
+  gfnem encode runs/digits photos/ --draw --seed 3
+
+Prints the codes of each image in one line, in raster order of the grid. Images must have the size that the model was
+trained on; a pixel is 1 where it is brighter than half of white. "gfnem decode" turns codes into images.`
+}
+
+// Run encodes images.
+func (c encodeCmd) Run(con console) error {
+	if err := checkSeed(c.Seed); err != nil {
+		return err
+	}
+	codec, err := c.open(con)
+	if err != nil {
+		return err
+	}
+	defer codec.Close()
+	images, names, err := mnist.Read(mnist.Size{Height: codec.Height, Width: codec.Width}, c.Images...)
+	if err != nil {
+		return err
+	}
+	if images.Len() == 0 {
+		return run.Inputf("there are no images to encode")
+	}
+	codes, err := codec.Encode(images, !c.Draw, c.Seed)
+	if err != nil {
+		return err
+	}
+	if !c.JSON {
+		return printCodes(con.out, codes)
+	}
+	for i, z := range codes {
+		numbers := make([]int, len(z))
+		for t, k := range z {
+			numbers[t] = int(k)
+		}
+		line := struct {
+			Image string `json:"image"`
+			Codes []int  `json:"codes"`
+		}{names[i], numbers}
+		if err := printJSON(con.out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package vae
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+
+	"github.com/gomlx/compute"
+
+	"github.com/gfnem/gfnem/mnist"
+	"github.com/gfnem/gfnem/nn"
+	"github.com/gfnem/gfnem/run"
+)
+
+// Load returns the model of a run's newest checkpoint, with a line for each newer checkpoint that is damaged. The run's data
+// are not needed. Close it at the end.
+func Load(b compute.Backend, r *run.Run) (*Codec, []string, error) {
+	if task := r.Info().Task; task != (Task{}).Name() {
+		return nil, nil, run.Inputf("%s is a run of the task %q, which has no codes", r.Dir(), task)
+	}
+	c := QuickConfig() // run.toml has every key
+	if err := run.Resolve(&c, run.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
+		return nil, nil, err
+	}
+	state, warnings, err := r.Load()
+	if errors.Is(err, run.ErrNoCheckpoint) {
+		return nil, nil, run.Inputf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", r.Dir(), r.Dir())
+	} else if err != nil {
+		return nil, warnings, err
+	}
+	codec, err := c.codec(b, state)
+	if err != nil {
+		return nil, warnings, run.Inputf("%s does not hold a model that can be used: %w", r.Dir(), err)
+	}
+	return codec, warnings, nil
+}
+
+// codec makes the model of a state. Programs that need variables which are missing would invent them, so it is tried on one
+// image.
+func (c *Config) codec(b compute.Backend, state run.State) (*Codec, error) {
+	var from saved
+	if err := json.Unmarshal(state.Extra, &from); err != nil {
+		return nil, fmt.Errorf("counters: %w", err)
+	}
+	images := mnist.Size{Height: from.Height, Width: from.Width}
+	size := c.size(images)
+	if err := size.Validate(); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(state.Arrays, func(path string, _ run.Array) bool { return !isModel(path) })
+	store := nn.NewStore(c.Seed)
+	if err := run.SetStore(store, state.Arrays); err != nil {
+		return nil, err
+	}
+	before := store.NumVariables()
+	codec := newCodec(b, store, *c, size)
+	if _, err := codec.bounds(mnist.NewImages(images, make([]byte, images.Pixels())), 0); err != nil {
+		codec.Close()
+		return nil, err
+	}
+	if made := store.NumVariables() - before; made != 0 {
+		codec.Close()
+		return nil, fmt.Errorf("%d variables are missing in its checkpoint", made)
+	}
+	return codec, nil
+}
