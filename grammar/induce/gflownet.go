@@ -42,6 +42,8 @@ type gflownet struct {
 	part       *program         // walks begun: those of words and those of dreams
 	settle     *program         // a move that was made: judged, accepted or not, and the next one set out
 	flow       *program         // words, lengths: log Z
+	embed      *program         // leaves, lengths, trees: walks that stand at whole trees
+	best       *program         // weights of spans, lengths: the trees with the greatest sums
 	learn      map[int]*program // by the size of the line
 
 	times map[string]time.Duration // of programs, if somebody asks
@@ -125,6 +127,10 @@ func (e *gflownet) build() (err error) {
 			a, b := forest.Apart(forest.WalkOf(in[2:]), e.Batch, in[0].Shape().Dim(1), in[1].Shape().Dim(1))
 			return append(a.List(), b.List()...)
 		}},
+		{&e.embed, "embed", func(in []*Node) []*Node {
+			z := grammar.Trees{Left: in[2], Right: in[3], Label: in[4]}
+			return e.net.Embed(scope, forest.FromTrees(z, in[1]), in[0]).List()
+		}},
 		{&e.judge, "judge", e.rewards},
 		{&e.settle, "settle", e.settled},
 		{&e.dream, "dream", func(in []*Node) []*Node {
@@ -147,7 +153,7 @@ func (e *gflownet) build() (err error) {
 }
 
 func (e *gflownet) close() {
-	for _, p := range []*program{e.potentials, e.wake, e.move, e.travel, e.judge, e.choose, e.dream, e.embed, e.flow, e.best} {
+	for _, p := range []*program{e.potentials, e.begin, e.part, e.settle, e.wake, e.move, e.travel, e.judge, e.dream, e.embed, e.flow, e.best} {
 		if p != nil {
 			p.Finalize()
 		}
