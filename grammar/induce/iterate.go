@@ -15,7 +15,8 @@ func (s *session) iterate() (run.Tick, error) {
 	it := s.Iterations
 	b := s.sampler.at(it)
 	epoch := it / s.sampler.perEpoch()
-	maximize := s.fixed == nil && s.Gate.Open && it%s.sampler.perEpoch() != 0
+	begins := it%s.sampler.perEpoch() == 0 && s.sampler.perEpoch() > 1 // epochs of one batch would never have an M-step
+	maximize := s.fixed == nil && s.Gate.Open && !begins
 
 	w := &wakeUp{gflownet: s.gfn, it: it, batch: b, seed: s.Config.Seed}
 	if s.EBM {
