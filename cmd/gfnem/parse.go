@@ -38,7 +38,7 @@ With --json an object has words, tree, spans (first and last word, counted from 
 tags, log_prob (log p(x), in nats), and
   log_prob_derivation   log p(x,z,tags)                                                        viterbi
   expected_spans        the expected number of right spans, the whole sentence counted         mbr, gfn-mbr
-  log_prob_tree         log p(x,z)                                                             gfn
+  log_prob_tree         log p(x,z), left out where p(x,z) is 0                                 gfn
   log_forward           log P_F of the trajectory that was drawn                               gfn
   log_backward          log P_B of the same steps undone                                       gfn
 A sentence without a tree is a line that cannot be used; one that is skipped gives an object with line and error.

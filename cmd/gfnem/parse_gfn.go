@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/gfnem/gfnem/backend"
@@ -72,13 +73,20 @@ func (p *parsing) parseByNetwork(group []*sentence) error {
 		}
 	}
 	for i, s := range group {
+		if math.IsInf(logX[i], -1) {
+			s.complain("without a tree", "the grammar has no tree for this sentence")
+			continue
+		}
 		f := &found[i]
 		out := parseJSON{LogProb: logX[i]}
 		if p.decode == induce.GFNMBR {
 			f.Tree.Tags = make([]int, f.Tree.Words())
 			out.ExpectedSpans = &f.Spans
 		} else {
-			out.LogProbTree, out.LogForward, out.LogBackward = &logTree[i], &f.LogForward, &f.LogBack
+			out.LogForward, out.LogBackward = &f.LogForward, &f.LogBack
+			if !math.IsInf(logTree[i], -1) { // a tree that the grammar does not have can be drawn
+				out.LogProbTree = &logTree[i]
+			}
 		}
 		s.answer = p.format(s, f.Tree, out)
 	}
