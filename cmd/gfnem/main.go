@@ -84,7 +84,7 @@ func execute(args []string, out, errOut io.Writer) int {
 		kong.Name("gfnem"),
 		kong.Description("Learn latent variable models p(z) p(x|z) with discrete, compositional latents by GFlowNet-EM."),
 		kong.Writers(out, errOut),
-		kong.Vars{"workloads": strings.Join(bench.Workloads(), ", "), "tasks": taskNames(), "presets": presetNames()},
+		kong.Vars{"workloads": strings.Join(bench.Workloads(), ", "), "tasks": taskNames(), "presets": presetNames(), "tables": tableNames()},
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gfnem/gfnem/backend"
@@ -14,8 +16,8 @@ import (
 )
 
 type reproduceCmd struct {
-	Table string   `arg:"" help:"Which table: mixture."`
-	Rows  []string `help:"Only these rows, by name (default: all)." placeholder:"ROW"`
+	Table string   `arg:"" help:"Which table: ${tables}."`
+	Rows  []string `help:"Only these rows, by name (default: all of the paper's)." placeholder:"ROW"`
 	Runs  int      `help:"Repetitions of rows that train a GFlowNet (default: the table's)."`
 	Seed  uint64   `help:"Seed of all random numbers."`
 	backendFlag
@@ -31,6 +33,8 @@ func (reproduceCmd) Help() string {
   gfnem reproduce mixture
   gfnem reproduce mixture --rows exact,meanfield,perfect          seconds
   gfnem reproduce mixture --rows gfn-quick --runs 10
+  gfnem reproduce vae --rows vq-8,gfn-gd-8 --runs 1 --workers 1   on a GPU
+  gfnem reproduce vae --rows quick-vq,quick-gfn-gd --runs 1       minutes, on a laptop
 
 When the same command is given again, finished trainings are reused and interrupted ones go on where they were.`
 }
@@ -79,6 +83,17 @@ func (c reproduceCmd) Run(io console) error {
 	}
 	_, err = fmt.Fprintf(io.out, "Look at %s\n", filepath.Join(c.Out, "report.html"))
 	return err
+}
+
+// tableNames lists the tables, for help.
+func tableNames() string {
+	var names []string
+	for _, t := range tasks {
+		if r, ok := t.(run.Reproducer); ok {
+			names = append(names, slices.Sorted(maps.Keys(r.Tables()))...)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // findTable returns the task that has a table, and checks the names of rows.
