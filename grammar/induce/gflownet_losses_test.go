@@ -1,0 +1,280 @@
+package induce
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/testkit"
+	"github.com/gfnem/gfnem/run"
+)
+
+// awake makes the E-step of the first iteration.
+func awake(t testing.TB, s *session, maximize bool) *wakeUp {
+	t.Helper()
+	w := &wakeUp{gflownet: s.gfn, batch: s.sampler.at(0), seed: s.Config.Seed}
+	if err := w.run(maximize, 0); err != nil {
+		t.Fatal(err)
+	}
+	if !w.outcome.ok {
+		t.Fatal("the update was not made")
+	}
+	return w
+}
+
+// hashBelow is what the arrays of a state below a scope are; empty if there are none.
+func hashBelow(s run.State, scope string) string {
+	part := run.State{Arrays: map[string]run.Array{}}
+	for path, a := range s.Arrays {
+		if strings.HasPrefix(path, scope+"/") {
+			part.Arrays[path] = a
+		}
+	}
+	if len(part.Arrays) == 0 {
+		return ""
+	}
+	return run.StateHash(part)
+}
+
+// stepped is what the network itself, at temperature 1, says of the steps of paths: log P_F, log P_B and flows, by path.
+type stepped struct{ logPF, logPB, flow [][]float64 }
+
+// along scores paths to the trees that forests stand at. The step of a gap is when it was made or, of paths that were undone, counted
+// backward when it was undone.
+func along(t testing.TB, e *gflownet, leaves *tensors.Tensor, forests []*tensors.Tensor, when *tensors.Tensor, undone bool) stepped {
+	t.Helper()
+	rows, gaps := when.Shape().Dim(0), when.Shape().Dim(1)
+	at := tensors.MustCopyFlatData[int32](when)
+	steps := make([]int32, rows)
+	for i := range at {
+		steps[i/gaps] = max(steps[i/gaps], at[i]+1)
+	}
+	for i := range at {
+		if undone && at[i] >= 0 {
+			at[i] = steps[i/gaps] - 1 - at[i]
+		}
+	}
+	out, err := model.CallOnceN(e.backend, e.store, func(_ *model.Scope, in []*Node) []*Node {
+		defer panics.WithError()
+		z := grammar.Trees{Label: SubScalar(in[3], 1), Left: in[4], Right: in[5]}
+		p := forest.Path{Trees: z, Leaves: in[0], When: in[1], Steps: in[2], Length: in[9]}
+		s := e.net.Score(e.store.Scope(phi), rows*gaps*gaps, forest.Batch{Path: p, Steps: gaps})[0]
+		return []*Node{s.LogPF, s.LogPB, s.Flow}
+	}, appendAll([]any{leaves, tensors.FromFlatDataAndDimensions(at, rows, gaps), steps}, forests)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := func(x *tensors.Tensor) (byPath [][]float64) {
+		flat := widened(x)
+		for b, k := range steps {
+			byPath = append(byPath, flat[b*gaps:][:k])
+		}
+		return byPath
+	}
+	return stepped{table(out[0]), table(out[1]), table(out[2])}
+}
+
+func mean(n int, f func(i int) float64) (m float64) {
+	for i := range n {
+		m += f(i) / float64(n)
+	}
+	return m
+}
+
+func sum(x []float64) (total float64) {
+	for _, v := range x {
+		total += v
+	}
+	return total
+}
+
+// TestLossesOfAnIteration compares the losses of wake, of a move and of sleep with their formulas, from what the network says of each
+// step at temperature 1, though walks are tempered: all but those of sleep. The first update has a learning rate of zero: it moves
+// Adam's moments and nothing else.
+func TestLossesOfAnIteration(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind      grammar.Kind
+		objective string
+	}{{grammar.CFG, "subtb"}, {grammar.NCFG, "subtb"}, {grammar.CFG, "tb"}} {
+		config := smallGFN()
+		config.Grammar, config.Objective, config.Temperature, config.Warmup = string(c.kind), c.objective, 3, 40
+		s := tinySession(t, config)
+		makeGrammar(t, s)
+		before := stateOf(t, s)
+		w := awake(t, s, false)
+		after := stateOf(t, s)
+		if hashBelow(before, theta) != hashBelow(after, theta) {
+			t.Error("the E-step changed the grammar")
+		}
+		awake(t, s, false)
+		again := stateOf(t, s)
+		if phis := hashBelow(after, phi); phis == "" || phis != hashBelow(again, phi) {
+			t.Error("an update with a rate of zero changed the network")
+		}
+		if hashBelow(after, "/optim") == hashBelow(again, "/optim") {
+			t.Error("Adam's moments do not move")
+		}
+		what := string(c.kind) + ", " + c.objective
+		closeTo(t, what+": wake", w.outcome.wake, wakeLoss(t, w, c.kind, c.objective), 1e-4)
+		closeTo(t, what+": balance", w.outcome.balance, balanceLoss(t, w), 1e-4)
+		closeTo(t, what+": sleep", w.outcome.sleep, sleepLoss(t, w), 1e-4)
+	}
+}
+
+// makeGrammar sees that the grammar's variables are there.
+func makeGrammar(t testing.TB, s *session) {
+	t.Helper()
+	b := s.sampler.at(0)
+	if _, err := s.gfn.potentials.Call(b.words, b.lengths); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// balanceLoss is the mean of (log R(z) + b1 + f2 - log R(z') - b2 - f1)^2.
+func balanceLoss(t testing.TB, w *wakeUp) float64 {
+	t.Helper()
+	const forests = 7
+	l := w.learning
+	down := along(t, w.gflownet, l.words, l.before[forests:], l.after[walkUndone], true)
+	up := along(t, w.gflownet, l.words, l.after[forests:], l.after[walkMade], false)
+	old, new := widened(l.beforeR), widened(l.afterR)
+	moved := 0
+	m := mean(len(old), func(i int) float64 {
+		if old[i] != new[i] {
+			moved++
+		}
+		return math.Pow(old[i]+sum(down.logPB[i])+sum(up.logPF[i])-new[i]-sum(up.logPB[i])-sum(down.logPF[i]), 2)
+	})
+	if moved == 0 {
+		t.Error("no walk has moved")
+	}
+	return m
+}
+
+const walkUndone = walkMade - 1
+
+// sleepLoss is the mean of -log P_F of the paths along which dreams were taken apart, by the policy itself.
+func sleepLoss(t testing.TB, w *wakeUp) float64 {
+	t.Helper()
+	d := w.learning.dream
+	leaves, walk := d[0], d[5:]
+	start, err := w.embed.Call(d[0], d[1], d[2], d[3], d[4])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := along(t, w.gflownet, leaves, start[7:], walk[walkUndone], true)
+	reported, lengths := widened(walk[walkUndoneBack]), tensors.MustCopyFlatData[int32](d[1])
+	for i, logPB := range s.logPB {
+		closeTo(t, "log P_B of a dream", reported[i], sum(logPB), 1e-4)
+		if want := min(int(lengths[i])-1, w.DreamSteps); len(logPB) != want {
+			t.Errorf("a dream of %d leaves is taken apart in %d steps, want %d", lengths[i], len(logPB), want)
+		}
+	}
+	return mean(len(s.logPF), func(i int) float64 { return -sum(s.logPF[i]) })
+}
+
+// wakeLoss is the objective of wake, in plain loops.
+func wakeLoss(t testing.TB, w *wakeUp, kind grammar.Kind, objective string) float64 {
+	t.Helper()
+	l := w.learning
+	s := along(t, w.gflownet, l.words, l.wake[7:], l.wake[walkMade], false)
+	gaps := w.batch.n - 1
+	logR, nodes := widened(l.wakeR), widened(l.nodes)
+	ints := func(i int) []int32 { return tensors.MustCopyFlatData[int32](l.wake[i]) }
+	when, left, right := ints(walkMade), ints(walkLeft), ints(walkRight)
+	return mean(len(logR), func(b int) float64 {
+		row, last := b*gaps, len(s.logPF[b])
+		settled := map[int]int{} // the step after which the score of a gap counts
+		for g := range last {
+			if kind == grammar.CFG {
+				settled[g] = int(when[row+g])
+				continue
+			}
+			for _, child := range []int32{left[row+g], right[row+g]} {
+				if gap := int(child) - w.batch.n; gap >= 0 {
+					settled[gap] = int(when[row+g])
+				}
+			}
+		}
+		value := make([]float64, last+1) // log F(s_t) less log P_F - log P_B of the steps before
+		ratio := 0.0
+		for at := range last {
+			value[at] = s.flow[b][at] - ratio
+			for g, step := range settled {
+				if step < at {
+					value[at] += nodes[row+g]
+				}
+			}
+			ratio += s.logPF[b][at] - s.logPB[b][at]
+		}
+		value[last] = logR[b] - ratio
+		if objective == "tb" {
+			return math.Pow(value[0]-value[last], 2)
+		}
+		total, spans := 0.0, 0.0
+		for j := range value {
+			for i := range j {
+				total, spans = total+math.Pow(value[i]-value[j], 2), spans+1
+			}
+		}
+		return total / spans
+	})
+}
+
+// TestParentsOfNothing: a grammar whose embeddings of parents are zero is context-free, so that a whole iteration says the same: with
+// TB, since SubTB sees partial rewards, which a grammar with parents settles later.
+func TestParentsOfNothing(t *testing.T) {
+	t.Parallel()
+	seed := testkit.Seed(t)
+	start := func(kind grammar.Kind) *session {
+		c := smallGFN()
+		c.Seed, c.Grammar, c.Objective, c.Warmup = seed, string(kind), "tb", 40 // so that the first updates change nothing
+		s := tinySession(t, c)
+		makeGrammar(t, s)
+		return s
+	}
+	iteration := func(s *session) (*wakeUp, outcome) {
+		w := awake(t, s, true)
+		out, err := s.programs.update(s.forests, 0, w.batch, appendAll(nil, w.forests())...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w, out
+	}
+	cfg, cfgM := iteration(start(grammar.CFG))
+	s := start(grammar.NCFG)
+	other, _ := iteration(s)
+	v := s.store.GetVariable(theta + "/parents")
+	if err := v.SetValue(tensors.FromShape(v.Shape())); err != nil {
+		t.Fatal(err)
+	}
+	ncfg, ncfgM := iteration(s)
+	same := func(what string, got, want *tensors.Tensor) {
+		for i, v := range widened(want) {
+			closeTo(t, what, widened(got)[i], v, 1e-5)
+		}
+	}
+	same("log R", ncfg.logR, cfg.logR)
+	same("the score of a node", ncfg.learning.nodes, cfg.learning.nodes)
+	for i, x := range cfg.forests() {
+		if !x.Equal(ncfg.forests()[i]) {
+			t.Error("moves lead to other trees")
+		}
+	}
+	closeTo(t, "wake", ncfg.outcome.wake, cfg.outcome.wake, 1e-5)
+	closeTo(t, "balance", ncfg.outcome.balance, cfg.outcome.balance, 1e-5)
+	closeTo(t, "sleep", ncfg.outcome.sleep, cfg.outcome.sleep, 1e-5)
+	closeTo(t, "norm of the gradient", ncfg.outcome.norm, cfg.outcome.norm, 1e-4)
+	closeTo(t, "loss of the M-step", ncfgM.loss, cfgM.loss, 1e-5)
+	if math.Abs(other.outcome.wake/cfg.outcome.wake-1) < 1e-3 {
+		t.Error("parents make no difference")
+	}
+}

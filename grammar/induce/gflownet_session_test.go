@@ -1,0 +1,184 @@
+package induce
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+
+	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/run"
+)
+
+// gfnMethods are GFlowNet trainings that differ in what they do: a gate that closes after a while, and one that is always open.
+func gfnMethods() map[string]Config {
+	plain := smallGFN()
+	plain.Updates, plain.MaxIterations, plain.Threshold, plain.ThresholdEnd = 100, 24, 42, 40
+	prior := plain
+	prior.Threshold, prior.ThresholdEnd = 1e9, 1e9
+	prior.Grammar, prior.EBM, prior.EBMUpdates, prior.Epsilon, prior.Warmup = string(grammar.NCFG), true, 3, 0.1, 6
+	return map[string]Config{"cfg": plain, "ncfg with a prior": prior}
+}
+
+// A GFlowNet training that is stopped anywhere and continued by another session ends with the same bits.
+func TestGFNResume(t *testing.T) {
+	t.Parallel()
+	stops := map[string]int{"cfg": 15, "ncfg with a prior": 5}
+	for name, c := range gfnMethods() {
+		whole := tinySession(t, c)
+		states := map[int]run.State{}
+		at := 0
+		for ; !whole.Done(); at++ {
+			if at == stops[name] {
+				states[at] = stateOf(t, whole)
+			}
+			steps(t, whole, 1)
+		}
+		if whole.Iterations != uint64(c.MaxIterations) || whole.Skipped != 0 || whole.Made == 0 {
+			t.Errorf("%s: %d iterations with %d M-steps, %d skipped", name, whole.Iterations, whole.Made, whole.Skipped)
+		}
+		want := run.StateHash(stateOf(t, whole))
+		for from, state := range states {
+			again := tinySession(t, c)
+			if err := again.Restore(state); err != nil {
+				t.Fatal(err)
+			}
+			if run.StateHash(stateOf(t, again)) != run.StateHash(state) {
+				t.Errorf("%s: a restored state is not the state", name)
+			}
+			steps(t, again, at-from)
+			if !again.Done() || run.StateHash(stateOf(t, again)) != want {
+				t.Errorf("%s: stopped at %d and resumed, the end is another", name, from)
+			}
+		}
+	}
+}
+
+// The number of processors does not change a bit of a GFlowNet training.
+func TestGFNProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	c := gfnMethods()["ncfg with a prior"]
+	var hashes []string
+	for _, procs := range []int{1, 2} {
+		runtime.GOMAXPROCS(procs)
+		b, err := backend.Open("simd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := newSession(b, c, tinyData(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps(t, s, 10)
+		hashes = append(hashes, run.StateHash(stateOf(t, s)))
+		s.Close()
+	}
+	if hashes[0] != hashes[1] {
+		t.Error("one and two processors end with different states")
+	}
+}
+
+// With a gate that is always open, all iterations but the first of each epoch have an M-step; and it alone changes the grammar.
+func TestGFNSchedule(t *testing.T) {
+	t.Parallel()
+	s := tinySession(t, smallGFN())
+	perEpoch := s.sampler.perEpoch()
+	if perEpoch != 8 {
+		t.Fatalf("an epoch has %d batches", perEpoch)
+	}
+	steps(t, s, 1)
+	before, made := stateOf(t, s), uint64(0)
+	for it := uint64(1); it <= 2*perEpoch; it++ {
+		steps(t, s, 1)
+		after := stateOf(t, s)
+		due := it%perEpoch != 0
+		if due {
+			made++
+		}
+		if s.Made != made || (hashBelow(after, theta) != hashBelow(before, theta)) != due {
+			t.Errorf("iteration %d: %d M-steps, want %d", it, s.Made, made)
+		}
+		if hashBelow(after, phi) == hashBelow(before, phi) {
+			t.Errorf("iteration %d left the network as it was", it)
+		}
+		before = after
+	}
+	s.Threshold, s.ThresholdEnd = 0, 0
+	steps(t, s, 3)
+	if s.Made != made+1 { // the gate was open for the first of them
+		t.Errorf("a gate that never opens let %d M-steps pass", s.Made-made)
+	}
+}
+
+// The gate of the published configuration, by itself and in an iteration: the average of losses starts at 0, and the threshold falls
+// from 6 to 3 with the number of M-steps.
+func TestGFNGate(t *testing.T) {
+	t.Parallel()
+	c := Paper()
+	gate := em.Gate{Threshold: em.Linear{From: c.Threshold, To: c.ThresholdEnd, Over: uint64(c.Updates)}}
+	for _, loss := range []float64{2, 8} {
+		var g em.GateState
+		for k := 1; k <= 50; k++ {
+			gate.Observe(&g, loss, 0)
+			want := loss * (1 - math.Pow(0.9, float64(k)))
+			closeTo(t, "average of a constant loss", g.Average, want, 1e-12)
+			if g.Open != (want < 6) {
+				t.Errorf("after %d losses of %g the gate is open: %v", k, loss, g.Open)
+			}
+		}
+	}
+	config := smallGFN()
+	config.Threshold, config.ThresholdEnd, config.Updates, config.Warmup = c.Threshold, c.ThresholdEnd, c.Updates, 40
+	s := tinySession(t, config)
+	tick, err := s.Step()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wake := tick.Log["wake/loss"]
+	closeTo(t, "first average", s.Gate.Average, 0.1*wake, 1e-12)
+	for made, alpha := range map[uint64]float64{0: 6, 5000: 4.5, 9999: 3.0003} {
+		for _, by := range []float64{-1e-3, 1e-3} {
+			// The same iteration again: its rate is 0, and it has changed nothing but Adam's moments.
+			s.Iterations, s.Made, s.Gate = 0, made, em.GateState{Average: (alpha + by - 0.1*wake) / 0.9}
+			steps(t, s, 1)
+			closeTo(t, "average", s.Gate.Average, alpha+by, 1e-9)
+			if s.Gate.Open != (by < 0) {
+				t.Errorf("after %d M-steps an average of %.4f gives %v", made, s.Gate.Average, s.Gate.Open)
+			}
+		}
+	}
+}
+
+// The published configuration: its network, and its learning rates, which start at 0 and stay where they were at the last iteration of
+// the warm-up.
+func TestGFNPaper(t *testing.T) {
+	t.Parallel()
+	c := Paper()
+	e, err := newGFlowNet(simd(), tinySession(t, smallGFN()).store, c.model(9672), &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	if want := forest.Paper(9672, 29, 60); e.net != want {
+		t.Errorf("the network is %+v, want %+v", e.net, want)
+	}
+	for it, fraction := range map[uint64]float64{0: 0, 1: 1.0 / 40, 39: 39.0 / 40, 40: 39.0 / 40, 1000: 39.0 / 40, 1_000_000: 39.0 / 40} {
+		rates := e.optimizer.Rates(it)
+		for i, nominal := range []float64{1e-4, 1e-4, 1e-4, 3e-3} {
+			closeTo(t, fmt.Sprintf("rate %d of iteration %d", i, it), float64(rates[i])/nominal, fraction, 1e-6)
+		}
+	}
+	for updates, temperature := range map[uint64]float64{0: 1, 5000: math.Sqrt(1000), 10_000: 1000, 20_000: 1000} {
+		closeTo(t, fmt.Sprintf("temperature of the prior after %d updates", updates), 1/float64(e.coldness(updates)), temperature, 1e-6)
+	}
+	if e.optimizer.ClipNorm != 3 || len(e.optimizer.Groups) != 4 || c.GFNBeta1 != 0.9 || c.GFNBeta2 != 0.99 {
+		t.Error("the optimiser is not the paper's")
+	}
+	if c.Temperature != 1.1 || c.Sleep != 10 || c.DreamLeaves != 40 || c.DreamSteps != 20 || c.Balance != 1 || c.Moves != 10 ||
+		c.EMoves != 1 || c.BackSteps != 20 || c.BackStart != 10 || c.Objective != "subtb" || c.Lambda != 1 || c.Epsilon != 0 {
+		t.Errorf("the GFlowNet is trained in another way: %+v", c.GFlowNet)
+	}
+}
