@@ -50,7 +50,7 @@ func fixed(f func(compute.Backend) (func() error, error)) workload {
 func Workloads() []string { return slices.Sorted(maps.Keys(workloads)) }
 
 // Names lists all that can be measured.
-func Names() []string { return append(Workloads(), "hypergrid", "grammar") }
+func Names() []string { return append(Workloads(), "hypergrid", "grammar", "vae") }
 
 // Run measures a workload: a few steps to warm up, then steps for about the time that the options say, at least five.
 func Run(b compute.Backend, name string, o Options) (Measurement, error) {
@@ -72,6 +72,11 @@ func prepare(b compute.Backend, name string, o Options) (func() error, error) {
 		return nil, fmt.Errorf("workload %s: %w", name, err)
 	}
 	return step, nil
+}
+
+// once is a measurement of something that ran once.
+func once(name string, seconds float64) Measurement {
+	return Measurement{Workload: name, MedianMS: 1e3 * seconds, MinMS: 1e3 * seconds, Reps: 1, Threads: runtime.GOMAXPROCS(0)}
 }
 
 func measure(name string, step func() error, about time.Duration) (Measurement, error) {

@@ -77,7 +77,7 @@ func (l *Likelihood) build() (err error) {
 	if l.propose != nil {
 		return nil
 	}
-	small, large := 1<<14, 1<<7
+	small, large := 1<<13, 1<<7
 	if l.Backend.Name() != "simd" && l.Backend.Name() != "go" {
 		small, large = 1<<16, 1<<12
 	}
@@ -114,6 +114,12 @@ func (l *Likelihood) build() (err error) {
 func (l *Likelihood) shape() (each, images int) {
 	each = min(l.Samples, l.Draws)
 	return each, max(1, l.Draws/each)
+}
+
+// Images is the number of images that are worked on together.
+func (l *Likelihood) Images() int {
+	_, images := l.shape()
+	return images
 }
 
 // Estimate measures images, of which take returns those of given numbers as a tensor [len(indices),H,W,1].

@@ -18,7 +18,7 @@ import (
 )
 
 type benchCmd struct {
-	Names []string `arg:"" name:"name" help:"What to measure: hypergrid, grammar, or the workloads ${workloads}."`
+	Names []string `arg:"" name:"name" help:"What to measure: hypergrid, grammar, vae, or the workloads ${workloads}."`
 	backendFlag
 	For     time.Duration `help:"How long to repeat a step." default:"5s"`
 	Against string        `help:"Measurements of another implementation, as --json prints them: print ratios." placeholder:"FILE" type:"path"`
@@ -43,7 +43,8 @@ func (benchCmd) Help() string {
   gfnem bench vae-e --against torch.json       and how many times faster than there
   gfnem bench inside --nt 30 --pt 60 --n 20    the inside algorithm at a size of its own
   gfnem bench transformer --profile            where the time goes, against the peaks of this machine
-  gfnem bench grammar --backend xla            iterations of GFlowNet-EM for grammars, at the paper's size`
+  gfnem bench grammar --backend xla            iterations of GFlowNet-EM for grammars, at the paper's size
+  gfnem bench vae --backend xla                updates of discrete VAEs and their likelihood, at the paper's size`
 }
 
 // Run measures.
@@ -56,7 +57,7 @@ func (c benchCmd) Run(io console) error {
 	if c.Profile && (c.JSON || c.Against != "") {
 		return run.Inputf("--profile prints a table of its own: leave out --json and --against")
 	}
-	for _, name := range []string{"hypergrid", "grammar"} {
+	for _, name := range []string{"hypergrid", "grammar", "vae"} {
 		if c.Profile && slices.Contains(c.Names, name) {
 			return run.Inputf("--profile shows the steps of a workload, and %s is none", name)
 		}
@@ -81,6 +82,8 @@ func (c benchCmd) Run(io console) error {
 			err = c.hypergrid(io, b)
 		case name == "grammar":
 			err = c.grammar(io, b)
+		case name == "vae":
+			err = c.vae(io, b)
 		case c.Profile:
 			err = c.profile(io, b, name)
 		default:
@@ -101,6 +104,20 @@ func (c benchCmd) options() bench.Options {
 		For:    c.For,
 		Inside: bench.InsideSize{Nonterminals: c.NT, Preterminals: c.PT, Words: c.N, Sentences: c.Batch},
 	}
+}
+
+// vae prints the times of updates of discrete VAEs.
+func (c benchCmd) vae(io console, b compute.Backend) error {
+	return bench.RunVAE(b, c.For, func(v bench.VAE) error {
+		if c.JSON {
+			return printJSON(io.out, v)
+		}
+		if err := c.print(io, v.Measurement, nil); err != nil || v.Images == 0 {
+			return err
+		}
+		_, err := fmt.Fprintf(io.out, "  with 5,000 samples, %.0f of them distinct, extrapolated from %d images to 10,000: %.0f s\n", v.Distinct, v.Images, v.AllS)
+		return err
+	})
 }
 
 // compared is a measurement beside that of another implementation.
