@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/engine"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
@@ -231,13 +232,20 @@ func accept(r *rng.Stream, oldR, newR *Node, w forest.Walk) (yes, fraction *Node
 	return yes, ReduceAllMean(ConvertDType(yes, dtypes.Float32))
 }
 
-// learner returns the program that trains the GFlowNet, for a line that has room for so many trees. Sizes grow by halves, so that few
-// programs are compiled.
+// learner returns the program that trains the GFlowNet, for a line that has room for so many trees. Sizes grow by a factor, so that few
+// programs are compiled; where that takes half a minute each, even fewer.
 func (e *gflownet) learner(tokens int) (*program, error) {
-	size := 256
-	for size < tokens {
-		size += size / 2
+	size, growth := 256.0, 1.25
+	if e.backend.Name() != engine.Name {
+		size, growth = 2048, 2
 	}
+	for size < float64(tokens) {
+		size = math.Ceil(size * growth)
+	}
+	return e.learnerOf(int(size))
+}
+
+func (e *gflownet) learnerOf(size int) (*program, error) {
 	if p, ok := e.learn[size]; ok {
 		return p, nil
 	}
