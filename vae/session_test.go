@@ -1,0 +1,378 @@
+package vae
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/mnist"
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
+)
+
+// bars are images of 8x8 pixels, each with a bright row or column and a little noise.
+func bars(name string, count int) mnist.Images {
+	r := rng.New(1, "test bars", uint64(len(name)))
+	pixels := make([]byte, count*64)
+	for i := range count {
+		at, down := r.IntN(8), r.IntN(2)
+		for k := range 8 {
+			if down == 1 {
+				pixels[i*64+k*8+at] = 1
+			} else {
+				pixels[i*64+at*8+k] = 1
+			}
+		}
+		pixels[i*64+r.IntN(64)] ^= 1
+	}
+	return mnist.NewImages(mnist.Size{Height: 8, Width: 8}, pixels)
+}
+
+func barSet() *mnist.Set {
+	size := mnist.Size{Height: 8, Width: 8}
+	return &mnist.Set{Name: "bars", Size: size, Train: bars("train", 52), Test: bars("test", 20)}
+}
+
+// tinyConfig is a training of a second or so.
+func tinyConfig(method string) Config {
+	c := PaperConfig()
+	c.Method, c.Codes, c.Rows, c.Columns, c.Channels, c.Batch, c.Epochs, c.ReduceOn, c.Alternate = method, 3, 2, 2, 4, 8, 2, 2, 2
+	c.LR, c.ReducedLR, c.DecoderLR, c.VQLR, c.VQReducedLR = 1e-2, 1e-3, 1e-2, 1e-2, 1e-3
+	c.Samples, c.FitUpdates, c.EvalEvery, c.SleepProb = 20, 4, 5, 0.5
+	return c
+}
+
+// methods are trainings that differ in what they do.
+func methods() map[string]Config {
+	out := map[string]Config{}
+	for _, m := range Methods() {
+		out[m] = tinyConfig(m)
+	}
+	mixed := tinyConfig(MethodGFN)
+	mixed.GreedyProb, mixed.LogZ, mixed.RandProb, mixed.Beta, mixed.Floor = 0.5, logZImage, 0.1, 0.8, 1e-9
+	out["mixed"] = mixed
+	return out
+}
+
+func tinySession(t *testing.T, c Config) *session {
+	t.Helper()
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSession(open(t), c, barSet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func steps(t *testing.T, s *session, n int) (logs []map[string]float64) {
+	t.Helper()
+	for range n {
+		tick, err := s.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs = append(logs, tick.Log)
+	}
+	return logs
+}
+
+func stateOf(t *testing.T, s *session) run.State {
+	t.Helper()
+	state, err := s.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// A training that is stopped anywhere and continued by another session ends with the same bits, and evaluates alike.
+func TestResume(t *testing.T) {
+	for name, c := range methods() {
+		whole := tinySession(t, c)
+		total := int(whole.total())
+		if total != 12 {
+			t.Fatalf("%d updates in two epochs of 52 images, want 12", total)
+		}
+		states := map[int]run.State{}
+		for at := range total {
+			if at == 0 || at == 5 || at == total-1 {
+				states[at] = stateOf(t, whole)
+			}
+			if whole.Done() {
+				t.Fatalf("%s: done after %d", name, at)
+			}
+			steps(t, whole, 1)
+		}
+		if !whole.Done() {
+			t.Errorf("%s: not done after %d", name, total)
+		}
+		want := run.StateHash(stateOf(t, whole))
+		for at, state := range states {
+			again := tinySession(t, c)
+			if err := again.Restore(state); err != nil {
+				t.Fatal(err)
+			}
+			steps(t, again, total-at)
+			if run.StateHash(stateOf(t, again)) != want {
+				t.Errorf("%s: stopped at %d and resumed, the end is another", name, at)
+			}
+		}
+		// Evaluating changes nothing, and gives the same twice.
+		var results []string
+		for range 2 {
+			r, err := whole.Evaluate()
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			results = append(results, string(text))
+		}
+		if run.StateHash(stateOf(t, whole)) != want {
+			t.Errorf("%s: evaluation changed the state", name)
+		}
+		if results[0] != results[1] {
+			t.Errorf("%s: evaluations differ:\n%s\n%s", name, results[0], results[1])
+		}
+	}
+}
+
+// The number of processors does not change a bit of a training.
+func TestProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, name := range []string{MethodVQ, MethodPrior} {
+		var hashes []string
+		for _, procs := range []int{1, 2} {
+			runtime.GOMAXPROCS(procs)
+			b, err := backend.Open("simd")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := newSession(b, tinyConfig(name), barSet())
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps(t, s, 8)
+			hashes = append(hashes, run.StateHash(stateOf(t, s)))
+			s.Close()
+		}
+		if hashes[0] != hashes[1] {
+			t.Errorf("%s: one and two processors end with different states", name)
+		}
+	}
+}
+
+// An update that is not finite changes nothing and is counted; five in a row end the training with the state kept.
+func TestNotFinite(t *testing.T) {
+	for name, path := range map[string]string{MethodVQ: "/decoder/out/bias", MethodGD: "/decoder/out/bias", MethodPrior: "/prior/out/bias"} {
+		c := tinyConfig(name)
+		c.SleepProb = 0 // dreams of a broken model are black or white, but finite
+		s := tinySession(t, c)
+		steps(t, s, 4) // the next two are E-updates, those after them M-updates
+		v := s.store.GetVariable(em.Theta + path)
+		v.MustSetValue(tensors.FromFlatDataAndDimensions(slices.Repeat([]float32{float32(math.Inf(1))}, v.Shape().Size()), v.Shape().Dimensions...))
+		before := map[string]string{}
+		for path, a := range stateOf(t, s).Arrays {
+			before[path] = string(a.Data)
+		}
+		var err error
+		bad := 0
+		for range 30 {
+			if _, err = s.Step(); err != nil {
+				break
+			}
+			bad++
+		}
+		if !errors.Is(err, run.ErrGaveUp) || bad < 4 {
+			t.Fatalf("%s: %v after %d bad updates", name, err, bad)
+		}
+		for path, a := range stateOf(t, s).Arrays {
+			if before[path] != string(a.Data) {
+				t.Errorf("%s: a bad update changed %s", name, path)
+			}
+		}
+	}
+}
+
+// The published counters: updates, and the learning rates of every update.
+func TestPublishedSchedule(t *testing.T) {
+	const perEpoch = 60_000 / 128
+	if perEpoch != 468 {
+		t.Fatal(perEpoch)
+	}
+	for _, c := range []struct {
+		method       string
+		codes, steps int
+		reduced      uint64 // the first update with a lower rate
+	}{
+		{MethodGFN, 8, 234_000, 399 * 468}, {MethodGD, 4, 117_000, 179 * 468}, {MethodPrior, 10, 187_200, 299 * 468},
+		{MethodVQ, 4, 23_868, 25 * 468}, {MethodVQ, 8, 23_868, 25 * 468}, {MethodVQ, 10, 37_908, 50 * 468},
+	} {
+		config := PaperConfig()
+		config.Method, config.Codes = c.method, c.codes
+		if err := config.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if got := config.Epochs * perEpoch; got != c.steps {
+			t.Errorf("%s, K = %d: %d updates, want %d", c.method, c.codes, got, c.steps)
+		}
+		if c.method == MethodVQ {
+			s, err := config.vqTrainer(open(t), newStore(1), Paper(c.codes), nil, perEpoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at, want := range map[uint64]float32{0: 2e-4, c.reduced - 1: 2e-4, c.reduced: 5e-5, uint64(c.steps) - 1: 5e-5} {
+				near(t, fmt.Sprintf("%s: rate of update %d", c.method, at), float64(s.optimizer.Rates(at)[0]), float64(want), 1e-10)
+			}
+			continue
+		}
+		spec := config.spec(Paper(c.codes), nil, perEpoch)
+		for at, want := range map[uint64]float64{0: 2e-4, c.reduced - 1: 2e-4, c.reduced: 5e-5, uint64(c.steps) - 1: 5e-5} {
+			rates := spec.Wake.Optimizer.Rates(at)
+			near(t, fmt.Sprintf("%s: rate of update %d", c.method, at), float64(rates[0]), want, 1e-10)
+			near(t, "rate of zeta", float64(rates[1]), 0.1, 1e-8)
+			near(t, "rate of the decoder", float64(spec.MStep.Optimizer.Rates(at)[0]), 2e-4, 1e-10)
+		}
+		if spec.Sleep.Weight != 10.0/16 || spec.Sleep.Probability != 0.3 || !spec.Sleep.Apart || spec.Sleep.Batch != 128 {
+			t.Errorf("%s: sleep %+v", c.method, spec.Sleep)
+		}
+		if spec.MStep.Greedy != (c.method != MethodGFN) || spec.Gate.Alternate != 400 {
+			t.Errorf("%s: greedy %v, turns of %d", c.method, spec.MStep.Greedy, spec.Gate.Alternate)
+		}
+	}
+}
+
+// The first losses are frozen: a change that moves them says why. Instruction sets round differently, hence the tolerance.
+func TestGoldenLosses(t *testing.T) {
+	for method, want := range map[string][]float64{
+		MethodVQ:    {0.70718, 1.38366, 0.79887, 0.70505},
+		MethodGFN:   {0.55749, 77.70290, 75.83667, 0.55484}, // M, E, E, M
+		MethodGD:    {0.55748, 77.69687, 75.83569, 0.55484},
+		MethodPrior: {1.66038, 97.87714, 96.51557, 1.69013},
+	} {
+		c := tinyConfig(method)
+		c.EvalEvery = 1 // notes every update
+		for i, log := range steps(t, tinySession(t, c), 4) {
+			got := math.NaN()
+			for _, key := range []string{"loss", "e/loss", "m/loss"} {
+				if v, ok := log[key]; ok {
+					got = v
+				}
+			}
+			near(t, fmt.Sprintf("%s: loss %d", method, i), got, want[i], 1e-4*want[i])
+		}
+	}
+}
+
+func TestBadSessions(t *testing.T) {
+	b := open(t)
+	for name, c := range map[string]struct {
+		change func(*Config, *mnist.Set)
+		want   string
+	}{
+		"batch":   {func(c *Config, _ *mnist.Set) { c.Batch = 53 }, "52 training images are fewer than a batch of 53"},
+		"grid":    {func(c *Config, _ *mnist.Set) { c.Rows = 9 }, "a grid of 9x2 codes does not fit an image of 8x8 pixels"},
+		"no test": {func(_ *Config, s *mnist.Set) { s.Test = mnist.Images{} }, "no test images"},
+	} {
+		config, set := tinyConfig(MethodGD), barSet()
+		c.change(&config, set)
+		_, err := newSession(b, config, set)
+		var input *run.InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestBadConfig(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		`method = "vqvae" is not one of vq gfn gfn-gd gfn-gd-prior`: func(c *Config) { c.Method = "vqvae" },
+		"k = 1 is not between 2 and 256":                            func(c *Config) { c.Codes = 1 },
+		`which needs log_z = "image"`:                               func(c *Config) { c.RandProb = 0.1 },
+		"beta = 0.5 explore":                                        func(c *Config) { c.Beta = 0.5 },
+		"greedy_prob = 2 is neither":                                func(c *Config) { c.GreedyProb = 2 },
+		"log_z = \"both\" is not one of":                            func(c *Config) { c.LogZ = "both" },
+		"floor = NaN is not between":                                func(c *Config) { c.Floor = math.NaN() },
+	} {
+		c := PaperConfig()
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	c := PaperConfig()
+	c.RandProb, c.Beta, c.LogZ, c.Data = 0.1, 0.5, logZImage, "some/folder"
+	if err := c.Validate(); err != nil || !filepath.IsAbs(c.Data) || c.Epochs != 500 || c.ReduceOn != 400 {
+		t.Errorf("%v: %+v", err, c)
+	}
+	c.Epochs, c.ReduceOn = 7, 0
+	if err := c.Validate(); err != nil || c.Epochs != 7 || c.ReduceOn != 0 {
+		t.Errorf("%v: %+v", err, c)
+	}
+}
+
+// A run's folder has a report with all figures, and its model can be loaded without the data.
+func TestReportAndLoad(t *testing.T) {
+	for name, c := range methods() {
+		if err := c.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		s := tinySession(t, c)
+		text, err := run.Encode(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		r, err := run.Create(dir, run.Options{Task: "vae", Config: text, Data: s.Data()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Drive(t.Context(), s, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		result, err := s.Evaluate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Report(r, result); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"report.html", "encoding.png", "reconstructions.png", "samples.svg", "usage.png", "bound.png"} {
+			if info, err := os.Stat(filepath.Join(dir, file)); err != nil || info.Size() == 0 {
+				t.Errorf("%s: %s: %v", name, file, err)
+			}
+		}
+		codec, warnings, err := Load(s.backend, r)
+		if err != nil || len(warnings) > 0 {
+			t.Fatal(warnings, err)
+		}
+		defer codec.Close()
+		want, err := s.codec.Encode(s.test, true, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := codec.Encode(s.test, true, 1)
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: a loaded model encodes otherwise: %v", name, err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
