@@ -37,7 +37,9 @@ func newGFNParser(net *gflownet) *GFNParser {
 func (p *GFNParser) Close() { p.net.close() }
 
 // Longest is the number of words of the longest sentence that the network has learned to read.
-func (p *GFNParser) Longest() int { return max(p.net.MaxLength, min(p.net.DreamSteps+1, p.net.DreamLeaves)) }
+func (p *GFNParser) Longest() int {
+	return max(p.net.MaxLength, min(p.net.DreamSteps+1, p.net.DreamLeaves))
+}
 
 // GFNParse is a tree that a GFlowNet has found.
 type GFNParse struct {

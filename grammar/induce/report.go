@@ -27,6 +27,11 @@ func (s *session) Report(r *run.Run, res run.Result) error {
 	if err != nil {
 		return err
 	}
+	if s.gfn != nil {
+		if err := s.drawForReport(p); err != nil {
+			return err
+		}
+	}
 	trees, err := p.treeFigures()
 	if err != nil {
 		return err
@@ -46,7 +51,7 @@ func (s *session) Report(r *run.Run, res run.Result) error {
 	}{
 		{"Training", s.curves(points, own), nil},
 		{"Trees", trees, nil},
-		{"Grammar", []figure{p.usageFigure()}, []*report.Table{p.ruleTable(), p.wordTable()}},
+		{"Grammar", p.usageFigures(), []*report.Table{p.ruleTable(), p.wordTable()}},
 	} {
 		section := page.Section(part.heading)
 		for _, f := range part.figures {
@@ -74,6 +79,7 @@ type parsed struct {
 	usage       []float64 // how many constituents have each nonterminal
 	tagged      []float64 // how many words have each preterminal
 	below, host [][]int   // how often a nonterminal is below a parent (0 is ROOT), and a preterminal below a nonterminal
+	gfn         *gfnDrawn // what the GFlowNet has drawn; nil with other methods
 }
 
 // parseForReport parses a split with the grammar as it is.
@@ -130,7 +136,10 @@ func (p *parsed) count() {
 
 // curves are what was measured during the training; those without a point are left out.
 func (s *session) curves(points []run.Point, res *Result) []figure {
-	priorUpdates := s.total() - uint64(s.Config.Updates)
+	var from uint64 // updates of the prior, which come first
+	if s.prior != nil {
+		from = uint64(s.EBMUpdates)
+	}
 	valid := res.Splits[0]
 	var truth, right []report.Level
 	if valid.Name == treebank.Valid {
@@ -144,41 +153,56 @@ func (s *session) curves(points []run.Point, res *Result) []figure {
 		}
 	}
 	some := fmt.Sprintf(" At most %d validation sentences are behind each point.", watched)
+	all := append([]plot{
+		{name: "loss", caption: "Loss of each batch, by words and sentence ends.", label: "nats per word", keys: []string{"loss_per_word"}},
+		{name: "nll", caption: "−log p(x) of validation sentences, by words and sentence ends." + some, label: "nats per word", levels: truth,
+			keys:  []string{"valid/nll_per_word", "valid/bound_per_word", "valid/flow_per_word"},
+			names: []string{"learned", "bound by the GFlowNet", "flow estimate, no bound"}},
+		{name: "f1", caption: "F1 of trees on validation sentences, mean of sentences." + some, label: "percent", levels: right,
+			keys: []string{"valid/f1", "valid/gfn_f1"}, names: []string{"most probable derivations", "draws of the GFlowNet"}},
+		{name: "acceptance", caption: "Accepted proposals of the Markov chains over trees.", label: "fraction",
+			keys: []string{"chain/rotated", "chain/relabelled", "moves/accepted"}, names: []string{"rotations", "labels", "moves back and forth"}},
+	}, s.gfnPlots()...)
 	var out []figure
-	for _, f := range []struct {
-		name, caption, label string
-		keys, names          []string
-		from                 uint64
-		levels               []report.Level
-	}{
-		{"loss", "Loss of each batch, by words and sentence ends.", "nats per word", []string{"loss_per_word"}, nil, priorUpdates, nil},
-		{"nll", "−log p(x) of validation sentences, by words and sentence ends." + some, "nats per word",
-			[]string{"valid/nll_per_word"}, []string{"learned"}, priorUpdates, truth},
-		{"f1", "F1 of most probable derivations on validation sentences, mean of sentences." + some, "percent",
-			[]string{"valid/f1"}, []string{"learned"}, priorUpdates, right},
-		{"acceptance", "Accepted proposals of the Markov chains.", "fraction",
-			[]string{"chain/rotated", "chain/relabelled"}, []string{"rotations", "labels"}, priorUpdates, nil},
-		{"prior", "How much lower the energy of gold trees is than that of the trees which the prior draws, while it learns.",
-			"energy gap", []string{"ebm/gap"}, nil, 0, nil},
-	} {
-		lines := report.Lines{
-			Axes:   report.Axes{X: report.Axis{Label: "updates"}, Y: report.Axis{Label: f.label}},
-			Levels: f.levels,
+	for _, p := range all {
+		p.x = "updates"
+		if s.gfn != nil {
+			p.x = "iterations"
 		}
-		for i, key := range f.keys {
-			c := curve(points, key, f.from)
-			if f.names != nil {
-				c.Name = f.names[i]
-			}
-			if len(c.Y) > 0 {
-				lines.Series = append(lines.Series, c)
-			}
+		out = p.appendTo(out, points, from)
+	}
+	prior := plot{name: "prior", label: "energy gap", x: "updates", keys: []string{"ebm/gap"},
+		caption: "How much lower the energy of gold trees is than that of the trees which the prior draws, while it learns."}
+	return prior.appendTo(out, points, 0)
+}
+
+// plot is a figure of metrics over time.
+type plot struct {
+	name, caption string
+	x, label      string   // of the axes
+	log           bool     // the scale of the second
+	keys, names   []string // of metrics; names may be nil
+	levels        []report.Level
+}
+
+// appendTo draws a plot, unless there is nothing to draw. Steps are counted from one of them.
+func (p plot) appendTo(out []figure, points []run.Point, from uint64) []figure {
+	lines := report.Lines{
+		Axes: report.Axes{X: report.Axis{Label: p.x}, Y: report.Axis{Label: p.label, Log: p.log}}, Levels: p.levels,
+	}
+	for i, key := range p.keys {
+		c := curve(points, key, from)
+		if p.names != nil {
+			c.Name = p.names[i]
 		}
-		if len(lines.Series) > 0 {
-			out = append(out, figure{f.name, f.caption, report.NewFigure(lines)})
+		if len(c.Y) > 0 {
+			lines.Series = append(lines.Series, c)
 		}
 	}
-	return out
+	if len(lines.Series) == 0 {
+		return out
+	}
+	return append(out, figure{p.name, p.caption, report.NewFigure(lines)})
 }
 
 // curve reads one metric of a run, with steps counted from one of them.

@@ -17,19 +17,27 @@ const (
 	shownWords   = 8
 )
 
-// usageFigure shows how often nonterminals are used.
-func (p *parsed) usageFigure() figure {
-	used, perplexity := usage(p.usage)
+// usageFigures show how often nonterminals are used.
+func (p *parsed) usageFigures() []figure {
+	out := []figure{p.usageFigure("labels", "the most probable derivations", p.usage)}
+	if p.gfn != nil {
+		out = append(out, p.usageFigure("labels-gfn", "draws of the GFlowNet", p.gfn.labels))
+	}
+	return out
+}
+
+func (p *parsed) usageFigure(name, trees string, counts []float64) figure {
+	used, perplexity := usage(counts)
 	b := report.Bars{
 		Axes:   report.Axes{X: report.Axis{Label: "fraction of constituents"}},
-		Levels: []report.Level{{Name: "all alike", Value: 1 / float64(len(p.usage))}},
+		Levels: []report.Level{{Name: "all alike", Value: 1 / float64(len(counts))}},
 	}
-	share := shares(p.usage)
-	for _, x := range mostFirst(p.usage) {
+	share := shares(counts)
+	for _, x := range mostFirst(counts) {
 		b.Names, b.Values = append(b.Names, p.Nonterminals[x]), append(b.Values, share[x])
 	}
-	return figure{"labels", fmt.Sprintf("How often the most probable derivations of %s use each nonterminal: %d of %d, perplexity %.1f.",
-		p.split.Name, used, len(p.usage), perplexity), report.NewFigure(b)}
+	return figure{name, fmt.Sprintf("How often %s of %s use each nonterminal: %d of %d, perplexity %.1f.",
+		trees, p.split.Name, used, len(counts), perplexity), report.NewFigure(b)}
 }
 
 // ruleTable lists the most probable rules of the most used nonterminals. Where rules depend on the parent, they are those

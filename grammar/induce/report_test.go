@@ -92,6 +92,27 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// The report of a GFlowNet has its losses, the gate, and trees that it has drawn beside the most probable ones.
+func TestReportGFN(t *testing.T) {
+	c := tinyGFN(2, grammar.CFG)
+	c.EBM, c.EBMUpdates, c.EvalEvery, c.Updates = true, 20, 5, 10
+	dir, page := reported(t, c, tinyData(t))
+	made := files(t, dir)
+	for _, name := range []string{"loss", "nll", "f1", "acceptance", "prior", "wake", "balance", "sleep", "gate", "m-steps", "labels", "labels-gfn", "tree-1"} {
+		if !made[name] {
+			t.Errorf("no figure %s", name)
+		}
+	}
+	for _, text := range []string{
+		"iterations", "threshold", "moves back and forth", "bound by the GFlowNet", "flow estimate, no bound", "draws of the GFlowNet",
+		"draw 4", "log q(z) = −", "log p(x,z) = −", "KL over trees, at least", "most probable derivation",
+	} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the report does not say %q", text)
+		}
+	}
+}
+
 // What is not known is left out of a report: no gold trees, no validation sentences, no evaluations on the way.
 func TestReportOfLittle(t *testing.T) {
 	c := tinyConfig(Marginal)

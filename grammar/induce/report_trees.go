@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -55,40 +56,74 @@ func spreadLengths(sentences []treebank.Sentence, count int) []int {
 
 // treeFigure draws the trees of one sentence.
 func (p *parsed) treeFigure(i int) (figure, error) {
-	sentence, tree := p.split.Sentences[i], p.trees[i]
-	words := make([]string, len(sentence.Words))
-	for k, id := range sentence.Words {
-		words[k] = p.Words[id]
+	sentence := p.split.Sentences[i]
+	found := p.found(i, p.trees[i])
+	found.Title, found.Caption = "learned", "log p = "+report.Number(p.logP[i], 2).String()
+	caption := fmt.Sprintf("The most probable derivation of a sentence of %d words with log p(x) = %s", len(sentence.Words), report.Number(p.logX[i], 2))
+	drawn := p.gfn.panels(p, i, &found)
+	if drawn != nil {
+		caption += fmt.Sprintf(", and %d draws of the GFlowNet, a perfect one of which would have log q(z) = log p(x,z) − log p(x)", len(drawn))
 	}
-	isGold := map[treebank.Span]bool{}
-	gold := report.Tree{Title: "gold", Words: words}
-	for _, s := range sentence.Gold {
-		if !isGold[s] {
-			isGold[s] = true
-			gold.Constituents = append(gold.Constituents, report.Constituent{First: s[0], Last: s[1]})
-		}
-	}
-	found := report.Tree{Title: "learned", Words: words, Caption: "log p = " + report.Number(p.logP[i], 2).String()}
-	for _, tag := range tree.Tags {
-		found.Tags = append(found.Tags, p.Preterminals[tag])
-	}
-	for _, s := range tree.Spans() {
-		found.Constituents = append(found.Constituents, report.Constituent{
-			First: s.First, Last: s.Last, Label: p.Nonterminals[s.Label], Mark: isGold[treebank.Span{s.First, s.Last}],
-		})
-	}
-	caption := fmt.Sprintf("The most probable derivation of a sentence of %d words with log p(x) = %s", len(words), report.Number(p.logX[i], 2))
 	if !p.split.Gold {
-		return figure{caption: caption + ".", Figure: report.NewFigure(found)}, nil
+		return figure{caption: caption + ".", Figure: arrange(len(sentence.Words), append([]report.Panel{found}, drawn...))}, nil
 	}
-	found.Marked = "constituents of the gold tree"
 	f1, err := treebank.F1([]treebank.Sentence{sentence}, spansOf(p.trees[i:i+1]), treebank.Standard)
 	if err != nil {
 		return figure{}, err
 	}
-	f := report.Figure{Panels: [][]report.Panel{{gold}, {found}}}
-	if len(words) <= sideBySide {
-		f.Panels = [][]report.Panel{{gold, found}}
+	caption += fmt.Sprintf(", and its gold tree; F1 %.1f.", f1.Sentence)
+	return figure{caption: caption, Figure: arrange(len(sentence.Words), append([]report.Panel{p.gold(i), found}, drawn...))}, nil
+}
+
+// arrange puts trees over so many words below each other, or two by two if they are small.
+func arrange(words int, trees []report.Panel) (f report.Figure) {
+	columns := 1
+	if words <= sideBySide {
+		columns = 2
 	}
-	return figure{caption: fmt.Sprintf("%s, and its gold tree; F1 %.1f.", caption, f1.Sentence), Figure: f}, nil
+	for row := range slices.Chunk(trees, columns) {
+		f.Panels = append(f.Panels, row)
+	}
+	return f
+}
+
+// words of a sentence.
+func (p *parsed) wordsOf(i int) []string {
+	ids := p.split.Sentences[i].Words
+	words := make([]string, len(ids))
+	for k, id := range ids {
+		words[k] = p.Words[id]
+	}
+	return words
+}
+
+// gold is the gold tree of a sentence.
+func (p *parsed) gold(i int) report.Tree {
+	gold := report.Tree{Title: "gold", Words: p.wordsOf(i)}
+	seen := map[treebank.Span]bool{}
+	for _, s := range p.split.Sentences[i].Gold {
+		if !seen[s] {
+			seen[s] = true
+			gold.Constituents = append(gold.Constituents, report.Constituent{First: s[0], Last: s[1]})
+		}
+	}
+	return gold
+}
+
+// found is a tree over a sentence, with the constituents of the gold tree marked.
+func (p *parsed) found(i int, tree *grammar.Tree) report.Tree {
+	found := report.Tree{Words: p.wordsOf(i)}
+	for _, tag := range tree.Tags {
+		found.Tags = append(found.Tags, p.Preterminals[tag])
+	}
+	gold := p.split.Sentences[i].Gold
+	for _, s := range tree.Spans() {
+		found.Constituents = append(found.Constituents, report.Constituent{
+			First: s.First, Last: s.Last, Label: p.Nonterminals[s.Label], Mark: slices.Contains(gold, treebank.Span{s.First, s.Last}),
+		})
+	}
+	if p.split.Gold {
+		found.Marked = "constituents of the gold tree"
+	}
+	return found
 }

@@ -1,0 +1,105 @@
+package induce
+
+import (
+	"fmt"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/report"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+const (
+	shownDraws  = 4  // trees of the GFlowNet that are drawn of each sentence
+	shownOrders = 64 // orders behind the log q(z) of a tree
+)
+
+// gfnPlots are the curves of GFlowNet-EM.
+func (s *session) gfnPlots() []plot {
+	if s.gfn == nil {
+		return nil
+	}
+	plots := []plot{
+		{name: "wake", caption: "Loss of trajectories from bare words (" + s.Objective + ").", label: "loss", log: true, keys: []string{"wake/loss"}},
+		{name: "balance", caption: "Loss of the balance between the two trees of a move.", label: "loss", log: true, keys: []string{"balance/loss"}},
+		{name: "sleep", caption: "Loss of dreams: −log P_F of the steps that make a tree of the grammar.", label: "nats", keys: []string{"sleep/loss"}},
+	}
+	if s.fixed != nil {
+		return plots
+	}
+	return append(plots,
+		plot{name: "gate", caption: "M-steps are made while the moving average of the wake loss is below the threshold.", label: "loss", log: true,
+			keys: []string{"gate/average", "gate/threshold"}, names: []string{"moving average", "threshold"}},
+		plot{name: "m-steps", caption: "M-steps made.", label: "M-steps", keys: []string{"updates"}})
+}
+
+// gfnDrawn is what a GFlowNet has drawn for a report.
+type gfnDrawn struct {
+	labels []float64         // how many constituents have each nonterminal, one tree of each sentence counted
+	shown  map[int]gfnSample // by sentence
+}
+
+// gfnSample are a few trees of one sentence: that of its most probable derivation first, then draws.
+type gfnSample struct {
+	trees          []*grammar.Tree
+	logJoint, logQ []float64
+}
+
+// drawForReport draws trees of a split that was parsed.
+func (s *session) drawForReport(p *parsed) error {
+	parser := newGFNParser(s.gfn)
+	_, labels, err := parser.try(p.split.Sentences, trialPlan{samples: 1}, s.Config.Seed)
+	if err != nil {
+		return err
+	}
+	picked := spreadLengths(p.split.Sentences, shownTrees)
+	var x []treebank.Sentence
+	for _, i := range picked {
+		for range shownDraws {
+			x = append(x, p.split.Sentences[i])
+		}
+	}
+	draws, err := parser.Parse(x, GFNSample, s.Config.Seed)
+	if err != nil {
+		return err
+	}
+	var trees []*grammar.Tree
+	x = x[:0]
+	for k, i := range picked {
+		trees, x = append(trees, p.trees[i]), append(x, p.split.Sentences[i])
+		for _, d := range draws[k*shownDraws : (k+1)*shownDraws] {
+			trees, x = append(trees, d.Tree), append(x, p.split.Sentences[i])
+		}
+	}
+	logJoint, err := s.parser.LogTrees(x, trees)
+	if err != nil {
+		return err
+	}
+	logQ, err := parser.logQ(x, trees, shownOrders, s.Config.Seed)
+	if err != nil {
+		return err
+	}
+	p.gfn = &gfnDrawn{labels: labels, shown: map[int]gfnSample{}}
+	for k, i := range picked {
+		from, to := k*(shownDraws+1), (k+1)*(shownDraws+1)
+		p.gfn.shown[i] = gfnSample{trees[from:to], logJoint[from:to], logQ[from:to]}
+	}
+	return nil
+}
+
+// panels are the draws of a sentence. The tree of its most probable derivation is told what the GFlowNet makes of it.
+func (g *gfnDrawn) panels(p *parsed, i int, best *report.Tree) (out []report.Panel) {
+	if g == nil {
+		return nil
+	}
+	s := g.shown[i]
+	says := func(k int) string {
+		return fmt.Sprintf("log p(x,z) = %s, log q(z) = %s", report.Number(s.logJoint[k], 2), report.Number(s.logQ[k], 2))
+	}
+	best.Title, best.Caption = "most probable derivation", says(0)
+	for k := 1; k < len(s.trees); k++ {
+		t := p.found(i, s.trees[k])
+		t.Title, t.Caption = fmt.Sprintf("draw %d", k), says(k)
+		out = append(out, t)
+	}
+	return out
+}
