@@ -61,14 +61,16 @@ func list(t *testing.T, s *session, seed uint64, lengths ...int) []listed {
 		x := []*tensors.Tensor{
 			tensors.FromFlatDataAndDimensions(l.sentence.Words, 1, n), tensors.FromFlatDataAndDimensions([]int32{int32(n)}, 1),
 		}
-		if l.DAG, err = gfn.Enumerate(s.backend, forest.Env{Words: n, Labels: s.Nonterminals}, x, 5000); err != nil {
+		all, err := listForests(s.backend, n, s.Nonterminals)
+		if err != nil {
 			t.Fatal(err)
 		}
+		l.DAG, l.trees = all.DAG, all.trees
 		tables, err := l.Tabulate(s.backend, s.store, phi, forest.Policy{Network: s.gfn.net}, x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.Table, l.trees = tables[0], treesOf(l.ObjectStates(), n)
+		l.Table = tables[0]
 		same := make([]treebank.Sentence, len(l.trees))
 		for i := range same {
 			same[i] = l.sentence
@@ -84,29 +86,6 @@ func list(t *testing.T, s *session, seed uint64, lengths ...int) []listed {
 			t.Fatalf("%d words: all trees together have log p %v, the sentence has %v", n, l.logX(), want[0])
 		}
 		out = append(out, l)
-	}
-	return out
-}
-
-// treesOf reads forests of one tree each from the top down.
-func treesOf(states []*tensors.Tensor, n int) []*grammar.Tree {
-	flat := func(i int) []int32 { return tensors.MustCopyFlatData[int32](states[i]) }
-	label, left, right, root := flat(0), flat(1), flat(2), flat(3)
-	out := make([]*grammar.Tree, len(root)/n)
-	for i := range out {
-		z := &grammar.Tree{}
-		var read func(node int32) int
-		read = func(node int32) int {
-			if int(node) < n {
-				return int(node)
-			}
-			at := i*(n-1) + int(node) - n
-			l, r := read(left[at]), read(right[at])
-			z.Left, z.Right, z.Label = append(z.Left, l), append(z.Right, r), append(z.Label, int(label[at])-1)
-			return n + len(z.Left) - 1
-		}
-		read(root[i*n])
-		out[i] = z
 	}
 	return out
 }

@@ -34,62 +34,97 @@ type trials struct {
 func (p *GFNParser) try(sentences []treebank.Sentence, plan trialPlan, seed uint64) (all []trials, labels []float64, err error) {
 	all, labels = make([]trials, len(sentences)), make([]float64, p.net.Nonterminals)
 	err = p.batches(sentences, func(number int, at []int, b batch) error {
-		w := &wakeUp{gflownet: p.net, batch: b}
-		if p.net.EBM {
-			w.prior = make([]float32, ebmSize)
-		}
-		var err error
-		if w.potentials, err = p.net.potentials.Call(b.words, b.lengths); err != nil {
+		t := &trialBatch{GFNParser: p, wakeUp: wakeUp{gflownet: p.net, batch: b}, seed: seed, number: uint64(number), labels: labels}
+		if err := t.run(plan); err != nil {
 			return err
 		}
-		votes := newSpanVotes(b)
-		for k := range plan.samples {
-			key := func(name string, more ...uint64) *tensors.Tensor {
-				return rng.Key(seed, "gfn/try/"+name, append([]uint64{uint64(number), uint64(k)}, more...)...)
-			}
-			d, err := p.draw(b, key("draw"))
-			if err != nil {
-				return err
-			}
-			out, _, err := w.reward(d.walks)
-			if err != nil {
-				return err
-			}
-			logP, trees := widened(out), d.trees(b)
-			votes.add(trees)
-			for i, t := range trees {
-				one := &all[at[i]]
-				if k == 0 {
-					one.first = t
-				}
-				one.logW = append(one.logW, logP[i]+d.logPB[i]-d.logPF[i])
-				for _, l := range t.Label {
-					labels[l]++
-				}
-			}
-			if k >= plan.trees {
-				continue
-			}
-			ratios, err := p.orders(b, d.walks, plan.orders, func(o int) *tensors.Tensor { return key("order", uint64(o)) })
-			if err != nil {
-				return err
-			}
-			for i, r := range ratios {
-				one := &all[at[i]]
-				one.low = append(one.low, logMean(r...)-logP[i])
-				one.high = append(one.high, logMean(append(r, d.logPF[i]-d.logPB[i])...)-logP[i])
-			}
+		for i, to := range at {
+			all[to] = t.each[i]
 		}
-		if plan.samples == 1 {
-			return nil
-		}
-		best, _, err := p.elect(b, votes)
-		for i, t := range best {
-			all[at[i]].best = t
-		}
-		return err
+		return nil
 	})
 	return all, labels, err
+}
+
+// trialBatch is the trials of a batch of sentences.
+type trialBatch struct {
+	*GFNParser
+	wakeUp wakeUp // scores trees
+	seed   uint64
+	number uint64 // of the batch
+	votes  *spanVotes
+	each   []trials // by sentence
+	labels []float64
+}
+
+func (t *trialBatch) key(name string, number ...uint64) *tensors.Tensor {
+	return rng.Key(t.seed, "gfn/try/"+name, append([]uint64{t.number}, number...)...)
+}
+
+func (t *trialBatch) run(plan trialPlan) (err error) {
+	b := t.wakeUp.batch
+	t.votes, t.each = newSpanVotes(b), make([]trials, b.size)
+	if t.net.EBM {
+		t.wakeUp.prior = make([]float32, ebmSize) // of a coldness of 0
+	}
+	if t.wakeUp.potentials, err = t.net.potentials.Call(b.words, b.lengths); err != nil {
+		return err
+	}
+	for k := range plan.samples {
+		d, logP, err := t.draw(uint64(k))
+		if err != nil {
+			return err
+		}
+		if k < plan.trees {
+			if err := t.reorder(uint64(k), d, logP, plan.orders); err != nil {
+				return err
+			}
+		}
+	}
+	if plan.samples == 1 {
+		return nil
+	}
+	best, _, err := t.elect(b, t.votes)
+	for i, z := range best {
+		t.each[i].best = z
+	}
+	return err
+}
+
+// draw makes one trajectory of each sentence, and returns them with log p(x,z) where they end.
+func (t *trialBatch) draw(k uint64) (drawn, []float64, error) {
+	d, err := t.GFNParser.draw(t.wakeUp.batch, t.key("draw", k))
+	if err != nil {
+		return d, nil, err
+	}
+	out, _, err := t.wakeUp.reward(d.walks)
+	if err != nil {
+		return d, nil, err
+	}
+	logP, trees := widened(out), d.trees(t.wakeUp.batch)
+	t.votes.add(trees)
+	for i, z := range trees {
+		one := &t.each[i]
+		if k == 0 {
+			one.first = z
+		}
+		one.logW = append(one.logW, logP[i]+d.logPB[i]-d.logPF[i])
+		for _, l := range z.Label {
+			t.labels[l]++
+		}
+	}
+	return d, logP, nil
+}
+
+// reorder draws orders of the trees where trajectories end.
+func (t *trialBatch) reorder(k uint64, d drawn, logP []float64, count int) error {
+	ratios, err := t.orders(t.wakeUp.batch, d.walks, count, func(o int) *tensors.Tensor { return t.key("order", k, uint64(o)) })
+	for i, r := range ratios {
+		one := &t.each[i]
+		one.low = append(one.low, logMean(r...)-logP[i])
+		one.high = append(one.high, logMean(append(r, d.logPF[i]-d.logPB[i])...)-logP[i])
+	}
+	return err
 }
 
 // Measure is a number in nats, averaged over sentences.
