@@ -16,6 +16,14 @@ func SquareWindow(kernel, stride, pad int) Window {
 	return Window{Kernel: [2]int{kernel, kernel}, Stride: [2]int{stride, stride}, Pad: [2]int{pad, pad}}
 }
 
+// GainParam is the store parameter that multiplies the bounds of the initial values of convolutions, a float64; absent means 1.
+const GainParam = "convolution gain"
+
+// bound is that of the initial values of a kernel with so many inputs.
+func (w Window) bound(scope *model.Scope, channels int) float64 {
+	return model.GetParamOr(scope, GainParam, 1.0) / math.Sqrt(float64(channels*w.taps()))
+}
+
 // taps is the number of pixels that a kernel sees.
 func (w Window) taps() int { return w.Kernel[0] * w.Kernel[1] }
 
@@ -29,7 +37,7 @@ type Conv struct {
 // Apply convolves x. Weights are [kernel rows, kernel columns, in, out], uniform in ±1/sqrt(fan-in), as are biases.
 func (c Conv) Apply(scope *model.Scope, x *Node) *Node {
 	in := x.Shape().Dim(-1)
-	bound := 1 / math.Sqrt(float64(in*c.taps()))
+	bound := c.bound(scope, in)
 	w := Param(scope, x.Graph(), x.DType(), "weights", bound, c.Kernel[0], c.Kernel[1], in, c.Channels)
 	y := c.Convolve(x, w)
 	if !c.Bias {
@@ -61,7 +69,7 @@ type ConvTranspose struct {
 // uniform in ±1/sqrt(taps · out).
 func (c ConvTranspose) Apply(scope *model.Scope, x *Node) *Node {
 	in := x.Shape().Dim(-1)
-	bound := 1 / math.Sqrt(float64(c.Channels*c.taps()))
+	bound := c.bound(scope, c.Channels)
 	w := Param(scope, x.Graph(), x.DType(), "weights", bound, c.Kernel[0], c.Kernel[1], c.Channels, in)
 	g := geometry{Window: c.Window}
 	for i := range g.size {

@@ -59,6 +59,32 @@ func Attend(q, k, v, mask *Node) *Node {
 	return Reshape(TransposeAllAxes(mixed, 0, 2, 1, 3), d[0], d[1], d[2]*each)
 }
 
+// LinearAttend is attention without a softmax: a value counts in proportion to f(query)·f(key), with f = 1+elu (Katharopoulos, Vyas,
+// Pappas, Fleuret, "Transformers are RNNs", 2020, eq. 5 to 7). Its cost grows with the number of positions, not with its square. The
+// mask [batch, keys] is true where a key may be looked at.
+func LinearAttend(q, k, v, mask *Node) *Node {
+	d := q.Shape().Dimensions
+	fq, fk := OnePlus(ELU(q)), OnePlus(ELU(k))
+	fk = Mul(fk, ConvertDType(InsertAxes(mask, -1, -1), k.DType()))
+	sums := DotGeneral(fk, []int{1}, []int{0, 2}, v, []int{1}, []int{0, 2})       // [batch, heads, each, each]
+	mixed := DotGeneral(fq, []int{3}, []int{0, 2}, sums, []int{2}, []int{0, 1})   // [batch, heads, queries, each]
+	ones := OnesLike(SliceAxis(v, 3, AxisRange(0, 1)))                            // [batch, keys, heads, 1]
+	total := DotGeneral(fk, []int{1}, []int{0, 2}, ones, []int{1}, []int{0, 2})   // [batch, heads, each, 1]
+	weight := DotGeneral(fq, []int{3}, []int{0, 2}, total, []int{2}, []int{0, 1}) // [batch, heads, queries, 1]
+	mixed = Div(mixed, AddScalar(weight, 1e-6))
+	return Reshape(TransposeAllAxes(mixed, 0, 2, 1, 3), d[0], d[1], d[2]*d[3])
+}
+
+// LinearAttendPairs is LinearAttend with a mask [batch, queries, keys], pair by pair.
+func LinearAttendPairs(q, k, v, mask *Node) *Node {
+	d := q.Shape().Dimensions
+	scores := DotGeneral(OnePlus(ELU(q)), []int{3}, []int{0, 2}, OnePlus(ELU(k)), []int{3}, []int{0, 2}) // [batch, heads, queries, keys]
+	scores = Mul(scores, ConvertDType(InsertAxes(mask, 1), scores.DType()))
+	mixed := DotGeneral(scores, []int{3}, []int{0, 1}, v, []int{1}, []int{0, 2})
+	mixed = Div(mixed, AddScalar(ReduceAndKeep(scores, ReduceSum, -1), 1e-6))
+	return Reshape(TransposeAllAxes(mixed, 0, 2, 1, 3), d[0], d[1], d[2]*d[3])
+}
+
 // Encoder is a stack of transformer layers that normalise before attention and before the feed-forward network.
 type Encoder struct{ Layers, Heads, FeedForward int }
 

@@ -117,6 +117,9 @@ func (l *line) encode(w *weights, embeddings *Node) *Node {
 	key := l.window(query)
 	mask := LogicalAnd(Equal(InsertAxes(query, 2), InsertAxes(key, 1)), GreaterThan(InsertAxes(query, 2), ScalarZero(x.Graph(), dtypes.Int32)))
 	x = w.encode(Reshape(x, blocks, l.block, w.Width), func(q, k, v *Node) *Node {
+		if w.Linear {
+			return nn.LinearAttendPairs(q, l.window(k), l.window(v), mask)
+		}
 		return nn.Attend(q, l.window(k), l.window(v), mask)
 	})
 	return Reshape(x, l.size, w.Width)

@@ -21,6 +21,8 @@ type Network struct {
 	Positions                   int // the greatest number of trees of a forest
 	// Half makes matrix products of 16-bit numbers (bfloat16) inside the transformer.
 	Half bool
+	// Linear is attention whose cost grows with the number of trees, not with its square.
+	Linear bool
 	// Mixes says that walks heed the behaviour's epsilon.
 	Mixes bool
 	DType dtypes.DType
@@ -209,7 +211,7 @@ func (w *weights) encode(x *Node, attend func(q, k, v *Node) *Node) *Node {
 		at := fmt.Sprintf("%s/layer/%d/", EncoderScope, l)
 		u := w.norm(at+"norm 1", x)
 		qkv := w.product(at+"qkv", u)
-		if w.Half {
+		if w.Half && !w.Linear {
 			qkv = half(qkv)
 		}
 		q, k, v := nn.SplitHeads(qkv, w.Heads)

@@ -41,7 +41,12 @@ func (w *weights) read(f Forest, nodes *Node) reading {
 	x := rows(nodes, rows(f.Root, r.word))
 	x = Add(x, InsertAxes(SliceAxis(w.at[EncoderScope+"/positions"], 0, AxisRange(0, m)), 0))
 	mask := BroadcastToDims(InsertAxes(r.there, 1), b, m, m)
-	r.hidden = w.encode(x, func(q, k, v *Node) *Node { return nn.Attend(q, k, v, mask) })
+	r.hidden = w.encode(x, func(q, k, v *Node) *Node {
+		if w.Linear {
+			return nn.LinearAttend(q, k, v, r.there)
+		}
+		return nn.Attend(q, k, v, mask)
+	})
 	return r
 }
 

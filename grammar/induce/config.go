@@ -74,7 +74,8 @@ type GFlowNet struct {
 	GFNWidth  int  `toml:"gfn_width"`
 	GFNLayers int  `toml:"gfn_layers"`
 	GFNHeads  int  `toml:"gfn_heads"`
-	GFNHalf   bool `toml:"gfn_half"` // products of 16-bit numbers in the transformer
+	GFNHalf   bool `toml:"gfn_half"`   // products of 16-bit numbers in the transformer
+	GFNLinear bool `toml:"gfn_linear"` // attention whose cost grows with the number of trees, not with its square
 	// Learning rates of the network and of its flow head, and Adam's decays.
 	GFNLR    float64 `toml:"gfn_lr"`
 	FlowLR   float64 `toml:"gfn_flow_lr"`

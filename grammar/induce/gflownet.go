@@ -54,7 +54,7 @@ func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 	e := &gflownet{Config: c, backend: b, store: store, model: m, learn: map[int]*program{}}
 	e.tables = func(g *Graph) grammar.Tables { return m.Tables(store.Scope(theta), g) }
 	e.net = forest.Network{
-		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, Half: c.GFNHalf, DType: dtypes.Float32,
+		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, Half: c.GFNHalf, Linear: c.GFNLinear, DType: dtypes.Float32,
 		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: max(c.MaxLength, min(c.DreamSteps+1, c.DreamLeaves)) + 1, Mixes: c.Epsilon > 0,
 	}
 	group := func(scope string, lr float64) optim.Group {
