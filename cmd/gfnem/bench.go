@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -26,11 +27,12 @@ type benchCmd struct {
 	NT      int           `help:"Nonterminals of inside." default:"30"`
 	PT      int           `help:"Preterminals of inside." default:"60"`
 	N       int           `help:"Words of a sentence of inside." default:"20"`
-	Batch   int           `help:"Sentences of inside." default:"32"`
+	Batch   int           `help:"Sentences of inside and grammar-scaling." default:"32"`
 	Seed    uint64        `help:"Seed of hypergrid."`
 	Preset  string        `help:"Configuration of grammar: paper or quick." default:"paper"`
 	Set     []string      `help:"Change one key of the configuration of grammar; may be repeated." placeholder:"KEY=VALUE"`
 	Words   int           `help:"Vocabulary of grammar." default:"9672"`
+	Figure  string        `help:"Also draw grammar-scaling: NAME.svg and NAME.png." placeholder:"NAME" type:"path"`
 	JSON    bool          `help:"Print one JSON object per measurement."`
 }
 
@@ -44,7 +46,8 @@ func (benchCmd) Help() string {
   gfnem bench inside --nt 30 --pt 60 --n 20    the inside algorithm at a size of its own
   gfnem bench transformer --profile            where the time goes, against the peaks of this machine
   gfnem bench grammar --backend xla            iterations of GFlowNet-EM for grammars, at the paper's size
-  gfnem bench vae --backend xla                updates of discrete VAEs and their likelihood, at the paper's size`
+  gfnem bench vae --backend xla                updates of discrete VAEs and their likelihood, at the paper's size
+  gfnem bench grammar-scaling --figure cost    trees by a GFlowNet and exact inference, against words and symbols`
 }
 
 // Run measures.
@@ -82,6 +85,8 @@ func (c benchCmd) Run(io console) error {
 			err = c.hypergrid(io, b)
 		case name == "grammar":
 			err = c.grammar(io, b)
+		case name == "grammar-scaling":
+			err = c.scaling(io, b)
 		case name == "vae":
 			err = c.vae(io, b)
 		case c.Profile:
@@ -236,4 +241,22 @@ func (c benchCmd) grammar(io console, b compute.Backend) error {
 		_, err := fmt.Fprintln(io.out, t)
 		return err
 	})
+}
+
+// scaling prints what inference costs against the number of words and of symbols, as it is measured.
+func (c benchCmd) scaling(io console, b compute.Backend) error {
+	var all []bench.Scaling
+	err := bench.RunScaling(b, c.Batch, c.For/5, func(s bench.Scaling) error {
+		all = append(all, s)
+		if c.JSON {
+			return printJSON(io.out, s)
+		}
+		_, err := fmt.Fprintf(io.out, "%-27s %3d words %4d symbols: median %9.3f ms, fastest %9.3f ms for %d sentences\n",
+			s.Method, s.Words, s.Symbols, s.MedianMS, s.MinMS, s.Batch)
+		return err
+	})
+	if err == nil && c.Figure != "" {
+		err = bench.ScalingFigure(all).Save(filepath.Dir(c.Figure), filepath.Base(c.Figure))
+	}
+	return err
 }
