@@ -50,7 +50,7 @@ func fixed(f func(compute.Backend) (func() error, error)) workload {
 func Workloads() []string { return slices.Sorted(maps.Keys(workloads)) }
 
 // Names lists all that can be measured.
-func Names() []string { return append(Workloads(), "hypergrid", "grammar", "vae") }
+func Names() []string { return append(Workloads(), "hypergrid", "grammar", "grammar-scaling", "vae") }
 
 // Run measures a workload: a few steps to warm up, then steps for about the time that the options say, at least five.
 func Run(b compute.Backend, name string, o Options) (Measurement, error) {

@@ -19,7 +19,7 @@ import (
 )
 
 type benchCmd struct {
-	Names []string `arg:"" name:"name" help:"What to measure: hypergrid, grammar, vae, or the workloads ${workloads}."`
+	Names []string `arg:"" name:"name" help:"What to measure: hypergrid, grammar, grammar-scaling, vae, or the workloads ${workloads}."`
 	backendFlag
 	For     time.Duration `help:"How long to repeat a step." default:"5s"`
 	Against string        `help:"Measurements of another implementation, as --json prints them: print ratios." placeholder:"FILE" type:"path"`
@@ -60,7 +60,7 @@ func (c benchCmd) Run(io console) error {
 	if c.Profile && (c.JSON || c.Against != "") {
 		return run.Inputf("--profile prints a table of its own: leave out --json and --against")
 	}
-	for _, name := range []string{"hypergrid", "grammar", "vae"} {
+	for _, name := range []string{"hypergrid", "grammar", "grammar-scaling", "vae"} {
 		if c.Profile && slices.Contains(c.Names, name) {
 			return run.Inputf("--profile shows the steps of a workload, and %s is none", name)
 		}
