@@ -46,6 +46,16 @@ func hashBelow(s run.State, scope string) string {
 // stepped is what the network itself, at temperature 1, says of the steps of paths: log P_F, log P_B and flows, by path.
 type stepped struct{ logPF, logPB, flow [][]float64 }
 
+// trees counts those of all forests that the network is asked about: two or more of each.
+func (s stepped) trees() (n int) {
+	for _, steps := range s.logPF {
+		for k := range steps {
+			n += k + 2
+		}
+	}
+	return n
+}
+
 // along scores paths to the trees that forests stand at. The step of a gap is when it was made or, of paths that were undone, counted
 // backward when it was undone.
 func along(t testing.TB, e *gflownet, leaves *tensors.Tensor, forests []*tensors.Tensor, when *tensors.Tensor, undone bool) stepped {
@@ -105,7 +115,7 @@ func TestLossesOfAnIteration(t *testing.T) {
 		objective string
 	}{{grammar.CFG, "subtb"}, {grammar.NCFG, "subtb"}, {grammar.CFG, "tb"}} {
 		config := smallGFN()
-		config.Grammar, config.Objective, config.Temperature, config.Warmup = string(c.kind), c.objective, 3, 40
+		config.Grammar, config.Objective, config.Temperature, config.Epsilon, config.Warmup = string(c.kind), c.objective, 3, 0.3, 40
 		s := tinySession(t, config)
 		makeGrammar(t, s)
 		before := stateOf(t, s)
@@ -123,9 +133,15 @@ func TestLossesOfAnIteration(t *testing.T) {
 			t.Error("Adam's moments do not move")
 		}
 		what := string(c.kind) + ", " + c.objective
-		closeTo(t, what+": wake", w.outcome.wake, wakeLoss(t, w, c.kind, c.objective), 1e-4)
-		closeTo(t, what+": balance", w.outcome.balance, balanceLoss(t, w), 1e-4)
-		closeTo(t, what+": sleep", w.outcome.sleep, sleepLoss(t, w), 1e-4)
+		wake, trees := wakeLoss(t, w, c.kind, c.objective)
+		closeTo(t, what+": wake", w.outcome.wake, wake, 1e-4)
+		balance, more := balanceLoss(t, w)
+		closeTo(t, what+": balance", w.outcome.balance, balance, 1e-4)
+		sleep, most := sleepLoss(t, w)
+		closeTo(t, what+": sleep", w.outcome.sleep, sleep, 1e-4)
+		if w.tokens != trees+more+most {
+			t.Errorf("%s: room for %d trees, but there are %d", what, w.tokens, trees+more+most)
+		}
 	}
 }
 
@@ -139,13 +155,14 @@ func makeGrammar(t testing.TB, s *session) {
 }
 
 // balanceLoss is the mean of (log R(z) + b1 + f2 - log R(z') - b2 - f1)^2.
-func balanceLoss(t testing.TB, w *wakeUp) float64 {
+func balanceLoss(t testing.TB, w *wakeUp) (loss float64, trees int) {
 	t.Helper()
 	const forests = 7
 	l := w.learning
 	down := along(t, w.gflownet, l.words, l.before[forests:], l.after[walkUndone], true)
 	up := along(t, w.gflownet, l.words, l.after[forests:], l.after[walkMade], false)
-	old, new := widened(l.beforeR), widened(l.afterR)
+	old, _ := rewardsOf(t, w, l.before)
+	new, _ := rewardsOf(t, w, l.after)
 	moved := 0
 	m := mean(len(old), func(i int) float64 {
 		if old[i] != new[i] {
@@ -156,13 +173,23 @@ func balanceLoss(t testing.TB, w *wakeUp) float64 {
 	if moved == 0 {
 		t.Error("no walk has moved")
 	}
-	return m
+	return m, down.trees() + up.trees()
 }
 
 const walkUndone = walkMade - 1
 
+// rewardsOf judges the trees that walks stand at again.
+func rewardsOf(t testing.TB, w *wakeUp, walks []*tensors.Tensor) (logR, nodes []float64) {
+	t.Helper()
+	r, n, err := w.reward(walks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return widened(r), widened(n)
+}
+
 // sleepLoss is the mean of -log P_F of the paths along which dreams were taken apart, by the policy itself.
-func sleepLoss(t testing.TB, w *wakeUp) float64 {
+func sleepLoss(t testing.TB, w *wakeUp) (loss float64, trees int) {
 	t.Helper()
 	d := w.learning.dream
 	leaves, walk := d[0], d[5:]
@@ -178,16 +205,16 @@ func sleepLoss(t testing.TB, w *wakeUp) float64 {
 			t.Errorf("a dream of %d leaves is taken apart in %d steps, want %d", lengths[i], len(logPB), want)
 		}
 	}
-	return mean(len(s.logPF), func(i int) float64 { return -sum(s.logPF[i]) })
+	return mean(len(s.logPF), func(i int) float64 { return -sum(s.logPF[i]) }), s.trees()
 }
 
 // wakeLoss is the objective of wake, in plain loops.
-func wakeLoss(t testing.TB, w *wakeUp, kind grammar.Kind, objective string) float64 {
+func wakeLoss(t testing.TB, w *wakeUp, kind grammar.Kind, objective string) (loss float64, trees int) {
 	t.Helper()
 	l := w.learning
 	s := along(t, w.gflownet, l.words, l.wake[7:], l.wake[walkMade], false)
 	gaps := w.batch.n - 1
-	logR, nodes := widened(l.wakeR), widened(l.nodes)
+	logR, nodes := rewardsOf(t, w, l.wake)
 	ints := func(i int) []int32 { return tensors.MustCopyFlatData[int32](l.wake[i]) }
 	when, left, right := ints(walkMade), ints(walkLeft), ints(walkRight)
 	return mean(len(logR), func(b int) float64 {
@@ -226,7 +253,7 @@ func wakeLoss(t testing.TB, w *wakeUp, kind grammar.Kind, objective string) floa
 			}
 		}
 		return total / spans
-	})
+	}), s.trees()
 }
 
 // TestParentsOfNothing: a grammar whose embeddings of parents are zero is context-free, so that a whole iteration says the same: with
