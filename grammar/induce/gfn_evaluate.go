@@ -79,14 +79,8 @@ func newGFNResult(sentences []treebank.Sentence, logX, flows []float64, all []tr
 		mean, variance := average(all[i].logW)
 		return logX[i] - mean, variance
 	})
-	toPosterior := func(of func(t trials) []float64) Measure {
-		return measure(sentences, func(i int) (float64, float64) {
-			mean, variance := average(of(all[i]))
-			return mean + logX[i], variance
-		})
-	}
-	r.KLTreesLow = toPosterior(func(t trials) []float64 { return t.low })
-	r.KLTreesHigh = toPosterior(func(t trials) []float64 { return t.high })
+	r.KLTreesLow = measure(sentences, func(i int) (float64, float64) { return all[i].klTrees(logX[i], all[i].low) })
+	r.KLTreesHigh = measure(sentences, func(i int) (float64, float64) { return all[i].klTrees(logX[i], all[i].high) })
 	if c := spearman(logX, flows); !math.IsNaN(c) {
 		r.Spearman = &c
 	}

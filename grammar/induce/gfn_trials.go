@@ -127,6 +127,20 @@ func (t *trialBatch) reorder(k uint64, d drawn, logP []float64, count int) error
 	return err
 }
 
+// klTrees estimates the divergence over trees of one sentence, and the variance of that, from estimates of log q(z) - log p(x,z) where
+// some of the trajectories end. It is the one over trajectories, of which there are more, less what the orders of trees add, which
+// varies little. The variance is an upper bound, since the two have trajectories in common.
+func (t trials) klTrees(logX float64, logQ []float64) (value, variance float64) {
+	mean, meanVariance := average(t.logW)
+	orders := make([]float64, len(logQ))
+	for k := range logQ {
+		orders[k] = -t.logW[k] - logQ[k]
+	}
+	added, addedVariance := average(orders)
+	shared := 2 * math.Sqrt(meanVariance*addedVariance*float64(len(logQ))/float64(len(t.logW)))
+	return logX - mean - added, meanVariance + addedVariance + shared
+}
+
 // Measure is a number in nats, averaged over sentences.
 type Measure struct {
 	PerWord     float64 `json:"per_word"` // every sentence has one more word, its end
