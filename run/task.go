@@ -59,4 +59,18 @@ type Study struct {
 	Rows  []string // nil means all
 	Runs  int      // repetitions of rows that train a GFlowNet; 0 means the task's default
 	Seed  uint64
+	Adjustments
+}
+
+// Adjustments change all rows of a table. They are asked of an Adjustable alone.
+type Adjustments struct {
+	Preset string   // that rows start from; "" means the table's default
+	Set    Set      // settings laid over it
+	Seeds  []uint64 // of the repetitions; nil means as many as Runs says, from Seed on
+}
+
+// Adjustable is a Reproducer whose tables heed Adjustments.
+type Adjustable interface {
+	Reproducer
+	Adjustable()
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,11 +21,20 @@ type reproduceCmd struct {
 	Rows  []string `help:"Only these rows, by name (default: all of the paper's)." placeholder:"ROW"`
 	Runs  int      `help:"Repetitions of rows that train a GFlowNet (default: the table's)."`
 	Seed  uint64   `help:"Seed of all random numbers."`
+	adjustments
 	backendFlag
 	Workers   int           `help:"Trainings at a time (default: one per core)."`
 	Out       string        `help:"Folder of the table and its runs (default: runs/TABLE-table)."`
 	SaveEvery time.Duration `help:"Time between checkpoints of a training." default:"30s"`
 	JSON      bool          `help:"Print the table as one JSON object on standard output."`
+}
+
+// adjustments change all rows of a table, if it lets them.
+type adjustments struct {
+	Seeds  string   `help:"Grammars: how many repetitions, or their seeds with commas between them." placeholder:"N|SEED,SEED"`
+	Data   *string  `help:"Grammars: data of all rows, the same as --set data=DATA." placeholder:"DATA"`
+	Preset string   `help:"Grammars: starting point of all rows (default: quick, and small for grammar-estep)."`
+	Set    []string `help:"Grammars: change one key in all rows; may be repeated." placeholder:"KEY=VALUE" sep:"none"`
 }
 
 // Help implements kong's detailed help.
@@ -35,12 +45,23 @@ func (reproduceCmd) Help() string {
   gfnem reproduce mixture --rows gfn-quick --runs 10
   gfnem reproduce vae --rows vq-8,gfn-gd-8 --runs 1 --workers 1   on a GPU
   gfnem reproduce vae --rows quick-vq,quick-gfn-gd --runs 1       minutes, on a laptop
+  gfnem reproduce grammar-estep                                   a few minutes
+  gfnem reproduce grammar --rows marginal,exact,gfn --seeds 3
+  gfnem reproduce grammar --preset paper --data data/wsj --seeds 1,2,3,4,5 --workers 1
+  gfnem reproduce grammar-ablation --set updates=2000 --seeds 2
+
+The tables of grammars:
+  grammar             methods, context-free and not, with and without the prior on shapes of trees
+  grammar-estep       objectives of the E-step, the grammar being given
+  grammar-threshold   how low the loss of the E-step must be before the grammar is updated
+  grammar-ablation    GFlowNet-EM without some of its parts
+--set cannot change what makes a row the row it is.
 
 When the same command is given again, finished trainings are reused and interrupted ones go on where they were.`
 }
 
 // Run reproduces a table.
-func (c reproduceCmd) Run(io console) error {
+func (c *reproduceCmd) Run(io console) error {
 	ctx, stop := run.WithSignals(context.Background())
 	defer stop()
 	task, err := findTable(c.Table, c.Rows)
@@ -63,12 +84,16 @@ func (c reproduceCmd) Run(io console) error {
 	if c.Runs < 0 || c.Workers < 0 {
 		return run.Inputf("--runs and --workers cannot be negative")
 	}
+	adjust, err := c.adjust(task)
+	if err != nil {
+		return err
+	}
 	result, err := task.Reproduce(ctx, run.Study{
 		Grid: run.Grid{
 			Dir: c.Out, Task: task, Backend: b, Name: backend.Describe(b).String(), Command: io.args,
 			Workers: c.Workers, Every: c.SaveEvery, Log: io.err,
 		},
-		Table: c.Table, Rows: c.Rows, Runs: c.Runs, Seed: c.Seed,
+		Table: c.Table, Rows: c.Rows, Runs: c.Runs, Seed: c.Seed, Adjustments: adjust,
 	})
 	if errors.Is(err, run.ErrInterrupted) {
 		return fmt.Errorf("%w: give the same command again to go on", err)
@@ -83,6 +108,55 @@ func (c reproduceCmd) Run(io console) error {
 	}
 	_, err = fmt.Fprintf(io.out, "Look at %s\n", filepath.Join(c.Out, "report.html"))
 	return err
+}
+
+// adjust reads what is asked of all rows. A number of seeds becomes --runs.
+func (c *reproduceCmd) adjust(task run.Reproducer) (run.Adjustments, error) {
+	out := run.Adjustments{Preset: c.Preset, Set: c.Set}
+	if c.Data != nil {
+		out.Set = append(out.Set, "data="+*c.Data)
+	}
+	if _, ok := task.(run.Adjustable); !ok {
+		if out.Preset != "" || out.Set != nil || c.Seeds != "" {
+			return out, run.Inputf("the rows of the table %s have settings of their own: leave out --preset, --set, --data and --seeds", c.Table)
+		}
+		return out, nil
+	}
+	if out.Preset != "" && !slices.Contains(task.Presets(), out.Preset) {
+		return out, unknown("preset", out.Preset, task.Presets())
+	}
+	if c.Seeds == "" {
+		return out, nil
+	}
+	if c.Runs > 0 {
+		return out, run.Inputf("--runs and --seeds say the same: give one of them")
+	}
+	seeds, err := parseSeeds(c.Seeds)
+	if len(seeds) == 1 {
+		c.Runs, seeds = int(seeds[0]), nil
+	}
+	out.Seeds = seeds
+	return out, err
+}
+
+// parseSeeds reads a list of different seeds, or a number of repetitions, which it returns as a list of one.
+func parseSeeds(text string) ([]uint64, error) {
+	const most = 1000 // repetitions
+	var seeds []uint64
+	for _, one := range strings.Split(text, ",") {
+		seed, err := strconv.ParseUint(strings.TrimSpace(one), 10, 63)
+		if err != nil {
+			return nil, run.Inputf("--seeds %s: want how many, such as 5, or seeds with commas between them, such as 1,2,3", text)
+		}
+		if slices.Contains(seeds, seed) {
+			return nil, run.Inputf("--seeds %s: %d occurs twice", text, seed)
+		}
+		seeds = append(seeds, seed)
+	}
+	if len(seeds) == 1 && !(1 <= seeds[0] && seeds[0] <= most) {
+		return nil, run.Inputf("--seeds %s: from 1 to %d repetitions can be made; a single seed is given by --seed", text, most)
+	}
+	return seeds, nil
 }
 
 // tableNames lists the tables, for help.

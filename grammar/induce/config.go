@@ -133,7 +133,7 @@ func Quick() Config {
 	return c
 }
 
-var presets = map[string]func() Config{"quick": Quick, "paper": Paper}
+var presets = map[string]func() Config{"quick": Quick, "paper": Paper, "small": Small}
 
 // Validate implements the last word of run.Resolve.
 func (c *Config) Validate() error {

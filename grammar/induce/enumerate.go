@@ -26,13 +26,21 @@ type Listed struct {
 	Worst          float64 `json:"total_variation_worst"` // of all sentences
 }
 
-// canList says whether all trees of sentences can be listed.
-func canList(sentences []treebank.Sentence, labels int) bool {
+// list compares the GFlowNet with a fixed grammar on a split; nil if there are too many trees, or the grammar is learned.
+func (s *session) list(split *treebank.Split) (*Listed, error) {
 	longest := 0
-	for _, s := range sentences {
-		longest = max(longest, len(s.Words))
+	for _, x := range split.Sentences {
+		longest = max(longest, len(x.Words))
 	}
-	return countForests(longest, labels) <= mostForests
+	if s.fixed == nil || countForests(longest, s.Nonterminals) > mostForests {
+		return nil, nil
+	}
+	l, err := newLister(s.gfn)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	return l.compare(split.Sentences)
 }
 
 // lister compares a GFlowNet with its grammar, sentence by sentence.

@@ -13,12 +13,14 @@ import (
 
 // Result is what a training leads to.
 type Result struct {
-	Task    string        `json:"task"`
-	Method  string        `json:"method"`
-	Grammar string        `json:"grammar"`
-	Seed    uint64        `json:"seed"`
-	Updates uint64        `json:"updates"`
-	Splits  []SplitResult `json:"splits"`
+	Task    string `json:"task"`
+	Method  string `json:"method"`
+	Grammar string `json:"grammar"`
+	Seed    uint64 `json:"seed"`
+	Updates uint64 `json:"updates"`
+	// Iterations of GFlowNet-EM, in some of which the grammar was updated.
+	Iterations uint64        `json:"iterations,omitempty"`
+	Splits     []SplitResult `json:"splits"`
 }
 
 var _ run.Result = (*Result)(nil)
@@ -38,6 +40,8 @@ type SplitResult struct {
 	LabelPerplexity float64 `json:"label_perplexity"`
 	// GFlowNet compares method gfn's network with exact inference.
 	GFlowNet *GFNResult `json:"gflownet,omitempty"`
+	// Listed does so without drawing, where the grammar is fixed and sentences are short.
+	Listed *Listed `json:"listed,omitempty"`
 }
 
 // F1 is how well trees match gold trees, in percent.
@@ -51,7 +55,7 @@ type F1 struct {
 
 // Evaluate implements run.Session.
 func (s *session) Evaluate() (run.Result, error) {
-	r := &Result{Task: Task{}.Name(), Method: s.Method, Grammar: s.Grammar, Seed: s.Config.Seed, Updates: s.Made}
+	r := &Result{Task: Task{}.Name(), Method: s.Method, Grammar: s.Grammar, Seed: s.Config.Seed, Updates: s.Made, Iterations: s.Iterations}
 	for _, split := range heldOut(s.data) {
 		one, err := s.evaluate(split)
 		if err != nil {
@@ -107,6 +111,9 @@ func (s *session) evaluate(split *treebank.Split) (SplitResult, error) {
 	}
 	if s.gfn != nil {
 		if err := s.evaluateGFN(&r, split, logP); err != nil {
+			return r, err
+		}
+		if r.Listed, err = s.list(split); err != nil {
 			return r, err
 		}
 	}
@@ -230,6 +237,9 @@ func (r *Result) tables() []*report.Table {
 		out = append(out, t)
 		if s.GFlowNet != nil {
 			out = append(out, s.gfnTable())
+		}
+		if s.Listed != nil {
+			out = append(out, s.listedTable())
 		}
 	}
 	return out

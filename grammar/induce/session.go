@@ -26,7 +26,7 @@ type Task struct{}
 func (Task) Name() string { return "grammar" }
 
 // Presets implements run.Task.
-func (Task) Presets() []string { return []string{"quick", "paper"} }
+func (Task) Presets() []string { return []string{"quick", "paper", "small"} }
 
 // Config implements run.Task.
 func (Task) Config(preset string) any {

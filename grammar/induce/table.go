@@ -1,0 +1,125 @@
+package induce
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gfnem/gfnem/report"
+	"github.com/gfnem/gfnem/run"
+)
+
+var _ run.Adjustable = Task{}
+
+// Adjustable implements run.Adjustable.
+func (Task) Adjustable() {}
+
+// paperTable is a table of Hu et al. (2023) on grammars, as a grid of trainings.
+type paperTable struct {
+	name, title string
+	preset      string // the default
+	seeds       int    // how many, by default
+	rows        []tableRow
+	check       func(c Config) error // of the configuration of every row; may be nil
+	show        func(r *reproduced) *report.Table
+	figures     []tableFigure
+}
+
+// tableRow is a method of a table.
+type tableRow struct {
+	key, title string
+	nll, f1    report.Cell // as published
+	bound      float64     // instead of nll, of the E-step's table
+	with       run.Set     // what makes it the row it is
+	unless     run.Set     // what it has unless somebody asks for something else
+}
+
+func findTable(name string) paperTable {
+	all := paperTables()
+	return all[slices.IndexFunc(all, func(t paperTable) bool { return t.name == name })]
+}
+
+// Tables implements run.Reproducer.
+func (Task) Tables() map[string][]string {
+	out := map[string][]string{}
+	for _, t := range paperTables() {
+		for _, r := range t.rows {
+			out[t.name] = append(out[t.name], r.key)
+		}
+	}
+	return out
+}
+
+// Reproduce implements run.Reproducer.
+func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
+	t := findTable(s.Table)
+	t.rows = slices.DeleteFunc(t.rows, func(r tableRow) bool { return s.Rows != nil && !slices.Contains(s.Rows, r.key) })
+	if s.Preset == "" {
+		s.Preset = t.preset
+	}
+	if s.Runs == 0 {
+		s.Runs = t.seeds
+	}
+	if s.Seeds == nil {
+		for k := range s.Runs {
+			s.Seeds = append(s.Seeds, s.Seed+uint64(k))
+		}
+	}
+	cells, err := t.cells(s)
+	if err != nil {
+		return nil, err
+	}
+	results, err := s.Grid.Run(ctx, cells)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newReproduced(t, s, cells, results)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.page(s.Dir)
+}
+
+// cells lists the trainings of a table, row by row.
+func (t paperTable) cells(s run.Study) ([]run.Cell, error) {
+	if err := t.heeds(s.Set); err != nil {
+		return nil, err
+	}
+	var cells []run.Cell
+	for _, row := range t.rows {
+		for _, seed := range s.Seeds {
+			c := presets[s.Preset]()
+			err := run.Resolve(&c, row.unless, s.Set, row.with, run.Set{"seed=" + strconv.FormatUint(seed, 10)})
+			if err == nil && t.check != nil {
+				err = t.check(c)
+			}
+			if err != nil {
+				return nil, err
+			}
+			cells = append(cells, run.Cell{Row: row.key, Index: int(seed), Config: &c})
+		}
+	}
+	return cells, nil
+}
+
+// heeds refuses settings that change no row.
+func (t paperTable) heeds(set run.Set) error {
+	keyOf := func(setting string) string {
+		key, _, _ := strings.Cut(setting, "=")
+		return strings.TrimSpace(key)
+	}
+	for _, setting := range set {
+		key := keyOf(setting)
+		if key == "seed" {
+			return run.Inputf("--set %s: the seeds of a table are those of --seed and --seeds", setting)
+		}
+		free := func(r tableRow) bool {
+			return !slices.ContainsFunc(r.with, func(own string) bool { return keyOf(own) == key })
+		}
+		if !slices.ContainsFunc(t.rows, free) {
+			return run.Inputf("--set %s: every row asked for has %s of its own", setting, key)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package induce
+
+import (
+	"math"
+
+	"github.com/gfnem/gfnem/report"
+)
+
+// compareFigures are those of tables of trainings.
+var compareFigures = []tableFigure{
+	{"nll", "nats per word", "Exact −log p(x), by words and sentence ends, of all runs.", nllOf},
+	{"f1", "percent", "F1 of one sampled tree of each sentence, mean of sentences, of all runs.", func(r *Result) float64 { return r.sampled().Sentence }},
+}
+
+func nllOf(r *Result) float64 { return r.shown().NLL }
+
+func boundOf(r *Result) float64 {
+	if g := r.shown().GFlowNet; g != nil {
+		return g.Bound.PerWord
+	}
+	return math.NaN()
+}
+
+// sampled is the F1 of the trees that the paper scores: one sample of each sentence, of the GFlowNet or else of the exact posterior.
+func (r *Result) sampled() F1 {
+	if r.Method == GFN {
+		return r.scoreOf(string(GFNSample))
+	}
+	return r.scoreOf(string(Sample))
+}
+
+// scoreOf is the F1 of some trees, NaN without gold trees.
+func (r *Result) scoreOf(trees string) F1 {
+	for _, f := range r.shown().F1 {
+		if f.Trees == trees {
+			return f
+		}
+	}
+	return F1{Trees: trees, Sentence: math.NaN(), Corpus: math.NaN(), Released: math.NaN()}
+}
+
+// compare shows a table of trainings: how probable sentences are, and how good trees.
+func compare(r *reproduced) *report.Table {
+	t := &report.Table{
+		Title: r.of.title,
+		Columns: report.Columns("", "nats/word, paper", "ours", "GFlowNet's bound", "F1, paper", "ours, as released", "ours", "ours, Viterbi",
+			"labels", "iterations"),
+		Notes: append(r.notes(),
+			"nats/word: exact −log p(x), by words and sentence ends; the paper's for the Non-CFG is its GFlowNet's estimate",
+			"bound: −E[log p(x,z) + log P_B − log P_F], without moves",
+			"F1: mean of sentences, of one sample of the GFlowNet, or else of the exact posterior; for MC-EM the paper scores where chains end",
+			"as released: by the metric of the released code, which loses a span at random; the other columns have the usual one",
+			"labels: exp of the entropy of nonterminals in most probable derivations; a grammar that has collapsed uses few"),
+	}
+	for _, row := range r.Rows {
+		viterbi := func(o *Result) float64 { return o.scoreOf(string(Viterbi)).Sentence }
+		t.Add(report.Text(row.title), row.nll, row.cell(3, nllOf), row.cell(3, boundOf), row.f1,
+			row.cell(2, func(o *Result) float64 { return o.sampled().Released }), row.cell(2, func(o *Result) float64 { return o.sampled().Sentence }),
+			row.cell(2, viterbi), row.cell(1, func(o *Result) float64 { return o.shown().LabelPerplexity }), row.iterations())
+	}
+	r.addTrivial(t)
+	return t
+}
+
+// iterations are those of GFlowNet-EM, an M-step in some of them.
+func (r rowResult) iterations() report.Cell {
+	if r.Runs[0].Method != GFN {
+		return report.Cell{}
+	}
+	return r.cell(0, func(o *Result) float64 { return float64(o.Iterations) })
+}
+
+// addTrivial adds what the sentences' own distribution and trees that know nothing of words reach.
+func (r *reproduced) addTrivial(t *report.Table) {
+	all := rowResult{}
+	for _, row := range r.Rows {
+		all.Runs = append(all.Runs, row.Runs...)
+	}
+	first := all.Runs[0].shown()
+	if first.TrueNLL != nil {
+		t.Add(report.Text("the sentences' distribution"), report.Cell{}, report.Number(*first.TrueNLL, 3))
+	}
+	own := map[string]bool{string(Viterbi): true, string(MBR): true, string(Sample): true, string(GFNSample): true, string(GFNMBR): true}
+	for _, f := range first.F1 {
+		if own[f.Trees] {
+			continue
+		}
+		t.Add(report.Text(f.Trees), report.Cell{}, report.Cell{}, report.Cell{}, report.Cell{},
+			all.cell(2, func(o *Result) float64 { return o.scoreOf(f.Trees).Released }), all.cell(2, func(o *Result) float64 { return o.scoreOf(f.Trees).Sentence }))
+	}
+}

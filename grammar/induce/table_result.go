@@ -1,0 +1,117 @@
+package induce
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/gfnem/gfnem/report"
+	"github.com/gfnem/gfnem/run"
+)
+
+// reproduced is a table beside the paper's.
+type reproduced struct {
+	Table  string        `json:"table"`
+	Preset string        `json:"preset"`
+	Data   string        `json:"data"`
+	Split  string        `json:"split"` // which the numbers shown are of
+	Seeds  []uint64      `json:"seeds"`
+	Shown  *report.Table `json:"shown"`
+	Rows   []rowResult   `json:"rows"`
+
+	of paperTable
+}
+
+// rowResult is a row of it.
+type rowResult struct {
+	Key  string    `json:"row"`
+	Runs []*Result `json:"runs"`
+	tableRow
+}
+
+// newReproduced sorts the results of cells by row.
+func newReproduced(t paperTable, s run.Study, cells []run.Cell, results []json.RawMessage) (*reproduced, error) {
+	r := &reproduced{Table: t.name, Preset: s.Preset, Data: cells[0].Config.(*Config).Data, Seeds: s.Seeds, of: t}
+	for _, row := range t.rows {
+		r.Rows = append(r.Rows, rowResult{Key: row.key, tableRow: row})
+	}
+	for i, data := range results {
+		one := &Result{}
+		if err := json.Unmarshal(data, one); err != nil || len(one.Splits) == 0 {
+			return nil, fmt.Errorf("result of %s, seed %d, cannot be read: %v", cells[i].Row, cells[i].Index, err)
+		}
+		row := &r.Rows[i/len(s.Seeds)]
+		row.Runs = append(row.Runs, one)
+		r.Split = one.shown().Name
+	}
+	r.Shown = t.show(r)
+	return r, nil
+}
+
+// shown is the split whose numbers a table has: the test sentences, or the validation sentences where there is no test.
+func (r *Result) shown() *SplitResult { return &r.Splits[len(r.Splits)-1] }
+
+// each collects a number of every run; NaN where a run does not have it.
+func (r rowResult) each(of func(*Result) float64) []float64 {
+	var out []float64
+	for _, one := range r.Runs {
+		out = append(out, of(one))
+	}
+	return out
+}
+
+// cell is the mean and the standard deviation over runs.
+func (r rowResult) cell(decimals int, of func(*Result) float64) report.Cell {
+	return report.Summarize(r.each(of)).Cell(decimals)
+}
+
+// Print implements run.Result.
+func (r *reproduced) Print(w io.Writer) error {
+	_, err := fmt.Fprintln(w, r.Shown)
+	return err
+}
+
+// notes say what the table is of.
+func (r *reproduced) notes() []string {
+	seeds := strings.Trim(fmt.Sprint(r.Seeds), "[]")
+	return []string{
+		fmt.Sprintf("ours: preset %s, data %s, %s sentences; mean ± standard deviation over seeds %s", r.Preset, r.Data, r.Split, seeds),
+		"paper: Penn Treebank, sentences of at most 20 words, mean ± standard deviation over five seeds",
+	}
+}
+
+// tableFigure is all runs of a table, by row, on one axis.
+type tableFigure struct {
+	name, label, caption string
+	of                   func(*Result) float64
+}
+
+// page writes report.html.
+func (r *reproduced) page(dir string) error {
+	p := &report.Page{
+		Title: r.of.title,
+		Lead:  "A table of Hu et al. (ICML 2023) beside ours.",
+	}
+	p.Section("Table").Table(r.Shown)
+	section := p.Section("Runs")
+	for _, f := range r.of.figures {
+		strip := report.Strip{Axes: report.Axes{X: report.Axis{Label: f.label}}}
+		for _, row := range r.Rows {
+			if values := row.each(f.of); !math.IsNaN(values[0]) {
+				strip.Groups = append(strip.Groups, report.Group{Name: row.title, Values: values})
+			}
+		}
+		if len(strip.Groups) == 0 {
+			continue
+		}
+		drawn := report.NewFigure(strip)
+		section.Figure(drawn, f.caption)
+		if err := drawn.Save(dir, f.name); err != nil {
+			return err
+		}
+	}
+	return p.WriteFile(filepath.Join(dir, "report.html"))
+}
