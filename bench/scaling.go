@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -147,7 +149,7 @@ func ScalingFigure(all []Scaling) report.Figure {
 		}}
 		for _, m := range scalingMethods {
 			s := report.Series{Name: m.name}
-			for _, v := range all {
+			for _, v := range slices.SortedFunc(slices.Values(all), func(a, b Scaling) int { return cmp.Compare(at(a), at(b)) }) {
 				if v.Method == m.name && keep(v) {
 					s.X, s.Y = append(s.X, float64(at(v))), append(s.Y, v.MedianMS)
 				}
