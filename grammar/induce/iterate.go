@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/run"
 )
@@ -27,12 +29,39 @@ func (s *session) iterate() (run.Tick, error) {
 	}
 	e := w.outcome
 	s.Iterations++
+	if s.fixed != nil {
+		s.Made++ // an update is one of the GFlowNet
+	}
 	log := map[string]float64{
 		"wake/loss": e.wake, "balance/loss": e.balance, "sleep/loss": e.sleep, "gfn/grad_norm": e.norm, "moves/accepted": w.accepted,
 	}
 	if err := s.made(e.ok); err != nil {
 		return run.Tick{}, err
 	}
+	tick := run.Tick{Text: fmt.Sprintf("wake %.2f, sleep %.2f, %d of %d updates", e.wake, e.sleep, s.Made, s.Config.Updates)}
+	if it%10 == 0 {
+		tick.Log = log
+	}
+	if s.fixed == nil {
+		s.observe(e, log)
+	}
+	if maximize {
+		if err := s.maximize(b, w.forests(), log); err != nil {
+			return run.Tick{}, err
+		}
+	}
+	if maximize || s.fixed != nil {
+		log["updates"], log["skipped"] = float64(s.Made), float64(s.Skipped)
+		if err := s.maybeWatch(&tick, log); err != nil {
+			return run.Tick{}, err
+		}
+	}
+	tick.Step, tick.Total = s.at(), s.total()
+	return tick, nil
+}
+
+// observe tells the gate of an E-step.
+func (s *session) observe(e gfnOutcome, log map[string]float64) {
 	loss := e.wake
 	if !e.ok {
 		loss = math.NaN()
@@ -41,35 +70,17 @@ func (s *session) iterate() (run.Tick, error) {
 	em.Gate{Threshold: threshold}.Observe(&s.Gate, loss, s.Made)
 	log["gate/average"], log["gate/threshold"], log["gate/open"] = s.Gate.Average, threshold.At(s.Made), number(s.Gate.Open)
 	log["updates"] = float64(s.Made)
+}
 
-	tick := run.Tick{Text: fmt.Sprintf("wake %.2f, sleep %.2f, %d of %d M-steps", e.wake, e.sleep, s.Made, s.Config.Updates)}
-	if it%10 == 0 {
-		tick.Log = log
+// maximize updates the grammar on a tree of each sentence.
+func (s *session) maximize(b batch, trees []*tensors.Tensor, log map[string]float64) error {
+	out, err := s.programs.update(s.forests, s.Made, b, appendAll(nil, trees)...)
+	if err != nil {
+		return err
 	}
-	if s.fixed != nil {
-		s.Made++
-		if err := s.maybeWatch(&tick, log); err != nil {
-			return run.Tick{}, err
-		}
-	}
-	if maximize {
-		step := s.Made
-		out, err := s.programs.update(s.forests, step, b, appendAll(nil, w.forests())...)
-		if err != nil {
-			return run.Tick{}, err
-		}
-		s.Made++
-		if err := s.made(out.ok); err != nil {
-			return run.Tick{}, err
-		}
-		log["loss"], log["loss_per_word"] = out.loss, out.loss*float64(b.size)/float64(b.tokens)
-		log["grad_norm"], log["updates"], log["skipped"] = out.norm, float64(s.Made), float64(s.Skipped)
-		if err := s.maybeWatch(&tick, log); err != nil {
-			return run.Tick{}, err
-		}
-	}
-	tick.Step, tick.Total = s.at(), s.total()
-	return tick, nil
+	s.Made++
+	log["loss"], log["loss_per_word"], log["grad_norm"] = out.loss, out.loss*float64(b.size)/float64(b.tokens), out.norm
+	return s.made(out.ok)
 }
 
 func number(b bool) float64 {
