@@ -25,6 +25,7 @@ func Methods() []string { return []string{MethodVQ, MethodGFN, MethodGD, MethodP
 const (
 	logZScalar = "scalar" // one number for all images, as published
 	logZImage  = "image"  // a function of the image
+	logZNone   = "none"   // none is learned: the samples of an image are compared with each other
 )
 
 // Config is the configuration of a training. Its names are those of the command line.
@@ -53,8 +54,10 @@ type Config struct {
 	GreedyProb  float64 `toml:"greedy_prob"` // probability that an M-step takes the most probable codes; -1 means as the method says
 	SleepProb   float64 `toml:"sleep_prob"`  // probability that a sleep step follows an E-step
 	SleepWeight float64 `toml:"sleep_weight"`
-	LogZ        string  `toml:"log_z"` // scalar, as published, or image: then exploration is sound
-	Floor       float64 `toml:"floor"` // added to the softmax over all codes and positions; the published code has 1e-9
+	Gain        float64 `toml:"init_gain"`    // multiplies the initial values of convolutions; 1 as published
+	WakeSamples int     `toml:"wake_samples"` // latents per image in E-steps; 1 as published
+	LogZ        string  `toml:"log_z"`        // scalar, as published, or image: then exploration is sound
+	Floor       float64 `toml:"floor"`        // added to the softmax over all codes and positions; the published code has 1e-9
 	RandProb    float64 `toml:"rand_prob"`
 	Beta        float64 `toml:"beta"` // multiplies the logits of the policy that acts in E-steps: below 1 it explores
 
@@ -76,7 +79,7 @@ func PaperConfig() Config {
 	return Config{
 		Data: mnist.Digits, Method: MethodGFN, Codes: 8, Rows: 4, Columns: 4, Channels: 128, Batch: 128,
 		Alternate: 400, LR: 2e-4, ReducedLR: 5e-5, LogZLR: 0.1, DecoderLR: 2e-4, GreedyProb: -1, SleepProb: 0.3, SleepWeight: 10,
-		LogZ: logZScalar, Beta: 1, VQLR: 2e-4, VQReducedLR: 5e-5, NLL: true, Samples: 5000, FitUpdates: 60_000, EvalEvery: 1000,
+		Gain: 1, WakeSamples: 1, LogZ: logZScalar, Beta: 1, VQLR: 2e-4, VQReducedLR: 5e-5, NLL: true, Samples: 5000, FitUpdates: 60_000, EvalEvery: 1000,
 	}
 }
 
@@ -137,14 +140,17 @@ func (c *Config) Validate() error {
 	for _, k := range []struct {
 		key, value string
 		known      []string
-	}{{"method", c.Method, Methods()}, {"log_z", c.LogZ, []string{logZScalar, logZImage}}} {
+	}{{"method", c.Method, Methods()}, {"log_z", c.LogZ, []string{logZScalar, logZImage, logZNone}}} {
 		if !slices.Contains(k.known, k.value) {
 			return fmt.Errorf("%s = %q is not one of %s", k.key, k.value, strings.Join(k.known, " "))
 		}
 	}
-	if c.explores() && c.LogZ != logZImage {
+	if c.explores() && c.LogZ == logZScalar {
 		return fmt.Errorf("rand_prob = %g and beta = %g explore, which needs log_z = %q: with one log Z for all images the loss is biased off the policy",
 			c.RandProb, c.Beta, logZImage)
+	}
+	if c.LogZ == logZNone && c.WakeSamples < 2 {
+		return fmt.Errorf("log_z = %q compares the samples of an image: set wake_samples to 2 or more", logZNone)
 	}
 	if err := c.checkBounds(); err != nil {
 		return err
@@ -178,7 +184,7 @@ func (c *Config) checkBounds() error {
 		{"batch", float64(c.Batch), 1, 1 << 16}, {"epochs", float64(c.Epochs), 0, big}, {"reduce_lr_on", float64(c.ReduceOn), 0, big},
 		{"alternate_every", float64(c.Alternate), 1, big}, {"gfn_lr", c.LR, 1e-12, 1e3}, {"gfn_reduced_lr", c.ReducedLR, 0, 1e3},
 		{"gfn_logz_lr", c.LogZLR, 0, 1e3}, {"dec_lr", c.DecoderLR, 0, 1e3}, {"sleep_prob", c.SleepProb, 0, 1},
-		{"sleep_weight", c.SleepWeight, 0, 1e6}, {"floor", c.Floor, 0, 0.1}, {"rand_prob", c.RandProb, 0, 1}, {"beta", c.Beta, 1e-3, 100},
+		{"sleep_weight", c.SleepWeight, 0, 1e6}, {"floor", c.Floor, 0, 0.1}, {"wake_samples", float64(c.WakeSamples), 1, 1000}, {"init_gain", c.Gain, 1e-3, 100}, {"rand_prob", c.RandProb, 0, 1}, {"beta", c.Beta, 1e-3, 100},
 		{"vq_lr", c.VQLR, 1e-12, 1e3}, {"vq_reduced_lr", c.VQReducedLR, 0, 1e3},
 		{"nll_images", float64(c.NLLImages), 0, big}, {"importance_samples", float64(c.Samples), 1, 1e7},
 		{"fit_updates", float64(c.FitUpdates), 1, big}, {"eval_every", float64(c.EvalEvery), 0, big},

@@ -89,7 +89,7 @@ func TestGradientIdentity(t *testing.T) {
 					LogPF: InsertAxes(logQ, 1), LogPB: Zeros(logQ.Graph(), shapes.Make(logQ.DType(), logQ.Shape().Dim(0), 1)),
 					LogR: logR, LogZ: p.LogZ(store.Scope(em.Phi), gfn.Batch{xs}),
 				}
-				balance := ReduceAllSum(Mul(q, perPosition{s.Positions()}.Loss(path)))
+				balance := ReduceAllSum(Mul(q, perPosition{gfn.TB{}, s.Positions()}.Loss(path)))
 				logX := Add(ReduceAllMax(logR), Log(ReduceAllSum(Exp(Sub(logR, ReduceAllMax(logR))))))
 				kl := ReduceAllSum(Mul(Exp(logQ), Sub(logQ, StopGradient(Sub(logR, logX)))))
 				var a, b []*Node

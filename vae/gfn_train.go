@@ -25,7 +25,8 @@ func (c *Config) spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		Data:   data,
 		Seed:   c.Seed,
 		Wake: em.Wake{
-			Objective: perPosition{size.Positions()},
+			Objective: c.objective(size),
+			Samples:   c.WakeSamples,
 			Beta:      em.Constant(c.Beta),
 			Epsilon:   em.Constant(c.RandProb),
 			Reward:    m.Reward,
@@ -41,6 +42,13 @@ func (c *Config) spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: optim.Rate{Base: c.DecoderLR}}}},
 		},
 	}
+}
+
+func (c *Config) objective(size Size) gfn.Objective {
+	if c.LogZ == logZNone {
+		return perPosition{gfn.VarGrad{Samples: c.WakeSamples}, size.Positions()}
+	}
+	return perPosition{gfn.TB{}, size.Positions()}
 }
 
 // sleep is the published sleep phase: a step of its own that follows some of the E-steps.

@@ -103,11 +103,14 @@ func (p Policy) LogZ(scope *model.Scope, u gfn.Batch) *Node {
 
 // perPosition is trajectory balance in units of a position, ((log Z + log q - log R)/n)^2, as published. The factor matters
 // although Adam is free of scale, because sleep shares its moments.
-type perPosition struct{ positions int }
+type perPosition struct {
+	gfn.Objective
+	positions int
+}
 
 var _ gfn.Objective = perPosition{}
 
 // Loss implements gfn.Objective.
 func (o perPosition) Loss(p gfn.Path) *Node {
-	return DivScalar(gfn.TB{}.Loss(p), o.positions*o.positions)
+	return DivScalar(o.Objective.Loss(p), o.positions*o.positions)
 }

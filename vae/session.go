@@ -64,6 +64,7 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 		Config: c, size: c.size(set.Size), backend: b, hash: set.Hash(), store: nn.NewStore(c.Seed),
 		train: firstOf(set.Train, c.TrainImages), test: firstOf(set.Test, c.TestImages),
 	}
+	s.store.RootScope().SetParam(nn.GainParam, c.Gain)
 	if err := s.size.Validate(); err != nil {
 		return nil, run.Inputf("%w", err)
 	}
