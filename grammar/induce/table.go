@@ -29,10 +29,10 @@ type paperTable struct {
 // tableRow is a method of a table.
 type tableRow struct {
 	key, title string
-	nll, f1    report.Cell // as published
-	bound      float64     // instead of nll, of the E-step's table
-	with       run.Set     // what makes it the row it is
-	unless     run.Set     // what it has unless somebody asks for something else
+	nll, f1    report.Cell     // as published
+	bound      float64         // instead of nll, of the E-step's table
+	with       run.Set         // what makes it the row it is
+	unless     func(c *Config) // what it has unless somebody asks for something else; may be nil
 }
 
 func findTable(name string) paperTable {
@@ -90,7 +90,10 @@ func (t paperTable) cells(s run.Study) ([]run.Cell, error) {
 	for _, row := range t.rows {
 		for _, seed := range s.Seeds {
 			c := presets[s.Preset]()
-			err := run.Resolve(&c, row.unless, s.Set, row.with, run.Set{"seed=" + strconv.FormatUint(seed, 10)})
+			if row.unless != nil {
+				row.unless(&c)
+			}
+			err := run.Resolve(&c, s.Set, row.with, run.Set{"seed=" + strconv.FormatUint(seed, 10)})
 			if err == nil && t.check != nil {
 				err = t.check(c)
 			}

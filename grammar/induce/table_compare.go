@@ -44,7 +44,7 @@ func compare(r *reproduced) *report.Table {
 	t := &report.Table{
 		Title: r.of.title,
 		Columns: report.Columns("", "nats/word, paper", "ours", "GFlowNet's bound", "F1, paper", "ours, as released", "ours", "ours, Viterbi",
-			"labels", "iterations"),
+			"labels", "M-steps", "of iterations"),
 		Notes: append(r.notes(),
 			"nats/word: exact −log p(x), by words and sentence ends; the paper's for the Non-CFG is its GFlowNet's estimate",
 			"bound: −E[log p(x,z) + log P_B − log P_F], without moves",
@@ -56,18 +56,19 @@ func compare(r *reproduced) *report.Table {
 		viterbi := func(o *Result) float64 { return o.scoreOf(string(Viterbi)).Sentence }
 		t.Add(report.Text(row.title), row.nll, row.cell(3, nllOf), row.cell(3, boundOf), row.f1,
 			row.cell(2, func(o *Result) float64 { return o.sampled().Released }), row.cell(2, func(o *Result) float64 { return o.sampled().Sentence }),
-			row.cell(2, viterbi), row.cell(1, func(o *Result) float64 { return o.shown().LabelPerplexity }), row.iterations())
+			row.cell(2, viterbi), row.cell(1, func(o *Result) float64 { return o.shown().LabelPerplexity }),
+			row.ofGFN(func(o *Result) float64 { return float64(o.Updates) }), row.ofGFN(func(o *Result) float64 { return float64(o.Iterations) }))
 	}
 	r.addTrivial(t)
 	return t
 }
 
-// iterations are those of GFlowNet-EM, an M-step in some of them.
-func (r rowResult) iterations() report.Cell {
+// ofGFN counts something of GFlowNet-EM.
+func (r rowResult) ofGFN(of func(*Result) float64) report.Cell {
 	if r.Runs[0].Method != GFN {
 		return report.Cell{}
 	}
-	return r.cell(0, func(o *Result) float64 { return float64(o.Iterations) })
+	return report.Number(report.Summarize(r.each(of)).Mean, 0)
 }
 
 // addTrivial adds what the sentences' own distribution and trees that know nothing of words reach.
@@ -75,6 +76,9 @@ func (r *reproduced) addTrivial(t *report.Table) {
 	all := rowResult{}
 	for _, row := range r.Rows {
 		all.Runs = append(all.Runs, row.Runs...)
+	}
+	mean := func(of func(*Result) float64) report.Cell {
+		return report.Number(report.Summarize(all.each(of)).Mean, 2)
 	}
 	first := all.Runs[0].shown()
 	if first.TrueNLL != nil {
@@ -86,6 +90,6 @@ func (r *reproduced) addTrivial(t *report.Table) {
 			continue
 		}
 		t.Add(report.Text(f.Trees), report.Cell{}, report.Cell{}, report.Cell{}, report.Cell{},
-			all.cell(2, func(o *Result) float64 { return o.scoreOf(f.Trees).Released }), all.cell(2, func(o *Result) float64 { return o.scoreOf(f.Trees).Sentence }))
+			mean(func(o *Result) float64 { return o.scoreOf(f.Trees).Released }), mean(func(o *Result) float64 { return o.scoreOf(f.Trees).Sentence }))
 	}
 }

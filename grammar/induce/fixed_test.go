@@ -1,0 +1,300 @@
+package induce
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/testkit"
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// fixedConfig is a GFlowNet of a second for a grammar that stays as it is.
+func fixedConfig(fixed string) Config {
+	c := Small()
+	c.Fixed, c.MaxLength, c.Updates, c.Batch, c.EvalEvery, c.GFNWidth, c.GFNLayers = fixed, 4, 12, 8, 0, 16, 1
+	c.DreamLeaves, c.DreamSteps = 5, 4
+	return c
+}
+
+// started begins a training as the program does.
+func started(t *testing.T, c Config) *session {
+	t.Helper()
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Task{}.Start(simd(), &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s.(*session)
+}
+
+// A fixed grammar stays as it is while its GFlowNet learns; updates are iterations, and nothing else is there to be trained.
+func TestFixedStays(t *testing.T) {
+	s := started(t, fixedConfig(small))
+	before := stateOf(t, s)
+	var last run.Tick
+	for !s.Done() {
+		tick, err := s.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = tick
+	}
+	after := stateOf(t, s)
+	if s.Iterations != 12 || s.Made != 12 || last.Step != 12 || last.Total != 12 || s.Gate.Open || s.Gate.Average != 0 {
+		t.Errorf("%d iterations, %d updates, tick %+v, gate %+v", s.Iterations, s.Made, last, s.Gate)
+	}
+	moved := false
+	for path, a := range after.Arrays {
+		if strings.HasPrefix(path, theta+"/") {
+			t.Errorf("there is a variable %s", path)
+		}
+		if strings.HasPrefix(path, given+"/") && !slices.Equal(a.Data, before.Arrays[path].Data) {
+			t.Errorf("%s has changed", path)
+		}
+		moved = moved || strings.HasPrefix(path, phi+"/")
+	}
+	parameters, err := s.Parameters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range parameters {
+		if !strings.HasPrefix(path, phi+"/") {
+			t.Errorf("%s is trained", path)
+		}
+	}
+	if !moved || len(after.Arrays[given+"/rules"].Data) != 4*3*7*7 {
+		t.Errorf("variables of the GFlowNet: %t, rules %+v", moved, after.Arrays[given+"/rules"].Shape)
+	}
+}
+
+// Stopped anywhere and continued, a training of a GFlowNet alone ends with the same bits.
+func TestFixedResume(t *testing.T) {
+	c := fixedConfig(small)
+	whole := started(t, c)
+	steps(t, whole, 5)
+	state := stateOf(t, whole)
+	steps(t, whole, 7)
+	again := started(t, c)
+	if err := again.Restore(state); err != nil {
+		t.Fatal(err)
+	}
+	steps(t, again, 7)
+	if !again.Done() || run.StateHash(stateOf(t, again)) != run.StateHash(stateOf(t, whole)) {
+		t.Error("stopped and resumed, the end is another")
+	}
+}
+
+// Exact inference of a training, and the rewards of its GFlowNet, are those of the grammar that was given: one with rules that it does
+// not have, too, both kinds.
+func TestFixedInference(t *testing.T) {
+	for _, name := range []string{small, "synthetic", "synthetic-ncfg"} {
+		c := fixedConfig(name)
+		c.Data, c.MaxLength, c.Bucket = name, 6, 6
+		s := started(t, c)
+		g, err := c.readFixed(simd())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := string(s.Config.Grammar), string(g.Kind); got != want || s.Nonterminals != len(g.Nonterminals) || !slices.Equal(s.Words, g.Words) {
+			t.Errorf("%s: a training of %s with %d nonterminals", name, got, s.Nonterminals)
+		}
+		p, err := NewParser(simd(), g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		some := s.data.Splits[1].Sentences[:20]
+		want, err := p.LogLikelihoods(some)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.parser.LogLikelihoods(some)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if !(math.Abs(got[i]-want[i]) <= 2e-4) { // of some twenty nats, in single precision
+				t.Errorf("%s: log p(x) %v, want %v", name, got[i], want[i])
+			}
+		}
+		// The synthetic sentences come with their log p(x), given that they are not too long.
+		if name != small {
+			from, _ := treebank.Synthetic(string(g.Kind))
+			for i, v := range from.LogProbs(some) {
+				if !(math.Abs(v-want[i]) <= 1e-9) {
+					t.Errorf("%s: the grammar gives %v, its origin %v", name, want[i], v)
+				}
+			}
+		}
+		trees, weights, err := p.Parse(some, Sample, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact, err := p.LogTrees(some, trees)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newBatch(some, len(some), 6, 6)
+		q, err := s.gfn.potentials.Call(b.words, b.lengths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores, err := grammar.NewScores(q[0], q[1], q[2], int32s(b.lengthsOf()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, z := range trees {
+			if got := scores.LogTree(i, z); !(math.Abs(got-exact[i]) <= 2e-4) || exact[i] > weights[i]+1e-9 {
+				t.Errorf("%s: the GFlowNet is rewarded by %v for %s, want %v", name, got, z.Shape(), exact[i])
+			}
+		}
+	}
+}
+
+func int32s(x []int) (out []int32) {
+	for _, v := range x {
+		out = append(out, int32(v))
+	}
+	return out
+}
+
+// A fixed grammar comes from a run or from a file; a run with a fixed grammar has that grammar, its names included, without its source.
+func TestFixedFiles(t *testing.T) {
+	s, r := savedRun(t, grammar.NCFG)
+	save(t, s, r)
+	learned, _, err := ReadGrammar(simd(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "g.json")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(learned.Write(f), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, fixed := range []string{r.Dir(), file} {
+		c := fixedConfig(fixed)
+		c.Data, c.MaxLength = s.Config.Data, 8
+		of := started(t, c)
+		steps(t, of, 2)
+		text, err := run.Encode(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := run.Create(filepath.Join(t.TempDir(), "run"), run.Options{Task: "grammar", Config: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer made.Close()
+		save(t, of, made)
+		g, net, _, err := ReadGFlowNet(simd(), made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer net.Close()
+		if g.Kind != grammar.NCFG || !slices.Equal(g.Nonterminals, learned.Nonterminals) || !slices.Equal(g.Words, learned.Words) {
+			t.Errorf("%s: a %s of %v", fixed, g.Kind, g.Nonterminals)
+		}
+		for i, p := range g.Rules {
+			if !(math.Abs(p-learned.Rules[i]) <= 1e-6) {
+				t.Fatalf("%s: rule %d has probability %v, want %v", fixed, i, p, learned.Rules[i])
+			}
+		}
+		if _, err := net.Parse(of.data.Splits[1].Sentences[:3], GFNSample, 1); err != nil {
+			t.Error(err)
+		}
+		if of.Data()["grammar"] == "" || of.Data()["grammar"] != started(t, c).Data()["grammar"] {
+			t.Errorf("the grammar's hash is %q", of.Data()["grammar"])
+		}
+	}
+}
+
+// Rules that a fixed grammar does not have are still not there when it is read from a checkpoint.
+func TestFixedZeros(t *testing.T) {
+	c := fixedConfig("synthetic")
+	c.Data = "synthetic"
+	s := started(t, c)
+	want, err := c.readFixed(simd())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.table(simd(), stateOf(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range want.Rules {
+		if (got.Rules[i] == 0) != (p == 0) || !(math.Abs(got.Rules[i]-p) <= 1e-6) {
+			t.Fatalf("rule %d has probability %v, want %v", i, got.Rules[i], p)
+		}
+	}
+}
+
+// Words get the grammar's numbers; an unknown one is <unk>, or an error.
+func TestTranslate(t *testing.T) {
+	d := tinyData(t)
+	seed := testkit.Seed(t)
+	words := slices.Clone(d.Vocabulary.Words())
+	rng.New(seed, "words").Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+	got, err := translate(d, words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, split := range got.Splits {
+		for j, s := range split.Sentences {
+			if got.Text(s) != d.Text(d.Splits[i].Sentences[j]) || len(s.Gold) != len(d.Splits[i].Sentences[j].Gold) {
+				t.Fatalf("%q became %q", d.Text(d.Splits[i].Sentences[j]), got.Text(s))
+			}
+		}
+	}
+	few := []string{"the", "a", "cat", "dog", "saw", treebank.Unknown}
+	if got, err = translate(d, few); err != nil {
+		t.Fatal(err)
+	}
+	for j, s := range got.Splits[0].Sentences {
+		if want := strings.ReplaceAll(d.Text(d.Splits[0].Sentences[j]), "bit", treebank.Unknown); got.Text(s) != want {
+			t.Fatalf("%q, want %q", got.Text(s), want)
+		}
+	}
+	var input *run.InputError
+	if _, err := translate(d, few[:5]); !errors.As(err, &input) || !strings.Contains(err.Error(), `does not know the word "bit"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestFixedErrors(t *testing.T) {
+	c := fixedConfig(small)
+	c.Method = Marginal
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), `fixed = "small" needs method = "gfn"`) {
+		t.Errorf("error %v", err)
+	}
+	bad := filepath.Join(t.TempDir(), "bad.json")
+	if err := os.WriteFile(bad, []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for fixed, want := range map[string]string{
+		"/no/such/thing": "is neither a run nor a grammar file",
+		t.TempDir():      "is not a run folder",
+		bad:              "bad.json",
+		"synthetic-cfg":  "is neither a run nor a grammar file",
+		"synthetic":      `does not know the word "b" of the data`, // a is an English word
+	} {
+		c := fixedConfig(fixed)
+		_, err := Task{}.Start(simd(), &c)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("fixed = %q: error %v, want one with %q", fixed, err, want)
+		}
+	}
+}
