@@ -22,7 +22,7 @@ func TestAlternate(t *testing.T) {
 		s uint64
 		m bool
 	}{{1, true}, {399, true}, {400, false}, {799, false}, {800, true}, {1199, true}, {1200, false}} {
-		if got := g.maximizes(c.s - 1); got != c.m {
+		if got := g.Maximizes(c.s - 1); got != c.m {
 			t.Errorf("step %d: M-update %v, want %v", c.s, got, c.m)
 		}
 	}
@@ -31,7 +31,7 @@ func TestAlternate(t *testing.T) {
 	} {
 		var m uint64
 		for it := range c.steps {
-			if g.maximizes(it) {
+			if g.Maximizes(it) {
 				m++
 			}
 		}
@@ -40,7 +40,7 @@ func TestAlternate(t *testing.T) {
 		}
 	}
 	for it := range uint64(100) {
-		if (Gate{}).maximizes(it) {
+		if (Gate{}).Maximizes(it) {
 			t.Fatalf("iteration %d of a gate that does not alternate is an M-update alone", it)
 		}
 	}

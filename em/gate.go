@@ -27,8 +27,8 @@ type Gate struct {
 	Decay float64
 }
 
-// maximizes reports whether an iteration, counted from 0, is an M-update alone.
-func (g Gate) maximizes(iteration uint64) bool {
+// Maximizes reports whether an iteration, counted from 0, is an M-update alone.
+func (g Gate) Maximizes(iteration uint64) bool {
 	turn := uint64(max(g.Alternate, 0))
 	return turn > 0 && (iteration+1)%(2*turn) < turn
 }

@@ -133,7 +133,7 @@ func (l *Learner) Step() (Report, error) {
 	r := Report{SleepLoss: math.NaN(), Accepted: math.NaN()}
 	it := s.Iteration
 	x := l.spec.Data(it)
-	if l.spec.Gate.maximizes(it) {
+	if l.spec.Gate.Maximizes(it) {
 		made := s.M
 		err := l.stepM(&r, it, x)
 		s.Iteration += s.M - made // not if it could not be run at all

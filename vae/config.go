@@ -46,20 +46,22 @@ type Config struct {
 	// ReduceOn is the epoch, counted from 1, from which rates are reduced; 0 means as published if epochs is 0, else never.
 	ReduceOn int `toml:"reduce_lr_on"`
 
-	Alternate   int     `toml:"alternate_every"` // minibatches of an E- or M-phase; the M-phase comes first
-	LR          float64 `toml:"gfn_lr"`
-	ReducedLR   float64 `toml:"gfn_reduced_lr"`
-	LogZLR      float64 `toml:"gfn_logz_lr"`
-	DecoderLR   float64 `toml:"dec_lr"`      // of decoder, dictionary and prior; never reduced
-	GreedyProb  float64 `toml:"greedy_prob"` // probability that an M-step takes the most probable codes; -1 means as the method says
-	SleepProb   float64 `toml:"sleep_prob"`  // probability that a sleep step follows an E-step
-	SleepWeight float64 `toml:"sleep_weight"`
-	Gain        float64 `toml:"init_gain"`    // multiplies the initial values of convolutions; 1 as published
-	WakeSamples int     `toml:"wake_samples"` // latents per image in E-steps; 1 as published
-	LogZ        string  `toml:"log_z"`        // scalar, as published, or image: then exploration is sound
-	Floor       float64 `toml:"floor"`        // added to the softmax over all codes and positions; the published code has 1e-9
-	RandProb    float64 `toml:"rand_prob"`
-	Beta        float64 `toml:"beta"` // multiplies the logits of the policy that acts in E-steps: below 1 it explores
+	Alternate int     `toml:"alternate_every"` // minibatches of an E- or M-phase; the M-phase comes first
+	LR        float64 `toml:"gfn_lr"`
+	ReducedLR float64 `toml:"gfn_reduced_lr"`
+	LogZLR    float64 `toml:"gfn_logz_lr"`
+	DecoderLR float64 `toml:"dec_lr"` // of decoder, dictionary and prior
+	// DecoderReducedLR is the rate after the drop; 0 means that of the decoder is never reduced, as published.
+	DecoderReducedLR float64 `toml:"dec_reduced_lr"`
+	GreedyProb       float64 `toml:"greedy_prob"` // probability that an M-step takes the most probable codes; -1 means as the method says
+	SleepProb        float64 `toml:"sleep_prob"`  // probability that a sleep step follows an E-step
+	SleepWeight      float64 `toml:"sleep_weight"`
+	Gain             float64 `toml:"init_gain"`    // multiplies the initial values of convolutions; 1 as published
+	WakeSamples      int     `toml:"wake_samples"` // latents per image in E-steps; 1 as published
+	LogZ             string  `toml:"log_z"`        // scalar, as published, or image: then exploration is sound
+	Floor            float64 `toml:"floor"`        // added to the softmax over all codes and positions; the published code has 1e-9
+	RandProb         float64 `toml:"rand_prob"`
+	Beta             float64 `toml:"beta"` // multiplies the logits of the policy that acts in E-steps: below 1 it explores
 
 	VQLR        float64 `toml:"vq_lr"`
 	VQReducedLR float64 `toml:"vq_reduced_lr"`
@@ -183,7 +185,7 @@ func (c *Config) checkBounds() error {
 		{"train_images", float64(c.TrainImages), 0, big}, {"test_images", float64(c.TestImages), 0, big},
 		{"batch", float64(c.Batch), 1, 1 << 16}, {"epochs", float64(c.Epochs), 0, big}, {"reduce_lr_on", float64(c.ReduceOn), 0, big},
 		{"alternate_every", float64(c.Alternate), 1, big}, {"gfn_lr", c.LR, 1e-12, 1e3}, {"gfn_reduced_lr", c.ReducedLR, 0, 1e3},
-		{"gfn_logz_lr", c.LogZLR, 0, 1e3}, {"dec_lr", c.DecoderLR, 0, 1e3}, {"sleep_prob", c.SleepProb, 0, 1},
+		{"gfn_logz_lr", c.LogZLR, 0, 1e3}, {"dec_lr", c.DecoderLR, 1e-12, 1e3}, {"dec_reduced_lr", c.DecoderReducedLR, 0, 1e3}, {"sleep_prob", c.SleepProb, 0, 1},
 		{"sleep_weight", c.SleepWeight, 0, 1e6}, {"floor", c.Floor, 0, 0.1}, {"wake_samples", float64(c.WakeSamples), 1, 1000}, {"init_gain", c.Gain, 1e-3, 100}, {"rand_prob", c.RandProb, 0, 1}, {"beta", c.Beta, 1e-3, 100},
 		{"vq_lr", c.VQLR, 1e-12, 1e3}, {"vq_reduced_lr", c.VQReducedLR, 0, 1e3},
 		{"nll_images", float64(c.NLLImages), 0, big}, {"importance_samples", float64(c.Samples), 1, 1e7},

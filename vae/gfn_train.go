@@ -39,7 +39,7 @@ func (c *Config) spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		Gate:  em.Gate{Alternate: c.Alternate},
 		MStep: em.MStep{
 			Greedy: c.greedy() > 0, GreedyProbability: c.greedy(), Loss: m.decoderLoss,
-			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: optim.Rate{Base: c.DecoderLR}}}},
+			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: c.decoderRate(perEpoch)}}},
 		},
 	}
 }
@@ -70,6 +70,21 @@ func reducible(base, reduced float64, epoch int, perEpoch uint64) optim.Rate {
 		r.Drops = []optim.Drop{{Step: uint64(epoch-1) * perEpoch, Factor: reduced / base}}
 	}
 	return r
+}
+
+// decoderRate is the rate of M-updates, which are counted apart from E-updates: about half of an epoch's minibatches.
+func (c *Config) decoderRate(perEpoch uint64) optim.Rate {
+	if c.DecoderReducedLR == 0 || c.ReduceOn == 0 {
+		return optim.Rate{Base: c.DecoderLR}
+	}
+	gate := em.Gate{Alternate: c.Alternate}
+	var made uint64 // M-updates before the drop
+	for it := range uint64(c.ReduceOn-1) * perEpoch {
+		if gate.Maximizes(it) {
+			made++
+		}
+	}
+	return optim.Rate{Base: c.DecoderLR, Drops: []optim.Drop{{Step: made, Factor: c.DecoderReducedLR / c.DecoderLR}}}
 }
 
 // decoderLoss is the M-step's: the mean over images and pixels of -log p(x|z) and, with a learned prior, that over images and

@@ -6,10 +6,13 @@ import (
 	"math"
 	"strings"
 
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
@@ -45,8 +48,9 @@ func (s *session) copyStore() (*model.Store, error) {
 	return store, run.SetStore(store, arrays)
 }
 
-// fit trains a policy by E-steps on training images, with the decoder as it is and a uniform prior. For the last third of the
-// updates the rate is the reduced one.
+// fit trains a policy on training images, with the decoder as it is and a uniform prior. For the first third of the updates the
+// policy imitates the encoder of the VQ-VAE, since from a random start it would hardly find the few latents that explain an
+// image; then come E-steps, the last third of all updates with the reduced rate.
 func (s *session) fit(store *model.Store) error {
 	seed := rng.New(s.Config.Seed, "fit a posterior").Uint64()
 	data, err := shuffled(seed, s.Batch, s.train)
@@ -57,22 +61,54 @@ func (s *session) fit(store *model.Store) error {
 	spec := s.spec(s.size, data, 1)
 	spec.Model, spec.Seed, spec.Wake.Reward = m, seed, m.Reward
 	spec.Gate = em.Gate{First: math.MaxInt}
+	imitations := s.FitUpdates / 3
 	spec.Wake.Optimizer.Groups[0].Rate = optim.Rate{
-		Base: s.LR, Drops: []optim.Drop{{Step: uint64(s.FitUpdates) * 2 / 3, Factor: s.ReducedLR / s.LR}},
+		Base: s.LR, Drops: []optim.Drop{{Step: uint64(s.FitUpdates / 3), Factor: s.ReducedLR / s.LR}},
+	}
+	bar := run.NewProgress(s.progress, int64(s.FitUpdates), "posterior")
+	defer bar.Done()
+	if err := s.imitate(store, spec, imitations, bar); err != nil {
+		return fmt.Errorf("fit a posterior to the encoder: %w", err)
 	}
 	l, err := em.New(s.backend, store, spec)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	bar := run.NewProgress(s.progress, int64(s.FitUpdates), "posterior")
-	defer bar.Done()
-	for i := range s.FitUpdates {
+	for i := range s.FitUpdates - imitations {
 		r, err := l.Step()
 		if err != nil {
 			return fmt.Errorf("fit a posterior to the decoder: %w", err)
 		}
-		bar.Set(int64(i+1), fmt.Sprintf("loss %.4g", r.Wake.Loss))
+		bar.Set(int64(imitations+i+1), fmt.Sprintf("E-step, loss %.4g", r.Wake.Loss))
+	}
+	return nil
+}
+
+// imitate raises log q of the latents that the VQ-VAE gives to images.
+func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *run.Progress) error {
+	opt := spec.Wake.Optimizer
+	p := s.policy(s.size)
+	exec, err := model.NewExec(s.backend, store, func(_ *model.Scope, in []*Node) *Node {
+		defer panics.WithError()
+		net := gfn.Net{Env: s.size.Env(), Policy: p, Scope: store.Scope(em.Phi)}
+		z := VQ{s.size}.Encode(store.Scope(em.Theta), in[2])
+		tr := net.Backtrack(rng.In(in[0]), p.Encode(net.Scope, gfn.Batch{in[2]}), gfn.State{z}, nil, gfn.Behaviour{})
+		loss := Neg(ReduceAllMean(ReduceSum(net.Score(tr, gfn.Behaviour{}).LogPF, 1)))
+		opt.Minimize(store, MulScalar(loss, s.sleep(s.size).Weight), in[1])
+		return loss
+	})
+	if err != nil {
+		return err
+	}
+	defer exec.Finalize()
+	for i := range updates {
+		at := uint64(i)
+		out, err := exec.Call(rng.Key(spec.Seed, "imitate", at), opt.Rates(0), spec.Data(at)[0])
+		if err != nil {
+			return err
+		}
+		bar.Set(int64(i+1), fmt.Sprintf("imitation, loss %.4g", tensors.ToScalar[float32](out[0])))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ type evalCmd struct {
 	NLL     bool `name:"nll" help:"Estimate the likelihood of a vae by importance sampling, which takes long."`
 	Samples int  `help:"With --nll, latents per image (default: the run's importance_samples)."`
 	Images  int  `help:"With --nll, the first so many test images (default: the run's nll_images)."`
+	Fit     int  `help:"With --nll, updates of the posterior that is fitted to a VQ-VAE (default: the run's fit_updates)."`
 	JSON    bool `help:"Print the result as one JSON object on standard output."`
 }
 
@@ -59,11 +60,11 @@ func (c evalCmd) Run(io console) error {
 
 // changes are the settings of a run that flags change: whether and how a likelihood is estimated.
 func (c evalCmd) changes(r *run.Run) ([]string, error) {
-	if c.Samples < 0 || c.Images < 0 {
-		return nil, run.Inputf("--samples and --images cannot be negative")
+	if c.Samples < 0 || c.Images < 0 || c.Fit < 0 {
+		return nil, run.Inputf("--samples, --images and --fit cannot be negative")
 	}
-	if !c.NLL && (c.Samples > 0 || c.Images > 0) {
-		return nil, run.Inputf("--samples and --images say how --nll estimates: give that, too")
+	if !c.NLL && (c.Samples > 0 || c.Images > 0 || c.Fit > 0) {
+		return nil, run.Inputf("--samples, --images and --fit say how --nll estimates: give that, too")
 	}
 	task, err := findTask(r.Info().Task)
 	if err != nil {
@@ -76,11 +77,13 @@ func (c evalCmd) changes(r *run.Run) ([]string, error) {
 		return nil, nil
 	}
 	out := []string{fmt.Sprintf("nll=%v", c.NLL)}
-	if c.Samples > 0 {
-		out = append(out, fmt.Sprintf("importance_samples=%d", c.Samples))
-	}
-	if c.Images > 0 {
-		out = append(out, fmt.Sprintf("nll_images=%d", c.Images))
+	for _, f := range []struct {
+		key   string
+		value int
+	}{{"importance_samples", c.Samples}, {"nll_images", c.Images}, {"fit_updates", c.Fit}} {
+		if f.value > 0 {
+			out = append(out, fmt.Sprintf("%s=%d", f.key, f.value))
+		}
 	}
 	return out, nil
 }
