@@ -81,7 +81,11 @@ type rowJSON struct {
 }
 
 // Reproduce implements run.Reproducer.
-func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
+func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
+	return reproduce(ctx, s, tableRows())
+}
+
+func reproduce(ctx context.Context, s run.Study, rows []tableRow) (run.Result, error) {
 	if s.Runs == 0 {
 		s.Runs = tableRuns
 	}
@@ -95,11 +99,11 @@ func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 		},
 	}
 	strip := report.Strip{Axes: report.Axes{X: report.Axis{Label: "−log p(x), importance-weighted"}}}
-	for _, row := range tableRows() {
+	for _, row := range rows {
 		if s.Rows != nil && !slices.Contains(s.Rows, row.key) || s.Rows == nil && row.quick {
 			continue
 		}
-		j, err := t.row(ctx, s, row)
+		j, err := row.make(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -115,8 +119,8 @@ func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 	return out, out.page(s.Dir, strip)
 }
 
-// row makes the runs of a row.
-func (t Task) row(ctx context.Context, s run.Study, row tableRow) (rowJSON, error) {
+// make makes the runs of a row.
+func (row tableRow) make(ctx context.Context, s run.Study) (rowJSON, error) {
 	var cells []run.Cell
 	for k := range s.Runs {
 		c := row.config

@@ -1,0 +1,58 @@
+package vae
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/gfnem/gfnem/em"
+)
+
+// The likelihood of a trained model, estimated as for the tables, is that of enumeration: a VQ-VAE's too, whose posterior is
+// fitted for it and gives a lower figure than the published bound.
+func TestLikelihoodOfSessions(t *testing.T) {
+	for _, method := range []string{MethodVQ, MethodGFN, MethodPrior} {
+		c := tinyConfig(method)
+		c.Codes, c.Epochs, c.ReduceOn, c.Samples, c.FitUpdates, c.EvalEvery = 2, 40, 30, 400, 300, 0
+		s := tinySession(t, c)
+		steps(t, s, int(s.total()))
+		r, err := s.Evaluate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.(*Result)
+		exact, err := em.Classical{Model: s.codec.model, Env: s.size.Env()}.LogLikelihood(s.backend, s.store, batchOf(s.test, allOf(s.test.Len())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := got.NLL
+		t.Logf("%s: NLL %.3f, exact %.3f, ELBO %.3f, bound %.3f, effective samples %.1f, %.1f distinct", method, n.NLL, -exact, n.ELBO, got.Bound, n.ESS, n.Distinct)
+		near(t, fmt.Sprintf("%s: NLL", method), n.NLL, -exact, 0.1+5*n.SampleErr)
+		if n.ELBO > exact+1e-3 || n.Images != 20 || n.Samples != 400 || n.ESS < 2 {
+			t.Errorf("%s: %+v", method, *n)
+		}
+		if method == MethodVQ && (!(n.NLL < got.Bound) || *got.Published != got.Bound || got.FitUpdates != 300) {
+			t.Errorf("the bound of the VQ-VAE is %g, its NLL %g", got.Bound, n.NLL)
+		}
+		if method != MethodVQ && *got.Published != n.NLL {
+			t.Errorf("%s: published %g, NLL %g", method, *got.Published, n.NLL)
+		}
+	}
+}
+
+func allOf(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// Usage counts codes and their perplexity.
+func TestUsage(t *testing.T) {
+	used, perplexity := usage(count([]Codes{{0, 1, 1}, {3, 1, 0}}, 5))
+	want := math.Exp(-(2.0/6*math.Log(2.0/6) + 3.0/6*math.Log(3.0/6) + 1.0/6*math.Log(1.0/6)))
+	if used != 3 || math.Abs(perplexity-want) > 1e-12 {
+		t.Errorf("%d codes, perplexity %g, want 3 and %g", used, perplexity, want)
+	}
+}
