@@ -16,6 +16,7 @@ type line struct {
 	plan        Plan
 	size, block int
 	base        *Node // [P,T]: where the forest before a step begins
+	fits        *Node // bool scalar: all trees have a place
 
 	// Of the tree at each place of the line, [C].
 	node   *Node // the number of its embedding, counted through all paths
@@ -48,6 +49,7 @@ func (p *line) begin() {
 	others := BroadcastToDims(InsertAxes(p.Tokens(), 0), rows, rows)
 	earlier := LessThan(Iota(g, square, 1), Iota(g, square, 0))
 	first := ReduceSum(Where(earlier, others, ZerosLike(others)), 1) // [P]
+	p.fits = LessOrEqual(ReduceAllSum(p.Tokens()), Const(g, int32(p.size)))
 	// Before step t come forests of k+1, k, ..., k+2-t trees.
 	t := Iota(g, shapes.Make(dtypes.Int32, rows, p.most), 1)
 	k := InsertAxes(p.Steps, -1)

@@ -1,6 +1,8 @@
 package forest
 
 import (
+	"math"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -24,7 +26,7 @@ type Scored struct {
 }
 
 // Score evaluates the network once on all forests of all paths, which can be differentiated. The paths' Tokens together must not be
-// more than size.
+// more than size, else all log P_F are NaN.
 func (m Network) Score(scope *model.Scope, size int, batches ...Batch) []Scored {
 	w := m.weights(scope, batches[0].When.Graph())
 	var paths []Path
@@ -89,10 +91,14 @@ func (r reader) scores() gfn.Scores {
 	logPB := gfn.Pick(later(logSplit), p.place)
 	none := ZerosLike(logPF)
 	return gfn.Scores{
-		LogPF: Where(p.valid, logPF, none),
+		LogPF: Where(p.fits, Where(p.valid, logPF, none), ConvertDType(nan(logPF), logPF.DType())),
 		LogPB: Where(LogicalAnd(p.valid, GreaterThan(p.trees, Const(g, int32(2)))), logPB, none),
 		Flow:  ReduceSum(Where(there, flow, ZerosLike(flow)), -1),
 	}
+}
+
+func nan(like *Node) *Node {
+	return BroadcastToShape(Const(like.Graph(), math.NaN()), shapes.Make(dtypes.Float64, like.Shape().Dimensions...))
 }
 
 // clamp keeps places on the line.

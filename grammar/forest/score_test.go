@@ -2,6 +2,7 @@ package forest
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -96,5 +97,23 @@ func TestScore(t *testing.T) {
 				near(t, names[i], got[i], want[i], 1e-9)
 			}
 		})
+	}
+}
+
+// TestNoRoom: paths that do not fit on the line are not scored wrongly.
+func TestNoRoom(t *testing.T) {
+	seed := testkit.Seed(t)
+	r := newRig(t, seed, dtypes.Float64, 7, 7)
+	wake, _ := r.walk(t, seed, 1, plain)
+	for _, c := range []struct {
+		size int
+		nan  bool
+	}{{2 * 27, false}, {40, true}} { // 6 steps have 27 trees
+		out := r.run(t, func(in []*Node) []*Node {
+			return []*Node{r.Score(r.scope(), c.size, Batch{WalkOf(in[1:]).Path(in[0]), r.n - 1})[0].LogPF}
+		}, append([]any{r.words}, anys(wake)...)...)
+		if got := math.IsNaN(float64s(t, out[0])[0]); got != c.nan {
+			t.Errorf("on a line of %d places, log P_F is not a number: %v, want %v", c.size, got, c.nan)
+		}
 	}
 }

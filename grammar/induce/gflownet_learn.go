@@ -1,0 +1,129 @@
+package induce
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/engine"
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/forest"
+)
+
+// learner returns the program that trains the GFlowNet, for a line that has room for so many trees. Sizes grow by a factor, so that few
+// programs are compiled; where that takes half a minute each, even fewer.
+func (e *gflownet) learner(tokens int) (*program, error) {
+	size, growth := 256.0, 1.25
+	if e.backend.Name() != engine.Name {
+		size, growth = 2048, 2
+	}
+	for size < float64(tokens) {
+		size = math.Ceil(size * growth)
+	}
+	return e.learnerOf(int(size))
+}
+
+func (e *gflownet) learnerOf(size int) (*program, error) {
+	if p, ok := e.learn[size]; ok {
+		return p, nil
+	}
+	p, err := e.program("learn", func(in []*Node) []*Node { return e.losses(size, in) })
+	e.learn[size] = p
+	return p, err
+}
+
+// learning is what the learner is given, besides learning rates.
+type learning struct {
+	words, lengths *tensors.Tensor
+	wake           []*tensors.Tensor // walks
+	wakeR, nodes   *tensors.Tensor
+	before, after  []*tensors.Tensor // walks of the trained move; nil without one
+	beforeR        *tensors.Tensor
+	afterR         *tensors.Tensor
+	dream          []*tensors.Tensor // leaves, lengths, trees, and walks down from them; nil without sleep
+}
+
+func (l learning) args(rates []float32) []any {
+	out := []any{rates, l.words, l.lengths, l.wakeR, l.nodes}
+	add := func(list []*tensors.Tensor) {
+		for _, t := range list {
+			out = append(out, t)
+		}
+	}
+	add(l.wake)
+	if l.before != nil {
+		out = append(out, l.beforeR, l.afterR)
+		add(l.before)
+		add(l.after)
+	}
+	add(l.dream)
+	return out
+}
+
+// losses builds the update of the GFlowNet: wake, the balance of a move, and sleep, in one gradient.
+func (e *gflownet) losses(size int, in []*Node) []*Node {
+	take := func(n int) []*Node {
+		out := in[:n]
+		in = in[n:]
+		return out
+	}
+	head := take(5)
+	rates, words, wakeR, nodes := head[0], head[1], head[3], head[4]
+	steps := words.Shape().Dim(1) - 1
+	walk := func() forest.Walk { return forest.WalkOf(take(forest.WalkSize)) }
+	batches := []forest.Batch{{Path: walk().Path(words), Steps: steps}}
+	var rewards []*Node
+	if e.moves() {
+		rewards = take(2)
+		before, after := walk(), walk()
+		batches = append(batches, forest.Batch{Path: after.UndonePath(before.Forest, words), Steps: steps},
+			forest.Batch{Path: after.Path(words), Steps: steps})
+	}
+	if e.Sleep > 0 {
+		d := take(5)
+		from := forest.FromTrees(grammar.Trees{Left: d[2], Right: d[3], Label: d[4]}, d[1])
+		batches = append(batches, forest.Batch{Path: walk().UndonePath(from, d[0]), Steps: min(e.DreamSteps, e.DreamLeaves-1)})
+	}
+	scored := e.net.Score(e.store.Scope(phi), size, batches...)
+
+	zero := ScalarZero(words.Graph(), dtypes.Float32)
+	wake, balance, sleep := zero, zero, zero
+	total := zero
+	if o := e.objective(); o != nil {
+		wake = ReduceAllMean(o.Loss(scored[0].Rewarded(grammar.Kind(e.Grammar), nodes, wakeR)))
+		total = wake
+	}
+	if e.moves() {
+		path := func(i int) gfn.Path {
+			return gfn.Path{LogPF: scored[i].LogPF, LogPB: scored[i].LogPB, LogR: rewards[i-1]}
+		}
+		balance = ReduceAllMean(gfn.PairBalance(path(1), path(2)))
+		total = Add(total, MulScalar(balance, e.Balance))
+	}
+	if e.Sleep > 0 {
+		sleep = ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: scored[len(scored)-1].LogPF}))
+		total = Add(total, MulScalar(sleep, e.Sleep))
+	}
+	r := e.optimizer.Minimize(e.store, total, rates)
+	one := func(x *Node) *Node { return Reshape(ConvertDType(x, dtypes.Float32), 1) }
+	return []*Node{Concatenate([]*Node{one(wake), one(balance), one(sleep), one(r.GradNorm), one(r.OK)}, 0)}
+}
+
+// moves says whether the balance of moves is trained.
+func (e *gflownet) moves() bool { return e.Balance > 0 }
+
+// objective is the wake loss; nil for none.
+func (e *gflownet) objective() gfn.Objective {
+	switch e.Objective {
+	case "subtb":
+		return gfn.SubTB{Lambda: e.Lambda}
+	case "tb":
+		return gfn.TB{}
+	case "hvi":
+		return gfn.HVI{}
+	}
+	return nil
+}
