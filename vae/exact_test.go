@@ -74,10 +74,12 @@ func TestGradientIdentity(t *testing.T) {
 			joints(t, b, store, m, x)
 			sharpen(t, store, em.Theta, 2)
 			variable := store.GetVariable(em.Phi + "/" + zetaScope + "/zeta")
-			if c.dtype == dtypes.Float64 {
-				variable.MustSetValue(tensors.FromValue(zeta))
-			} else {
-				variable.MustSetValue(tensors.FromValue(float32(zeta)))
+			value := tensors.FromValue(zeta)
+			if c.dtype == dtypes.Float32 {
+				value = tensors.FromValue(float32(zeta))
+			}
+			if err := variable.SetValue(value); err != nil {
+				t.Fatal(err)
 			}
 			var paths []string
 			out := eval(t, b, store, func(in []*Node) []*Node {
