@@ -29,7 +29,7 @@ func TestLinearAttention(t *testing.T) {
 		wide := BroadcastToDims(InsertAxes(mask, 1), batch, n, n)
 		return []*Node{q, k, v, LinearAttend(q, k, v, mask), LinearAttendPairs(q, k, v, wide)}
 	})
-	out := e.MustExec(tensors.FromFlatDataAndDimensions(seen, batch, n))
+	out := e.MustCall(tensors.FromFlatDataAndDimensions(seen, batch, n))
 	var x [5][]float64
 	for i := range x {
 		x[i] = tensors.MustCopyFlatData[float64](out[i])
