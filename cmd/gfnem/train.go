@@ -30,10 +30,10 @@ type backendFlag struct {
 // shortcuts are flags for keys that are set often. A task whose configuration has no such key refuses the flag.
 type shortcuts struct {
 	Data    *string `help:"Data, the same as --set data=DATA. Grammars: a folder of \"gfnem data treebank\", synthetic or synthetic-ncfg; vae: digits, binarized or a folder of idx files." placeholder:"DATA"`
-	Method  *string `help:"How to learn, the same as --set method=NAME. Grammars: marginal, exact or mcem; vae: vq, gfn, gfn-gd or gfn-gd-prior." placeholder:"NAME"`
+	Method  *string `help:"How to learn, the same as --set method=NAME. Grammars: marginal, exact, mcem or gfn; vae: vq, gfn, gfn-gd or gfn-gd-prior." placeholder:"NAME"`
 	Grammar *string `help:"Kind of a grammar, the same as --set grammar=KIND: cfg, or ncfg, whose rules depend on the parent." placeholder:"KIND"`
 	K       *string `name:"k" help:"Number of codes of a vae, the same as --set k=K." placeholder:"K"`
-	EBM     bool    `name:"ebm" help:"With mcem, learn a prior on the shapes of trees first, the same as --set ebm=true."`
+	EBM     bool    `name:"ebm" help:"With mcem and gfn, learn a prior on the shapes of trees first, the same as --set ebm=true."`
 }
 
 // settings turns the flags that were given into settings of a task.
@@ -79,6 +79,7 @@ func (trainCmd) Help() string {
   gfnem train mixture --set epsilon=0.2 --set e_steps=500
   gfnem train mixture --config my.toml --json
   gfnem train grammar                                             the synthetic treebank, about a minute
+  gfnem train grammar --method gfn                                GFlowNet-EM, about ten minutes
   gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent
   gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj
   gfnem train vae --method gfn-gd                                 handwritten digits as grids of codes, a few minutes
