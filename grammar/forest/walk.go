@@ -182,9 +182,11 @@ func (s *stepper) pass() {
 	s.move(joins, parts, at(s.Forest.Last, word), MaxScalar(SubScalar(at(s.Forest.Root, word), s.Forest.Words()), 0), label)
 	s.done = Add(s.done, ConvertDType(down, dtypes.Int32))
 	s.ups = Add(s.ups, ConvertDType(LogicalNot(down), dtypes.Int32))
-	// A walk that rises goes on while it has a gap to close: its last tree does not end with its last word.
+	// A walk that rises goes on while it has a gap to close: its first tree does not end with its last word. A network that says nothing
+	// finite closes none, and must not keep it for ever.
 	first := Squeeze(SliceAxis(s.Forest.Last, 1, AxisElem(0)), 1)
 	rises := LogicalAnd(s.rise, LessThan(first, SubScalar(s.Forest.Length, 1)))
+	rises = LogicalAnd(rises, LessThan(s.ups, Const(g, int32(s.Forest.Words()))))
 	s.more = anywhere(LogicalOr(LessThan(s.done, s.back), rises))
 }
 

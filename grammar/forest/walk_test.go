@@ -1,6 +1,7 @@
 package forest
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -68,5 +69,31 @@ func TestTempering(t *testing.T) {
 	plainWake, _ := cold.walk(t, seed, 3, plain)
 	if a, b := float64s(t, wake[3]), float64s(t, plainWake[3]); a[0] == b[0] {
 		t.Error("tempering changed nothing")
+	}
+}
+
+// TestBrokenNetwork: a network that says nothing finite makes no trees, but its walks end.
+func TestBrokenNetwork(t *testing.T) {
+	seed := testkit.Seed(t)
+	r := newRig(t, seed, dtypes.Float64, 5, 3)
+	r.walk(t, seed, 1, plain)
+	for v := range r.store.RootScope().IterVariables() {
+		if strings.HasSuffix(v.Path(), "/readout/bias") {
+			x := float64s(t, v.MustValue())
+			for i := range x {
+				x[i] = math.NaN()
+			}
+			if err := v.SetValue(tensors.FromFlatDataAndDimensions(x, v.Shape().Dimensions...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	wake, _ := r.walk(t, seed, 2, plain)
+	if got := float64s(t, wake[3]); !math.IsNaN(got[0]) {
+		for i, x := range tensors.MustCopyFlatData[int32](wake[7]) { // labels
+			if x != 0 {
+				t.Errorf("label %d at %d", x, i)
+			}
+		}
 	}
 }

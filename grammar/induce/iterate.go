@@ -45,7 +45,7 @@ func (s *session) iterate() (run.Tick, error) {
 	if s.fixed == nil {
 		s.observe(e, log)
 	}
-	if maximize {
+	if maximize && e.ok { // trees of a network that is not finite are none to learn from
 		if err := s.maximize(b, w.forests(), log); err != nil {
 			return run.Tick{}, err
 		}
