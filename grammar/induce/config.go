@@ -75,7 +75,7 @@ type GFlowNet struct {
 	GFNLayers int  `toml:"gfn_layers"`
 	GFNHeads  int  `toml:"gfn_heads"`
 	GFNHalf   bool `toml:"gfn_half"`   // products of 16-bit numbers in the transformer
-	GFNLinear bool `toml:"gfn_linear"` // attention whose cost grows with the number of trees, not with its square
+	GFNLinear bool `toml:"gfn_linear"` // attention whose cost in walks grows with the number of trees, not with its square
 	// Learning rates of the network and of its flow head, and Adam's decays.
 	GFNLR    float64 `toml:"gfn_lr"`
 	FlowLR   float64 `toml:"gfn_flow_lr"`
@@ -99,7 +99,7 @@ type GFlowNet struct {
 	Moves     int     `toml:"moves"`      // back and forth before an M-step
 	EMoves    int     `toml:"e_moves"`    // and in iterations without one
 	BackSteps int     `toml:"back_steps"` // the most steps that a move goes back
-	BackStart int     `toml:"back_start"` // the same for the trained move in the first epoch, one more in each later one
+	BackStart int     `toml:"back_start"` // one less than the same for the trained move in the first epoch; it grows by one in each epoch
 
 	// Threshold is the moving average of the wake loss below which M-steps are made; it goes to ThresholdEnd over all updates.
 	Threshold    float64 `toml:"threshold"`
@@ -149,6 +149,12 @@ func (c *Config) Validate() error {
 	}
 	if c.EBM && c.Method != MCEM && c.Method != GFN {
 		return fmt.Errorf("ebm = true needs method = %q or %q: a prior on whole trees has no exact inference", MCEM, GFN)
+	}
+	if c.Method == GFN && c.Objective == "none" && c.Sleep == 0 && c.Balance == 0 {
+		return fmt.Errorf("objective = %q with sleep = 0 and balance = 0 trains nothing: turn one of them on", c.Objective)
+	}
+	if c.Method == GFN && c.Objective == "hvi" && (c.Temperature != 1 || c.Epsilon != 0) {
+		return fmt.Errorf("objective = %q is right for trees of the policy itself: set temperature = 1 and epsilon = 0", c.Objective)
 	}
 	if c.GFNHeads > 0 && c.GFNWidth%c.GFNHeads != 0 {
 		return fmt.Errorf("gfn_width = %d cannot be divided among gfn_heads = %d", c.GFNWidth, c.GFNHeads)
@@ -201,7 +207,9 @@ func (c *Config) Validate() error {
 }
 
 // builtIn says whether a name is that of data, and of a grammar, which the program has.
-func builtIn(name string) bool { return name == small || strings.HasPrefix(name, "synthetic") }
+func builtIn(name string) bool {
+	return name == small || name == "synthetic" || name == "synthetic-ncfg"
+}
 
 // model returns the network of a configuration for a vocabulary.
 func (c *Config) model(words int) grammar.Neural {

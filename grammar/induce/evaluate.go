@@ -1,6 +1,7 @@
 package induce
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -185,7 +186,7 @@ func (s *session) watch(log map[string]float64) error {
 	}
 	log["valid/nll_per_word"] = perToken(logP, tokensOf(some))
 	if s.gfn != nil {
-		if err := s.watchGFN(log, some, split.Gold); err != nil {
+		if err := s.watchGFN(log, some, split.Gold); err != nil && !errors.Is(err, errNotFinite) { // which the updates count
 			return err
 		}
 	}

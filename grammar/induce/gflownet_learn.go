@@ -31,7 +31,9 @@ func (e *gflownet) learnerOf(size int) (*program, error) {
 		return p, nil
 	}
 	p, err := e.program("learn", func(in []*Node) []*Node { return e.losses(size, in) })
-	e.learn[size] = p
+	if err == nil {
+		e.learn[size] = p
+	}
 	return p, err
 }
 

@@ -2,7 +2,9 @@ package induce
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -136,7 +138,23 @@ func (p *GFNParser) draw(b batch, key *tensors.Tensor) (drawn, error) {
 	if err != nil {
 		return drawn{}, err
 	}
-	return drawn{walks: walks, logPF: widened(walks[walkMadeForward]), logPB: widened(walks[walkMadeBack])}, nil
+	d := drawn{walks: walks, logPF: widened(walks[walkMadeForward]), logPB: widened(walks[walkMadeBack])}
+	return d, d.whole(b)
+}
+
+// errNotFinite says that a network makes no trees.
+var errNotFinite = errors.New("the GFlowNet says nothing finite and makes no trees: its training diverged")
+
+// whole checks that all trees are.
+func (d drawn) whole(b batch) error {
+	made := tensors.MustCopyFlatData[int32](d.walks[walkMade])
+	for i := range b.size {
+		row := made[i*(b.n-1):]
+		if slices.Contains(row[:len(b.sentences[i].Words)-1], -1) || math.IsNaN(d.logPF[i]) {
+			return errNotFinite
+		}
+	}
+	return nil
 }
 
 // trees are where the trajectories end, of the sentences that count. Merges are in the order in which they were made.

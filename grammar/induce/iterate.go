@@ -45,7 +45,8 @@ func (s *session) iterate() (run.Tick, error) {
 	if s.fixed == nil {
 		s.observe(e, log)
 	}
-	if maximize && e.ok { // trees of a network that is not finite are none to learn from
+	maximize = maximize && e.ok // trees of a network that is not finite are none to learn from
+	if maximize {
 		if err := s.maximize(b, w.forests(), log); err != nil {
 			return run.Tick{}, err
 		}
