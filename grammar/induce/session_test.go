@@ -304,7 +304,7 @@ func TestValidate(t *testing.T) {
 		`ebm = true needs method = "mcem"`:                func(c *Config) { c.EBM = true },
 		"nonterminals = 0 is not between 1 and 500":       func(c *Config) { c.Nonterminals = 0 },
 		"lr = NaN is not between 0 and 1000":              func(c *Config) { c.LR = math.NaN() },
-		"updates = -1 is not between":                      func(c *Config) { c.Updates = -1 },
+		"updates = -1 is not between":                     func(c *Config) { c.Updates = -1 },
 		"max_length = 1 is not between 2 and 200":         func(c *Config) { c.MaxLength = 1 },
 		"ebm_reset = 2 is not between 0 and 1":            func(c *Config) { c.EBMReset = 2 },
 		"lr_end = 0 is not between 1e-09 and 1":           func(c *Config) { c.Decay = 0 }, // it is reached exponentially
