@@ -223,7 +223,7 @@ func TestEM(t *testing.T) {
 	}
 	// Exact EM to the end, and GFlowNet-EM for as many M-updates.
 	rate := optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: optim.Rate{Base: 1e-2}}}}
-	const updates = 300
+	const updates = 200
 	store = start()
 	exact.Optimizer = rate
 	if _, err := exact.Train(b, store, updates); err != nil {
