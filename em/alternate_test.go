@@ -149,6 +149,30 @@ func TestEncoder(t *testing.T) {
 	}
 }
 
+// Observations that a program picks from a table are those that it is given.
+func TestPrepare(t *testing.T) {
+	b := newBackend(t)
+	for name, spec := range busySpecs(t) {
+		m := spec.Model.(toy)
+		all := m.all()
+		given, picked := spec, spec
+		rows := func(step uint64) []int32 { return []int32{int32(step % 8), int32(step * 3 % 8)} }
+		given.MStep.Data, picked.MStep.Data = nil, nil
+		given.Data = func(step uint64) []*tensors.Tensor {
+			r := rows(step)
+			return []*tensors.Tensor{m.rows(int(r[0]), int(r[1]))}
+		}
+		picked.Data = func(step uint64) []*tensors.Tensor { return []*tensors.Tensor{all, tensors.FromValue(rows(step))} }
+		picked.Prepare = func(data []*Node) gfn.Batch { return gfn.Batch{Gather(data[0], InsertAxes(data[1], 1))} }
+		a, c := newLearner(t, b, given), newLearner(t, b, picked)
+		steps(t, a, 8)
+		steps(t, c, 8)
+		if moved := changed(snapshot(t, a.Store()), snapshot(t, c.Store())); len(moved) > 0 {
+			t.Errorf("%s: these differ: %v", name, moved)
+		}
+	}
+}
+
 // equal is the share of latents that equal the first one.
 func equal(z gfn.State, dtype dtypes.DType) *Node {
 	first := SliceAxis(z[0], 0, AxisElem(0))

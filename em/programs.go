@@ -35,7 +35,7 @@ func (l *Learner) program(k kind) (*model.Exec, error) {
 	}
 	p, err := model.NewExec(l.b, l.store, func(_ *model.Scope, in []*Node) *Node {
 		defer panics.WithError()
-		r, rates, x := rng.In(in[0]), in[1], gfn.Batch(in[3:])
+		r, rates, x := rng.In(in[0]), in[1], l.prepare(in[3:])
 		how := l.behaviour(in[2])
 		switch k {
 		case wake:
@@ -63,6 +63,14 @@ func (l *Learner) program(k kind) (*model.Exec, error) {
 
 func (l *Learner) net() gfn.Net {
 	return gfn.Net{Env: l.spec.Env, Policy: l.spec.Policy, Scope: l.store.Scope(Phi)}
+}
+
+// prepare returns the observations.
+func (l *Learner) prepare(data []*Node) gfn.Batch {
+	if l.spec.Prepare == nil {
+		return data
+	}
+	return l.spec.Prepare(data)
 }
 
 // seen is what the policy reads of observations.

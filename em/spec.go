@@ -28,7 +28,10 @@ type Spec struct {
 	Env    gfn.Env
 	Policy gfn.Policy
 	Data   Data
-	Seed   uint64
+	// Prepare turns what Data supplies into observations, inside a program; nil means that it supplies these. So observations
+	// can stay in the memory of the backend, of which Data names some.
+	Prepare func(data []*Node) gfn.Batch
+	Seed    uint64
 
 	Wake  Wake
 	Sleep Sleep

@@ -1,11 +1,14 @@
 package vae
 
 import (
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/mnist"
 )
 
@@ -16,13 +19,45 @@ func batchOf(m mnist.Images, indices []int) *tensors.Tensor {
 	return t
 }
 
-// shuffled supplies minibatches of images, each epoch in a new order.
-func shuffled(seed uint64, size int, m mnist.Images) (em.Data, error) {
+// tableOf returns all images in the memory of a backend, [N,H,W] bytes.
+func tableOf(b compute.Backend, m mnist.Images) (*tensors.Tensor, error) {
+	t := tensors.FromShape(shapes.Make(dtypes.Uint8, m.Len(), m.Height, m.Width))
+	tensors.MustMutableFlatData(t, func(flat []uint8) {
+		row := make([]float32, m.Pixels())
+		for i := range m.Len() {
+			m.Fill(row, []int{i})
+			for j, v := range row {
+				flat[i*len(row)+j] = uint8(v)
+			}
+		}
+	})
+	return t, t.ToDevice(b, 0)
+}
+
+// shuffled supplies minibatches of images, each epoch in a new order, as a table of all of them and the numbers of some: what is
+// sent for an update is a few bytes. Programs turn that into images by pick.
+func shuffled(b compute.Backend, seed uint64, size int, m mnist.Images) (em.Data, error) {
 	batch, err := em.Batches(seed, size, m.Len())
 	if err != nil {
 		return nil, err
 	}
-	return func(step uint64) []*tensors.Tensor { return []*tensors.Tensor{batchOf(m, batch(step))} }, nil
+	table, err := tableOf(b, m)
+	if err != nil {
+		return nil, err
+	}
+	return func(step uint64) []*tensors.Tensor {
+		rows := make([]int32, size)
+		for i, k := range batch(step) {
+			rows[i] = int32(k)
+		}
+		return []*tensors.Tensor{table, tensors.FromFlatDataAndDimensions(rows, size)}
+	}, nil
+}
+
+// pick takes the images of a minibatch from the table, as networks take them.
+func pick(data []*Node) gfn.Batch {
+	x := ConvertDType(Gather(data[0], InsertAxes(data[1], 1)), dtypes.Float32)
+	return gfn.Batch{InsertAxes(x, -1)}
 }
 
 // chunks calls do with the numbers from 0 to n-1, so many at a time. The last ones are followed by repetitions of the last

@@ -53,13 +53,13 @@ func (s *session) copyStore() (*model.Store, error) {
 // image; then come E-steps, the last third of all updates with the reduced rate.
 func (s *session) fit(store *model.Store) error {
 	seed := rng.New(s.Config.Seed, "fit a posterior").Uint64()
-	data, err := shuffled(seed, s.Batch, s.train)
+	data, err := shuffled(s.backend, seed, s.Batch, s.train)
 	if err != nil {
 		return err
 	}
 	m := Model{Size: s.size, Decoder: VQ{s.size}}
 	spec := s.spec(s.size, data, 1)
-	spec.Model, spec.Seed, spec.Wake.Reward = m, seed, m.Reward
+	spec.Model, spec.Prepare, spec.Seed, spec.Wake.Reward = m, pick, seed, m.Reward
 	spec.Gate = em.Gate{First: math.MaxInt}
 	imitations := s.FitUpdates / 3
 	spec.Wake.Optimizer.Groups[0].Rate = optim.Rate{
@@ -92,8 +92,9 @@ func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *ru
 	exec, err := model.NewExec(s.backend, store, func(_ *model.Scope, in []*Node) *Node {
 		defer panics.WithError()
 		net := gfn.Net{Env: s.size.Env(), Policy: p, Scope: store.Scope(em.Phi)}
-		z := VQ{s.size}.Encode(store.Scope(em.Theta), in[2])
-		tr := net.Backtrack(rng.In(in[0]), p.Encode(net.Scope, gfn.Batch{in[2]}), gfn.State{z}, nil, gfn.Behaviour{})
+		x := pick(in[2:])
+		z := VQ{s.size}.Encode(store.Scope(em.Theta), x[0])
+		tr := net.Backtrack(rng.In(in[0]), p.Encode(net.Scope, x), gfn.State{z}, nil, gfn.Behaviour{})
 		loss := Neg(ReduceAllMean(ReduceSum(net.Score(tr, gfn.Behaviour{}).LogPF, 1)))
 		opt.Minimize(store, MulScalar(loss, s.sleep(s.size).Weight), in[1])
 		return loss
@@ -104,7 +105,8 @@ func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *ru
 	defer exec.Finalize()
 	for i := range updates {
 		at := uint64(i)
-		out, err := exec.Call(rng.Key(spec.Seed, "imitate", at), opt.Rates(0), spec.Data(at)[0])
+		images := spec.Data(at)
+		out, err := exec.Call(rng.Key(spec.Seed, "imitate", at), opt.Rates(0), images[0], images[1])
 		if err != nil {
 			return err
 		}

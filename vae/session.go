@@ -74,7 +74,7 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	if s.test.Len() == 0 { // rather now than when all updates are made
 		return nil, run.Inputf("%s has no test images to evaluate on", c.Data)
 	}
-	data, err := shuffled(c.Seed, c.Batch, s.train)
+	data, err := shuffled(b, c.Seed, c.Batch, s.train)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,9 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 		s.trainer, err = c.vqTrainer(b, s.store, s.size, data, s.perEpoch())
 	} else {
 		var l *em.Learner
-		l, err = em.New(b, s.store, c.spec(s.size, data, s.perEpoch()))
+		spec := c.spec(s.size, data, s.perEpoch())
+		spec.Prepare = pick
+		l, err = em.New(b, s.store, spec)
 		s.trainer = gfnTrainer{l}
 	}
 	if err != nil {

@@ -66,11 +66,12 @@ func (t *Trial) Update(kind string) error {
 }
 
 func (t *Trial) trainer(kind string) (trainer, error) {
-	data, err := shuffled(t.config.Seed, t.config.Batch, t.images)
+	data, err := shuffled(t.backend, t.config.Seed, t.config.Batch, t.images)
 	if err != nil {
 		return nil, err
 	}
 	spec := t.config.spec(t.size, data, 1)
+	spec.Prepare = pick
 	switch kind {
 	case UpdateE:
 		spec.Gate, spec.Sleep = em.Gate{First: math.MaxInt}, em.Sleep{}

@@ -41,7 +41,7 @@ func (c *Config) vqTrainer(b compute.Backend, store *model.Store, size Size, dat
 	var err error
 	t.program, err = model.NewExec(b, store, func(_ *model.Scope, in []*Node) *Node {
 		defer panics.WithError()
-		l := VQ{size}.loss(store.Scope(em.Theta), in[1])
+		l := VQ{size}.loss(store.Scope(em.Theta), pick(in[1:])[0])
 		r := together(t.optimizer, store, l.total, in[0], l.changes)
 		numbers := []*Node{l.total, r.GradNorm, r.OK, l.reconstruction, l.commitment, l.perplexity}
 		for i, n := range numbers {
@@ -72,7 +72,8 @@ func together(o optim.Optimizer, store *model.Store, loss, rates *Node, changes 
 func (t *vqTrainer) made() uint64 { return t.Step }
 
 func (t *vqTrainer) step() (string, map[string]float64, error) {
-	out, err := t.program.Call(t.optimizer.Rates(t.Step), t.data(t.Step)[0])
+	images := t.data(t.Step)
+	out, err := t.program.Call(t.optimizer.Rates(t.Step), images[0], images[1])
 	if err != nil {
 		return "", nil, fmt.Errorf("update %d: %w", t.Step, err)
 	}
