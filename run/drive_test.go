@@ -183,6 +183,30 @@ func TestGrid(t *testing.T) {
 	}
 }
 
+// failTask's trainings all fail; those of seed 0 wait until another one has.
+type failTask struct {
+	countTask
+	failed chan struct{}
+}
+
+func (k failTask) Start(_ compute.Backend, config any) (Session, error) {
+	seed := config.(*countConfig).Seed
+	if seed == 0 {
+		<-k.failed
+	} else {
+		defer close(k.failed)
+	}
+	return nil, Inputf("seed %d fails", seed)
+}
+
+func TestGridNamesTheFirstFailure(t *testing.T) {
+	g := Grid{Dir: t.TempDir(), Task: failTask{failed: make(chan struct{})}, Workers: 2, Every: time.Hour}
+	cells := []Cell{{Row: "row", Index: 0, Config: &countConfig{}}, {Row: "row", Index: 1, Config: &countConfig{Seed: 1}}}
+	if _, err := g.Run(t.Context(), cells); err == nil || err.Error() != "row, run 0: seed 0 fails" {
+		t.Errorf("got %v, want the failure of run 0", err)
+	}
+}
+
 func TestInfoString(t *testing.T) {
 	info := Info{Task: "mixture", Command: []string{"gfnem", "train"}, Seed: 3, Go: "go1", OS: "linux", Arch: "amd64",
 		Data: map[string]string{"b": "2", "a": "1"}}

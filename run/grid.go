@@ -42,8 +42,10 @@ const resultName = "result.json"
 // Run makes all cells and returns their results as JSON, in order.
 func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) {
 	results := make([]json.RawMessage, len(cells))
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	failed := make([]error, len(cells))
+	asked := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	progress := &tally{bar: NewProgress(g.Log, int64(len(cells))*1000, g.Task.Name()), cells: len(cells)}
 	todo := make(chan int)
 	var wg sync.WaitGroup
@@ -52,7 +54,8 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 			for i := range todo {
 				res, err := g.cell(ctx, cells[i], progress)
 				if err != nil {
-					cancel(fmt.Errorf("%s, run %d: %w", cells[i].Row, cells[i].Index, err))
+					failed[i] = fmt.Errorf("%s, run %d: %w", cells[i].Row, cells[i].Index, err)
+					cancel()
 					return
 				}
 				results[i] = res
@@ -69,7 +72,20 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 	close(todo)
 	wg.Wait()
 	progress.bar.Done()
-	return results, context.Cause(ctx)
+	if err := firstFailure(failed); err != nil {
+		return results, err
+	}
+	return results, context.Cause(asked)
+}
+
+// firstFailure is the error of the first cell that failed by itself, not because another one had.
+func firstFailure(failed []error) error {
+	for _, err := range failed {
+		if err != nil && !errors.Is(err, ErrInterrupted) {
+			return err
+		}
+	}
+	return nil
 }
 
 // cell makes one training, or reads it if it is finished.
