@@ -134,6 +134,18 @@ func Quick() Config {
 	return c
 }
 
+// Small learns the posterior of the small grammar, which stays as it is.
+func Small() Config {
+	c := Paper()
+	c.Seed, c.FinalLR = 0, 1
+	c.Method, c.Data, c.Fixed, c.MaxLength, c.Bucket, c.Pool = GFN, small, small, smallLongest, smallLongest, 1
+	c.Batch, c.Updates, c.Warmup, c.EvalEvery = 32, 6000, 40, 500
+	c.GFNWidth, c.GFNLayers, c.GFNHeads, c.GFNLR, c.FlowLR, c.GFNDecay = 32, 2, 2, 3e-3, 1e-2, 0.03
+	c.Sleep, c.DreamLeaves, c.DreamSteps = 1, smallLongest+1, smallLongest
+	c.Balance, c.EMoves = 0, 0 // the objective alone
+	return c
+}
+
 var presets = map[string]func() Config{"quick": Quick, "paper": Paper, "small": Small}
 
 // Validate implements the last word of run.Resolve.

@@ -1,112 +1,189 @@
 package induce
 
 import (
-	"cmp"
-	"fmt"
-	"math"
-	"slices"
-	"strings"
+	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/gfnem/gfnem/report"
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/rng"
 )
 
-// Small learns the posterior of the small grammar, which stays as it is.
-func Small() Config {
-	c := Paper()
-	c.Seed, c.FinalLR = 0, 1
-	c.Method, c.Data, c.Fixed, c.MaxLength, c.Bucket, c.Pool = GFN, small, small, smallLongest, smallLongest, 1
-	c.Batch, c.Updates, c.Warmup, c.EvalEvery = 32, 6000, 40, 500
-	c.GFNWidth, c.GFNLayers, c.GFNHeads, c.GFNLR, c.FlowLR, c.GFNDecay = 32, 2, 2, 3e-3, 1e-2, 0.03
-	c.Sleep, c.DreamLeaves, c.DreamSteps = 1, smallLongest+1, smallLongest
-	c.Balance, c.EMoves = 0, 0 // the objective alone
-	return c
+// eStep is the E-step of one iteration.
+type eStep struct {
+	*gflownet
+	it       uint64
+	seed     uint64
+	batch    batch
+	prior    []float32
+	coldness float32
+
+	potentials []*tensors.Tensor
+	walks      []*tensors.Tensor // where the chains are
+	logR       *tensors.Tensor
+	learning   learning
+	tokens     int // trees on the line of the learner
+	accepted   float64
+	outcome    gfnOutcome
 }
 
-// estepTable is the ablation of the E-step, the grammar being given. The paper's grammar has an exact 5.65 nats per word.
-func estepTable() paperTable {
-	objectiveAlone := func(c *Config) { c.Balance, c.EMoves = 0, 0 }
-	row := func(key, title string, bound, std float64, with ...string) tableRow {
-		return tableRow{
-			key: key, title: title, bound: bound, nll: published(bound, std), with: append(run.Set{"method=gfn"}, with...), unless: objectiveAlone,
+// gfnOutcome is what an update of the GFlowNet says.
+type gfnOutcome struct {
+	wake, balance, sleep, norm float64
+	ok                         bool
+}
+
+func (w *eStep) key(stream string, more ...uint64) *tensors.Tensor {
+	return rng.Key(w.seed, "gfn/"+stream, append([]uint64{w.it}, more...)...)
+}
+
+func (w *eStep) run(maximize bool, epoch int) error {
+	out, err := w.gflownet.potentials.Call(w.batch.words, w.batch.lengths)
+	if err != nil {
+		return err
+	}
+	w.potentials = out
+	if err := w.walk(); err != nil {
+		return err
+	}
+	var nodes *tensors.Tensor
+	if w.logR, nodes, err = w.reward(w.walks); err != nil {
+		return err
+	}
+	w.learning.words, w.learning.lengths = w.batch.words, w.batch.lengths
+	w.learning.wake, w.learning.wakeR, w.learning.nodes = w.walks, w.logR, nodes
+	for _, n := range w.batch.lengthsOf() {
+		w.tokens += tokensOfSteps(n - 1)
+	}
+	if err := w.moveOn(maximize, epoch); err != nil {
+		return err
+	}
+	learner, err := w.learner(w.tokens)
+	if err != nil {
+		return err
+	}
+	out, err = learner.Call(w.learning.args(w.optimizer.Rates(w.it))...)
+	if err != nil {
+		return err
+	}
+	v := tensors.MustCopyFlatData[float32](out[0])
+	w.outcome = gfnOutcome{wake: float64(v[0]), balance: float64(v[1]), sleep: float64(v[2]), norm: float64(v[3]), ok: v[4] != 0}
+	return nil
+}
+
+// walk makes the trees of wake, and takes those of sleep apart, if there is a sleep phase.
+func (w *eStep) walk() (err error) {
+	if w.Sleep == 0 {
+		w.walks, err = w.through(w.wake, w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths)
+		return err
+	}
+	d, err := w.dream.Call(w.key("dream"))
+	if err != nil {
+		return err
+	}
+	begun, err := w.through(w.begin, appendAll([]any{w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths}, d)...)
+	if err != nil {
+		return err
+	}
+	both, err := w.part.Call(appendAll([]any{w.batch.words, d[0]}, begun)...)
+	if err != nil {
+		return err
+	}
+	for _, n := range tensors.MustCopyFlatData[int32](d[1]) {
+		w.tokens += tokensOfSteps(min(int(n)-1, w.DreamSteps))
+	}
+	w.walks = both[:forest.WalkSize]
+	w.learning.dream = append(d, both[forest.WalkSize:]...)
+	return nil
+}
+
+// through sets out on journeys by a program and makes them.
+func (e *gflownet) through(p *program, args ...any) ([]*tensors.Tensor, error) {
+	j, err := p.Call(args...)
+	if err != nil {
+		return nil, err
+	}
+	return e.travel.Call(appendAll(nil, j)...)
+}
+
+// judged are the arguments by which trees are judged.
+func (w *eStep) judged() []any {
+	prior := w.prior
+	if prior == nil {
+		prior = []float32{0}
+	}
+	return []any{w.potentials[0], w.potentials[1], w.potentials[2], w.batch.lengths, prior, w.coldness}
+}
+
+// reward returns log R of the whole trees that walks stand at, and the scores of their nodes.
+func (w *eStep) reward(walks []*tensors.Tensor) (logR, nodes *tensors.Tensor, err error) {
+	out, err := w.judge.Call(appendAll(w.judged(), walks[7:forest.WalkSize])...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out[0], out[1], nil
+}
+
+// moveOn makes the moves; the last one is trained.
+func (w *eStep) moveOn(maximize bool, epoch int) error {
+	moves := w.EMoves
+	if maximize {
+		moves = w.Moves
+	} else if !w.moves() {
+		return nil // nobody would look at them
+	}
+	if w.moves() {
+		moves = max(moves, 1)
+	}
+	if moves == 0 {
+		return nil
+	}
+	longest := 0
+	for _, n := range w.batch.lengthsOf() {
+		longest = max(longest, n)
+	}
+	back := make([]int, moves+1) // the one after the last is not made
+	for m := range moves {
+		most := w.BackSteps
+		if m == moves-1 && w.moves() {
+			most = min(w.BackStart+epoch+1, most)
 		}
+		back[m] = min(1+rng.New(w.seed, "gfn/steps back", w.it, uint64(m)).IntN(most), longest-1)
 	}
-	onPolicy := func(with ...string) []string { return append(with, "sleep=0", "temperature=1", "epsilon=0") }
-	return paperTable{
-		name: "grammar-estep", title: "E-step of GFlowNet-EM, the grammar being given", preset: "small", seeds: 3, show: compareEStep,
-		figures: []tableFigure{
-			{"bound", "nats per word above the exact value", "How far the variational bound is above the exact −log p(x), all runs.", gapOf},
-			{"variation", "total variation", "Total variation between where trajectories end and the exact posterior, mean of sentences, all runs.", variationOf},
-		},
-		check: func(c Config) error {
-			if c.Fixed == "" {
-				return run.Inputf("the table grammar-estep needs a grammar that stays as it is: --set fixed=RUN, a grammar file, or --preset small")
+	journey, err := w.move.Call(appendAll([]any{w.key("move", 0), w.knobs(), int32(back[0]), true}, w.walks)...)
+	if err != nil {
+		return err
+	}
+	accepted := make([]*tensors.Tensor, moves)
+	for m := range moves {
+		after, err := w.travel.Call(appendAll(nil, journey)...)
+		if err != nil {
+			return err
+		}
+		args := []any{w.key("accept", uint64(m)), w.key("move", uint64(m+1)), w.knobs(), int32(back[m+1]), w.logR}
+		out, err := w.settle.Call(append(appendAll(appendAll(args, w.walks), after), w.judged()...)...)
+		if err != nil {
+			return err
+		}
+		const k = forest.WalkSize
+		if m == moves-1 && w.moves() {
+			w.learning.before, w.learning.after, w.learning.beforeR, w.learning.afterR = w.walks, after, w.logR, out[k+2]
+			for _, n := range w.batch.lengthsOf() {
+				w.tokens += 2 * tokensOfSteps(min(back[m], n-1))
 			}
-			return nil
-		},
-		rows: []tableRow{
-			row("subtb-sleep", "SubTB, exploration, sleep", 5.97, 0.01, "objective=subtb"),
-			row("subtb", "SubTB, exploration", 8.56, 1.74, "objective=subtb", "sleep=0"),
-			row("tb", "TB, exploration", 8.95, 1.36, "objective=tb", "sleep=0"),
-			row("tb-on-policy", "TB", 9.40, 1.44, onPolicy("objective=tb")...),
-			row("hvi", "HVI", 13.14, 1.55, onPolicy("objective=hvi")...),
-			row("sleep", "sleep", 6.03, 0.01, "objective=none", "balance=0"),
-		},
+		}
+		w.logR, w.walks, accepted[m], journey = out[0], out[1:1+k], out[k+1], out[k+3:]
 	}
+	for _, t := range accepted {
+		w.accepted += float64(tensors.ToScalar[float32](t)) / float64(moves)
+	}
+	return nil
 }
 
-// gapOf is the distance of the bound from the exact value; of listed trees, or else as drawn.
-func gapOf(r *Result) float64 {
-	if l := r.shown().Listed; l != nil {
-		return l.Bound - l.NLL
+func appendAll(args []any, list []*tensors.Tensor) []any {
+	for _, t := range list {
+		args = append(args, t)
 	}
-	return boundOf(r) - nllOf(r)
+	return args
 }
 
-func variationOf(r *Result) float64 {
-	if l := r.shown().Listed; l != nil {
-		return l.TotalVariation
-	}
-	return math.NaN()
-}
-
-// compareEStep shows how near each objective comes to the posterior.
-func compareEStep(r *reproduced) *report.Table {
-	t := &report.Table{
-		Title:   r.of.title,
-		Columns: report.Columns("", "bound, paper", "bound", "exact", "bound less exact", "total variation"),
-		Notes: append(r.notes(),
-			"bound: −E[log p(x,z) + log P_B − log P_F] in nats per word and sentence end; the exact value of the paper's grammar is 5.65",
-			"total variation: between where trajectories end and the exact posterior, all trees and all orders listed, mean of sentences",
-			"smallest bound first, paper: "+order(r.Rows, func(row rowResult) float64 { return row.bound }),
-			"smallest bound first, ours: "+order(r.Rows, func(row rowResult) float64 { return report.Summarize(row.each(gapOf)).Mean })),
-	}
-	for _, row := range r.Rows {
-		t.Add(report.Text(row.title), row.nll, row.cell(4, func(o *Result) float64 { return nllOf(o) + gapOf(o) }),
-			report.Number(nllOf(row.Runs[0]), 4), row.cell(4, gapOf), row.cell(4, variationOf)) // the grammar and the sentences are the same
-	}
-	return t
-}
-
-// order lists rows by a number of theirs.
-func order(rows []rowResult, by func(rowResult) float64) string {
-	sorted := slices.Clone(rows)
-	slices.SortStableFunc(sorted, func(a, b rowResult) int { return cmp.Compare(by(a), by(b)) })
-	var names []string
-	for _, row := range sorted {
-		names = append(names, row.Key)
-	}
-	return strings.Join(names, ", ")
-}
-
-// listedTable says how near a GFlowNet is to the posterior where everything is listed.
-func (s SplitResult) listedTable() *report.Table {
-	t := &report.Table{
-		Title:   fmt.Sprintf("%s: the GFlowNet beside the posterior, all trees listed", s.Name),
-		Columns: report.Columns("sentences", "nats per word", "bound", "total variation", "of the worst sentence"),
-		Notes:   []string{"total variation: between where trajectories end and the exact posterior, mean of sentences"},
-	}
-	l := s.Listed
-	t.Add(report.Int(l.Sentences), report.Number(l.NLL, 4), report.Number(l.Bound, 4), report.Number(l.TotalVariation, 4), report.Number(l.Worst, 4))
-	return t
-}
+// forests are the trees that the chains have led to.
+func (w *eStep) forests() []*tensors.Tensor { return w.walks[7:forest.WalkSize] }

@@ -17,9 +17,9 @@ import (
 )
 
 // awake makes the E-step of the first iteration.
-func awake(t testing.TB, s *session, maximize bool) *wakeUp {
+func awake(t testing.TB, s *session, maximize bool) *eStep {
 	t.Helper()
-	w := &wakeUp{gflownet: s.gfn, batch: s.sampler.at(0), seed: s.Config.Seed}
+	w := &eStep{gflownet: s.gfn, batch: s.sampler.at(0), seed: s.Config.Seed}
 	if err := w.run(maximize, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func makeGrammar(t testing.TB, s *session) {
 }
 
 // balanceLoss is the mean of (log R(z) + b1 + f2 - log R(z') - b2 - f1)^2.
-func balanceLoss(t testing.TB, w *wakeUp) (loss float64, trees int) {
+func balanceLoss(t testing.TB, w *eStep) (loss float64, trees int) {
 	t.Helper()
 	const forests = 7
 	l := w.learning
@@ -179,7 +179,7 @@ func balanceLoss(t testing.TB, w *wakeUp) (loss float64, trees int) {
 const walkUndone = walkMade - 1
 
 // rewardsOf judges the trees that walks stand at again.
-func rewardsOf(t testing.TB, w *wakeUp, walks []*tensors.Tensor) (logR, nodes []float64) {
+func rewardsOf(t testing.TB, w *eStep, walks []*tensors.Tensor) (logR, nodes []float64) {
 	t.Helper()
 	r, n, err := w.reward(walks)
 	if err != nil {
@@ -189,7 +189,7 @@ func rewardsOf(t testing.TB, w *wakeUp, walks []*tensors.Tensor) (logR, nodes []
 }
 
 // sleepLoss is the mean of -log P_F of the paths along which dreams were taken apart, by the policy itself.
-func sleepLoss(t testing.TB, w *wakeUp) (loss float64, trees int) {
+func sleepLoss(t testing.TB, w *eStep) (loss float64, trees int) {
 	t.Helper()
 	d := w.learning.dream
 	leaves, walk := d[0], d[5:]
@@ -209,7 +209,7 @@ func sleepLoss(t testing.TB, w *wakeUp) (loss float64, trees int) {
 }
 
 // wakeLoss is the objective of wake, in plain loops.
-func wakeLoss(t testing.TB, w *wakeUp, kind grammar.Kind, objective string) (loss float64, trees int) {
+func wakeLoss(t testing.TB, w *eStep, kind grammar.Kind, objective string) (loss float64, trees int) {
 	t.Helper()
 	l := w.learning
 	s := along(t, w.gflownet, l.words, l.wake[7:], l.wake[walkMade], false)
@@ -268,7 +268,7 @@ func TestParentsOfNothing(t *testing.T) {
 		makeGrammar(t, s)
 		return s
 	}
-	iteration := func(s *session) (*wakeUp, outcome) {
+	iteration := func(s *session) (*eStep, outcome) {
 		w := awake(t, s, true)
 		out, err := s.programs.update(s.forests, 0, w.batch, appendAll(nil, w.forests())...)
 		if err != nil {

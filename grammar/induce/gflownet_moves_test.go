@@ -31,7 +31,7 @@ func smallGFN() Config {
 
 // chain is Markov chains over the trees of a few sentences, many of each, by the programs of a training.
 type chain struct {
-	*wakeUp
+	*eStep
 	sentences [][]int32
 	trees     [][]*grammar.Tree // all of each sentence
 	target    [][]float64       // their exact distribution
@@ -41,7 +41,7 @@ type chain struct {
 // newChain gives all chains the potentials of the grammar of the reference numbers.
 func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]int32) *chain {
 	t.Helper()
-	c := &chain{wakeUp: &wakeUp{gflownet: s.gfn, seed: seed}, sentences: sentences, rows: rows}
+	c := &chain{eStep: &eStep{gflownet: s.gfn, seed: seed}, sentences: sentences, rows: rows}
 	n := 0
 	for _, x := range sentences {
 		n = max(n, len(x))
@@ -367,7 +367,7 @@ func TestStepsBack(t *testing.T) {
 	for epoch, most := range []int{1, 2, 3, 3} {
 		seen := map[int]int{}
 		for it := range uint64(30) {
-			w := &wakeUp{gflownet: s.gfn, it: it, batch: b}
+			w := &eStep{gflownet: s.gfn, it: it, batch: b}
 			if err := w.run(false, epoch); err != nil {
 				t.Fatal(err)
 			}

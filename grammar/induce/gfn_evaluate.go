@@ -9,8 +9,8 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// fullTrial is what an evaluation draws for each sentence.
-var fullTrial = trialPlan{samples: mbrSamples, trees: 2, orders: 16}
+// fullPlan is what an evaluation draws for each sentence.
+var fullPlan = drawPlan{samples: mbrSamples, trees: 2, orders: 16}
 
 // GFNResult is how near a GFlowNet is to the posterior of its grammar on one split, at temperature 1, without moves and without a
 // prior on shapes.
@@ -41,7 +41,7 @@ type GFNResult struct {
 // evaluateGFN adds what the GFlowNet does on a split, given the exact log p(x) of its sentences.
 func (s *session) evaluateGFN(r *SplitResult, split *treebank.Split, logX []float64) error {
 	p := newGFNParser(s.gfn)
-	all, labels, err := p.try(split.Sentences, fullTrial, s.Config.Seed)
+	all, labels, err := p.drawAll(split.Sentences, fullPlan, s.Config.Seed)
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (s *session) evaluateGFN(r *SplitResult, split *treebank.Split, logX []floa
 	return r.score(string(GFNMBR), split, best)
 }
 
-func newGFNResult(sentences []treebank.Sentence, logX, flows []float64, all []trials) *GFNResult {
-	r := &GFNResult{Samples: fullTrial.samples, Orders: fullTrial.orders}
+func newGFNResult(sentences []treebank.Sentence, logX, flows []float64, all []draws) *GFNResult {
+	r := &GFNResult{Samples: fullPlan.samples, Orders: fullPlan.orders}
 	r.Bound = measure(sentences, func(i int) (float64, float64) {
 		mean, variance := average(all[i].logW)
 		return -mean, variance
@@ -90,7 +90,7 @@ func newGFNResult(sentences []treebank.Sentence, logX, flows []float64, all []tr
 // watchGFN measures the GFlowNet with one trajectory of each sentence, for the curves.
 func (s *session) watchGFN(log map[string]float64, some []treebank.Sentence, gold bool) error {
 	p := newGFNParser(s.gfn)
-	all, _, err := p.try(some, trialPlan{samples: 1}, s.Config.Seed)
+	all, _, err := p.drawAll(some, drawPlan{samples: 1}, s.Config.Seed)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func TestGFNResult(t *testing.T) {
 				t.Errorf("%s: the flow estimate of sentence %d is %v, want %v", kind, i, flows[i], want)
 			}
 		}
-		tried, _, err := p.try(x, trialPlan{samples: 32, trees: 16, orders: 12}, seed)
+		tried, _, err := p.drawAll(x, drawPlan{samples: 32, trees: 16, orders: 12}, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestGFNResult(t *testing.T) {
 		}
 		between(t, string(kind), r.KLTreesLow, trees/tokens, r.KLTreesHigh)
 		// What the orders of trees add to the divergence over trajectories is little; it is compared tree by tree.
-		added := func(of func(o trials) []float64) Measure {
+		added := func(of func(o draws) []float64) Measure {
 			return measure(x, func(i int) (float64, float64) {
 				var d []float64
 				for k, logQ := range of(tried[i]) {
@@ -90,7 +90,7 @@ func TestGFNResult(t *testing.T) {
 				return average(d)
 			})
 		}
-		least, most := added(func(o trials) []float64 { return o.high }), added(func(o trials) []float64 { return o.low })
+		least, most := added(func(o draws) []float64 { return o.high }), added(func(o draws) []float64 { return o.low })
 		between(t, string(kind)+", orders", least, (bound-exact-trees)/tokens, most)
 		if !(least.PerWord > sigmas*least.Error) || !(most.PerWord < 2*least.PerWord) {
 			t.Errorf("%s: orders add from %+v to %+v, which says nothing", kind, least, most)

@@ -20,7 +20,7 @@ func (s *session) iterate() (run.Tick, error) {
 	begins := it%s.sampler.perEpoch() == 0 && s.sampler.perEpoch() > 1 // epochs of one batch would never have an M-step
 	maximize := s.fixed == nil && s.Gate.Open && !begins
 
-	w := &wakeUp{gflownet: s.gfn, it: it, batch: b, seed: s.Config.Seed}
+	w := &eStep{gflownet: s.gfn, it: it, batch: b, seed: s.Config.Seed}
 	if s.EBM {
 		w.prior, w.coldness = float32s(s.prior.Params), s.gfn.coldness(s.Made)
 	}

@@ -47,7 +47,7 @@ type gfnSample struct {
 // drawForReport draws trees of a split that was parsed.
 func (s *session) drawForReport(p *parsed) error {
 	parser := newGFNParser(s.gfn)
-	_, labels, err := parser.try(p.split.Sentences, trialPlan{samples: 1}, s.Config.Seed)
+	_, labels, err := parser.drawAll(p.split.Sentences, drawPlan{samples: 1}, s.Config.Seed)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -150,4 +151,16 @@ func (l *lister) policy(all *listing, words, lengths *tensors.Tensor) (gfn.Table
 		}
 	}
 	return t, nil
+}
+
+// listedTable says how near a GFlowNet is to the posterior where everything is listed.
+func (s SplitResult) listedTable() *report.Table {
+	t := &report.Table{
+		Title:   fmt.Sprintf("%s: the GFlowNet beside the posterior, all trees listed", s.Name),
+		Columns: report.Columns("sentences", "nats per word", "bound", "total variation", "of the worst sentence"),
+		Notes:   []string{"total variation: between where trajectories end and the exact posterior, mean of sentences"},
+	}
+	l := s.Listed
+	t.Add(report.Int(l.Sentences), report.Number(l.NLL, 4), report.Number(l.Bound, 4), report.Number(l.TotalVariation, 4), report.Number(l.Worst, 4))
+	return t
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// trialPlan says what is drawn for each sentence.
-type trialPlan struct {
+// drawPlan says what is drawn for each sentence.
+type drawPlan struct {
 	samples int // trajectories
 	trees   int // of these, how many have orders drawn of the trees where they end
 	orders  int // of each such tree
 }
 
-// trials are what the trajectories of one sentence say.
-type trials struct {
+// draws are what the trajectories of one sentence say.
+type draws struct {
 	first *grammar.Tree // where the first trajectory ends
 	best  *grammar.Tree // the tree with the most votes of their spans; nil if there was a single trajectory
 	logW  []float64     // log p(x,z) + log P_B - log P_F of each trajectory
@@ -29,12 +29,12 @@ type trials struct {
 	low, high []float64
 }
 
-// try draws trajectories for all sentences at temperature 1. It also counts how often their trees have each label. A prior on shapes
+// drawAll draws trajectories for all sentences at temperature 1. It also counts how often their trees have each label. A prior on shapes
 // does not count.
-func (p *GFNParser) try(sentences []treebank.Sentence, plan trialPlan, seed uint64) (all []trials, labels []float64, err error) {
-	all, labels = make([]trials, len(sentences)), make([]float64, p.net.Nonterminals)
+func (p *GFNParser) drawAll(sentences []treebank.Sentence, plan drawPlan, seed uint64) (all []draws, labels []float64, err error) {
+	all, labels = make([]draws, len(sentences)), make([]float64, p.net.Nonterminals)
 	err = p.batches(sentences, func(number int, at []int, b batch) error {
-		t := &trialBatch{GFNParser: p, wakeUp: wakeUp{gflownet: p.net, batch: b}, seed: seed, number: uint64(number), labels: labels}
+		t := &batchDraws{GFNParser: p, scorer: eStep{gflownet: p.net, batch: b}, seed: seed, number: uint64(number), labels: labels}
 		if err := t.run(plan); err != nil {
 			return err
 		}
@@ -46,28 +46,28 @@ func (p *GFNParser) try(sentences []treebank.Sentence, plan trialPlan, seed uint
 	return all, labels, err
 }
 
-// trialBatch is the trials of a batch of sentences.
-type trialBatch struct {
+// batchDraws is the draws of a batch of sentences.
+type batchDraws struct {
 	*GFNParser
-	wakeUp wakeUp // scores trees
+	scorer eStep // scores trees
 	seed   uint64
 	number uint64 // of the batch
 	votes  *spanVotes
-	each   []trials // by sentence
+	each   []draws // by sentence
 	labels []float64
 }
 
-func (t *trialBatch) key(name string, number ...uint64) *tensors.Tensor {
+func (t *batchDraws) key(name string, number ...uint64) *tensors.Tensor {
 	return rng.Key(t.seed, "gfn/try/"+name, append([]uint64{t.number}, number...)...)
 }
 
-func (t *trialBatch) run(plan trialPlan) (err error) {
-	b := t.wakeUp.batch
-	t.votes, t.each = newSpanVotes(b), make([]trials, b.size)
+func (t *batchDraws) run(plan drawPlan) (err error) {
+	b := t.scorer.batch
+	t.votes, t.each = newSpanVotes(b), make([]draws, b.size)
 	if t.net.EBM {
-		t.wakeUp.prior = make([]float32, ebmSize) // of a coldness of 0
+		t.scorer.prior = make([]float32, ebmSize) // of a coldness of 0
 	}
-	if t.wakeUp.potentials, err = t.net.potentials.Call(b.words, b.lengths); err != nil {
+	if t.scorer.potentials, err = t.net.potentials.Call(b.words, b.lengths); err != nil {
 		return err
 	}
 	for k := range plan.samples {
@@ -92,16 +92,16 @@ func (t *trialBatch) run(plan trialPlan) (err error) {
 }
 
 // draw makes one trajectory of each sentence, and returns them with log p(x,z) where they end.
-func (t *trialBatch) draw(k uint64) (drawn, []float64, error) {
-	d, err := t.GFNParser.draw(t.wakeUp.batch, t.key("draw", k))
+func (t *batchDraws) draw(k uint64) (drawn, []float64, error) {
+	d, err := t.GFNParser.draw(t.scorer.batch, t.key("draw", k))
 	if err != nil {
 		return d, nil, err
 	}
-	out, _, err := t.wakeUp.reward(d.walks)
+	out, _, err := t.scorer.reward(d.walks)
 	if err != nil {
 		return d, nil, err
 	}
-	logP, trees := widened(out), d.trees(t.wakeUp.batch)
+	logP, trees := widened(out), d.trees(t.scorer.batch)
 	t.votes.add(trees)
 	for i, z := range trees {
 		one := &t.each[i]
@@ -117,8 +117,8 @@ func (t *trialBatch) draw(k uint64) (drawn, []float64, error) {
 }
 
 // reorder draws orders of the trees where trajectories end.
-func (t *trialBatch) reorder(k uint64, d drawn, logP []float64, count int) error {
-	ratios, err := t.orders(t.wakeUp.batch, d.walks, count, func(o int) *tensors.Tensor { return t.key("order", k, uint64(o)) })
+func (t *batchDraws) reorder(k uint64, d drawn, logP []float64, count int) error {
+	ratios, err := t.orders(t.scorer.batch, d.walks, count, func(o int) *tensors.Tensor { return t.key("order", k, uint64(o)) })
 	for i, r := range ratios {
 		one := &t.each[i]
 		one.low = append(one.low, logMean(r...)-logP[i])
@@ -130,7 +130,7 @@ func (t *trialBatch) reorder(k uint64, d drawn, logP []float64, count int) error
 // klTrees estimates the divergence over trees of one sentence, and the variance of that, from estimates of log q(z) - log p(x,z) where
 // some of the trajectories end. It is the one over trajectories, of which there are more, less what the orders of trees add, which
 // varies little. The variance is an upper bound, since the two have trajectories in common.
-func (t trials) klTrees(logX float64, logQ []float64) (value, variance float64) {
+func (t draws) klTrees(logX float64, logQ []float64) (value, variance float64) {
 	mean, meanVariance := average(t.logW)
 	orders := make([]float64, len(logQ))
 	for k := range logQ {
