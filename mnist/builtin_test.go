@@ -55,13 +55,13 @@ func TestRepack(t *testing.T) {
 	}
 }
 
-// dataFolder returns a folder of idx files: below $GFNEM_DATA, or in a folder shared/data beside the project. It skips
-// the test where there is none.
+// dataFolder returns a folder of idx files below $GFNEM_DATA, or else where "go generate" looks for it. It skips the test
+// where there is none.
 func dataFolder(t testing.TB, name string) string {
 	t.Helper()
 	folder := os.Getenv("GFNEM_DATA")
 	if folder == "" {
-		folder = filepath.Join("..", "..", "shared", "data")
+		folder = filepath.Join("..", "data")
 	}
 	path := filepath.Join(folder, name)
 	if _, err := os.Stat(path); err != nil {

@@ -75,15 +75,6 @@ func (m Images) Slice(from, to int) Images {
 	return m
 }
 
-// Select returns the images with the given numbers, in this order.
-func (m Images) Select(indices []int) Images {
-	out := Images{Size: m.Size, bits: make([]byte, 0, len(indices)*m.stride())}
-	for _, i := range indices {
-		out.bits = append(out.bits, m.packed(i)...)
-	}
-	return out
-}
-
 // Packed returns all pixels as bits: each image in whole bytes, row by row, from the lowest bit of a byte up, and zeros
 // to the end of its last byte.
 func (m Images) Packed() []byte { return bytes.Clone(m.bits) }

@@ -45,7 +45,8 @@ func TestOpenFolder(t *testing.T) {
 	}{
 		{"a", "a (thresholded)", map[string][]byte{"train-images-idx3-ubyte": grays, "t10k-images-idx3-ubyte": blanks}, 2, 0, 1},
 		{"b", "b (thresholded)", map[string][]byte{"train-images.idx3-ubyte.gz": gz(blanks), "test-images-idx3-ubyte": grays}, 1, 0, 2},
-		{"c", "c (binary)", map[string][]byte{"train-images-idx3-ubyte.gz": gz(ones), "t10k-images.idx3-ubyte": blanks, "valid-images-idx3-ubyte.gz": gz(ones)}, 2, 2, 1},
+		{"c", "c (binary)", map[string][]byte{
+			"train-images-idx3-ubyte.gz": gz(ones), "t10k-images.idx3-ubyte": blanks, "valid-images-idx3-ubyte.gz": gz(ones)}, 2, 2, 1},
 		{"d", "d (binary)", map[string][]byte{"train-images-idx3-ubyte": ones, "train-images-idx3-ubyte.gz": nil, "test-images-idx3-ubyte": ones}, 2, 0, 2},
 		{"digits", "digits (thresholded)", map[string][]byte{"train-images-idx3-ubyte": grays, "t10k-images-idx3-ubyte": grays}, 2, 0, 2},
 	} {

@@ -181,7 +181,9 @@ func TestGrid(t *testing.T) {
 func TestBadWrites(t *testing.T) {
 	_, err := FormatOf("out.jpg")
 	checkInput(t, "format", err, "out.jpg", ".png, .pgm, .idx or .idx.gz")
-	for name, want := range map[string]Format{"a.PNG": PNG, "a.pgm": PGM, "a.idx": IDX, "a.idx.gz": IDXGz, "t10k-images-idx3-ubyte": IDX, "t10k-images.idx3-ubyte.gz": IDXGz} {
+	for name, want := range map[string]Format{
+		"a.PNG": PNG, "a.pgm": PGM, "a.idx": IDX, "a.idx.gz": IDXGz, "t10k-images-idx3-ubyte": IDX, "t10k-images.idx3-ubyte.gz": IDXGz,
+	} {
 		if got, err := FormatOf(name); got != want || err != nil {
 			t.Errorf("%s: format %d, error %v", name, got, err)
 		}

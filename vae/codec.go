@@ -51,9 +51,6 @@ func (c *Codec) Close() {
 	clear(c.programs)
 }
 
-// Method is how the model was trained.
-func (c *Codec) Method() string { return c.config.Method }
-
 // call runs a program, which is built at its first use.
 func (c *Codec) call(name string, build func(in []*Node) []*Node, args ...any) ([]*tensors.Tensor, error) {
 	p, ok := c.programs[name]

@@ -42,8 +42,7 @@ type Config struct {
 	TrainImages int `toml:"train_images"` // the first so many are used; 0 means all
 	TestImages  int `toml:"test_images"`  // the first so many are used; 0 means all
 	Batch       int `toml:"batch"`
-	Epochs      int `toml:"epochs"` // 0 means as many as published for the method and K, divided by shorten
-	Shorten     int `toml:"shorten"`
+	Epochs      int `toml:"epochs"` // 0 means as many as published for the method and K
 	// ReduceOn is the epoch, counted from 1, from which rates are reduced; 0 means as published if epochs is 0, else never.
 	ReduceOn int `toml:"reduce_lr_on"`
 
@@ -59,7 +58,7 @@ type Config struct {
 	SleepWeight      float64 `toml:"sleep_weight"`
 	Gain             float64 `toml:"init_gain"`    // multiplies the initial values of convolutions; 1 as published
 	WakeSamples      int     `toml:"wake_samples"` // latents per image in E-steps; 1 as published
-	LogZ             string  `toml:"log_z"`        // scalar, as published, or image: then exploration is sound
+	LogZ             string  `toml:"log_z"`        // scalar, as published, or image or none: with these exploration is sound
 	Floor            float64 `toml:"floor"`        // added to the softmax over all codes and positions; the published code has 1e-9
 	RandProb         float64 `toml:"rand_prob"`
 	Beta             float64 `toml:"beta"` // multiplies the logits of the policy that acts in E-steps: below 1 it explores
@@ -80,22 +79,24 @@ type Config struct {
 // PaperConfig is the published configuration, apart from its seeds.
 func PaperConfig() Config {
 	return Config{
-		Data: mnist.Digits, Method: MethodGFN, Codes: 8, Rows: 4, Columns: 4, Channels: 128, Batch: 128, Shorten: 1,
+		Data: mnist.Digits, Method: MethodGFN, Codes: 8, Rows: 4, Columns: 4, Channels: 128, Batch: 128,
 		Alternate: 400, LR: 2e-4, ReducedLR: 5e-5, LogZLR: 0.1, DecoderLR: 2e-4, GreedyProb: -1, SleepProb: 0.3, SleepWeight: 10,
-		Gain: 1, WakeSamples: 1, LogZ: logZScalar, Beta: 1, VQLR: 2e-4, VQReducedLR: 5e-5, NLL: true, Samples: 5000, FitUpdates: 60_000, EvalEvery: 1000,
+		Gain: 1, WakeSamples: 1, LogZ: logZScalar, Beta: 1, VQLR: 2e-4, VQReducedLR: 5e-5,
+		NLL: true, Samples: 5000, FitUpdates: 60_000, EvalEvery: 1000,
 	}
 }
 
-// QuickConfig is the experiment in little, for two cores and a few minutes: a sixth of the digits, grids of 2x2 codes, small
-// networks and a fifth of the published epochs, with larger rates and, for the GFlowNet, what makes it learn faster than as
-// published: initial values that tell images apart from the start, a sleep step after each E-step, and several latents per
-// image that are compared with each other instead of with a learned log Z.
+// QuickConfig is the experiment in little, for two cores and a few minutes: grids of 2x2 codes, small networks, minibatches of 32
+// and, for every method alike, 7 epochs, with larger rates and, for the GFlowNet, what makes it learn faster than as published:
+// initial values that tell images apart from the start, a sleep step after each E-step, and several latents per image that are
+// compared with each other instead of with a learned log Z.
 func QuickConfig() Config {
 	c := PaperConfig()
-	c.Method, c.Rows, c.Columns, c.Channels, c.TrainImages, c.TestImages, c.Batch, c.Shorten = MethodGD, 2, 2, 16, 10_000, 1000, 32, 5
+	c.Method, c.Rows, c.Columns, c.Channels, c.TestImages = MethodGD, 2, 2, 16, 1000
+	c.Batch, c.Epochs, c.ReduceOn = 32, 7, 6
 	c.LR, c.ReducedLR, c.DecoderLR, c.DecoderReducedLR, c.VQLR, c.VQReducedLR = 2e-3, 3e-4, 2e-3, 3e-4, 1e-3, 2e-4
 	c.Alternate, c.SleepProb, c.Gain, c.LogZ, c.WakeSamples = 20, 1, 2, logZNone, 4
-	c.NLLImages, c.Samples, c.FitUpdates, c.EvalEvery = 500, 500, 3000, 500
+	c.NLLImages, c.Samples, c.FitUpdates, c.EvalEvery = 500, 500, 3000, 1000
 	return c
 }
 
@@ -153,8 +154,8 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.explores() && c.LogZ == logZScalar {
-		return fmt.Errorf("rand_prob = %g and beta = %g explore, which needs log_z = %q: with one log Z for all images the loss is biased off the policy",
-			c.RandProb, c.Beta, logZImage)
+		return fmt.Errorf("rand_prob = %g and beta = %g explore, which needs log_z = %q: with one log Z for all images "+
+			"the loss is biased off the policy", c.RandProb, c.Beta, logZImage)
 	}
 	if c.LogZ == logZNone && c.WakeSamples < 2 {
 		return fmt.Errorf("log_z = %q compares the samples of an image: set wake_samples to 2 or more", logZNone)
@@ -164,9 +165,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Epochs == 0 {
 		epochs, reduceOn := published(c.Method, c.Codes)
-		c.Epochs = max(epochs/c.Shorten, 1)
+		c.Epochs = epochs
 		if c.ReduceOn == 0 {
-			c.ReduceOn = (reduceOn-1)/c.Shorten + 1
+			c.ReduceOn = reduceOn
 		}
 	}
 	if c.Data != mnist.Digits && c.Data != mnist.Binarized {
@@ -185,13 +186,16 @@ func (c *Config) checkBounds() error {
 		key              string
 		value, low, high float64
 	}{
-		{"seed", float64(c.Seed), 0, math.MaxInt64}, {"k", float64(c.Codes), 2, 256},
-		{"rows", float64(c.Rows), 1, 64}, {"columns", float64(c.Columns), 1, 64}, {"channels", float64(c.Channels), 1, 1 << 12},
+		{"seed", float64(c.Seed), 0, math.MaxInt64},
+		{"k", float64(c.Codes), 2, 256}, {"rows", float64(c.Rows), 1, 64}, {"columns", float64(c.Columns), 1, 64},
+		{"channels", float64(c.Channels), 1, 1 << 12},
 		{"train_images", float64(c.TrainImages), 0, big}, {"test_images", float64(c.TestImages), 0, big},
-		{"batch", float64(c.Batch), 1, 1 << 16}, {"epochs", float64(c.Epochs), 0, big}, {"reduce_lr_on", float64(c.ReduceOn), 0, big}, {"shorten", float64(c.Shorten), 1, 1000},
-		{"alternate_every", float64(c.Alternate), 1, big}, {"gfn_lr", c.LR, 1e-12, 1e3}, {"gfn_reduced_lr", c.ReducedLR, 0, 1e3},
-		{"gfn_logz_lr", c.LogZLR, 0, 1e3}, {"dec_lr", c.DecoderLR, 1e-12, 1e3}, {"dec_reduced_lr", c.DecoderReducedLR, 0, 1e3}, {"sleep_prob", c.SleepProb, 0, 1},
-		{"sleep_weight", c.SleepWeight, 0, 1e6}, {"floor", c.Floor, 0, 0.1}, {"wake_samples", float64(c.WakeSamples), 1, 1000}, {"init_gain", c.Gain, 1e-3, 100}, {"rand_prob", c.RandProb, 0, 1}, {"beta", c.Beta, 1e-3, 100},
+		{"batch", float64(c.Batch), 1, 1 << 16}, {"epochs", float64(c.Epochs), 0, big}, {"reduce_lr_on", float64(c.ReduceOn), 0, big},
+		{"alternate_every", float64(c.Alternate), 1, big},
+		{"gfn_lr", c.LR, 1e-12, 1e3}, {"gfn_reduced_lr", c.ReducedLR, 0, 1e3}, {"gfn_logz_lr", c.LogZLR, 0, 1e3},
+		{"dec_lr", c.DecoderLR, 1e-12, 1e3}, {"dec_reduced_lr", c.DecoderReducedLR, 0, 1e3},
+		{"sleep_prob", c.SleepProb, 0, 1}, {"sleep_weight", c.SleepWeight, 0, 1e6}, {"init_gain", c.Gain, 1e-3, 100},
+		{"wake_samples", float64(c.WakeSamples), 1, 1000}, {"floor", c.Floor, 0, 0.1}, {"rand_prob", c.RandProb, 0, 1}, {"beta", c.Beta, 1e-3, 100},
 		{"vq_lr", c.VQLR, 1e-12, 1e3}, {"vq_reduced_lr", c.VQReducedLR, 0, 1e3},
 		{"nll_images", float64(c.NLLImages), 0, big}, {"importance_samples", float64(c.Samples), 1, 1e7},
 		{"fit_updates", float64(c.FitUpdates), 1, big}, {"eval_every", float64(c.EvalEvery), 0, big},

@@ -114,7 +114,8 @@ func TestGradientIdentity(t *testing.T) {
 					continue
 				}
 				for j := range balance[i] {
-					near(t, fmt.Sprintf("%s, zeta %g: gradient of %s", c.dtype, zeta, path), balance[i][j], 2/(n*n)*kl[i][j], c.tolerance*max(largest, math.Abs(zeta)/n))
+					near(t, fmt.Sprintf("%s, zeta %g: gradient of %s", c.dtype, zeta, path), balance[i][j], 2/(n*n)*kl[i][j],
+						c.tolerance*max(largest, math.Abs(zeta)/n))
 				}
 			}
 			if !slices.Contains(paths, em.Phi+"/"+zetaScope+"/zeta") {

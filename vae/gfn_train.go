@@ -77,14 +77,15 @@ func (c *Config) decoderRate(perEpoch uint64) optim.Rate {
 	if c.DecoderReducedLR == 0 || c.ReduceOn == 0 {
 		return optim.Rate{Base: c.DecoderLR}
 	}
-	gate := em.Gate{Alternate: c.Alternate}
-	var made uint64 // M-updates before the drop
-	for it := range uint64(c.ReduceOn-1) * perEpoch {
-		if gate.Maximizes(it) {
-			made++
-		}
-	}
+	made := mUpdates(uint64(c.ReduceOn-1)*perEpoch, uint64(c.Alternate))
 	return optim.Rate{Base: c.DecoderLR, Drops: []optim.Drop{{Step: made, Factor: c.DecoderReducedLR / c.DecoderLR}}}
+}
+
+// mUpdates is how many of the first iterations em.Gate makes M-updates, by turns of the given length: those s from 1 with
+// s mod 2 turn below turn.
+func mUpdates(iterations, turn uint64) uint64 {
+	rounds, rest := (iterations+1)/(2*turn), (iterations+1)%(2*turn)
+	return rounds*turn + min(rest, turn) - 1 // there is no iteration 0
 }
 
 // decoderLoss is the M-step's: the mean over images and pixels of -log p(x|z) and, with a learned prior, that over images and

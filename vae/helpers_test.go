@@ -103,8 +103,6 @@ func (s Size) noise(r *rand.Rand, count int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(flat, count, s.Height, s.Width, 1)
 }
 
-func scopeOf(store *model.Store, name string) *model.Scope { return store.Scope(name) }
-
 // logQ is log q(z|x) of latents z that belong to the images x row by row, [B].
 func (p Policy) logQ(scope *model.Scope, x, z *Node) *Node {
 	net := gfn.Net{Env: p.Env(), Policy: p, Scope: scope}
@@ -117,7 +115,7 @@ func posteriors(t testing.TB, b compute.Backend, store *model.Store, p Policy, x
 	t.Helper()
 	return byImage(x, eval(t, b, store, func(in []*Node) []*Node {
 		xs, zs := pairs(in[0], in[1])
-		return []*Node{p.logQ(scopeOf(store, em.Phi), xs, zs)}
+		return []*Node{p.logQ(store.Scope(em.Phi), xs, zs)}
 	}, x, p.latents())[0])
 }
 
@@ -126,7 +124,7 @@ func joints(t testing.TB, b compute.Backend, store *model.Store, m Model, x *ten
 	t.Helper()
 	return byImage(x, eval(t, b, store, func(in []*Node) []*Node {
 		xs, zs := pairs(in[0], in[1])
-		return []*Node{m.LogJoint(scopeOf(store, em.Theta), gfn.Batch{xs}, gfn.State{zs})}
+		return []*Node{m.LogJoint(store.Scope(em.Theta), gfn.Batch{xs}, gfn.State{zs})}
 	}, x, m.latents())[0])
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/panics"
-	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
@@ -44,7 +43,7 @@ func (s *session) copyStore() (*model.Store, error) {
 		return nil, err
 	}
 	maps.DeleteFunc(arrays, func(path string, _ run.Array) bool { return strings.HasPrefix(path, optim.Root+"/") })
-	store := nn.NewStore(s.Config.Seed)
+	store := s.newStore()
 	return store, run.SetStore(store, arrays)
 }
 
@@ -63,7 +62,7 @@ func (s *session) fit(store *model.Store) error {
 	spec.Gate = em.Gate{First: math.MaxInt}
 	imitations := s.FitUpdates / 3
 	spec.Wake.Optimizer.Groups[0].Rate = optim.Rate{
-		Base: s.LR, Drops: []optim.Drop{{Step: uint64(s.FitUpdates / 3), Factor: s.ReducedLR / s.LR}},
+		Base: s.LR, Drops: []optim.Drop{{Step: uint64(imitations), Factor: s.ReducedLR / s.LR}},
 	}
 	bar := run.NewProgress(s.progress, int64(s.FitUpdates), "posterior")
 	defer bar.Done()
@@ -85,6 +84,9 @@ func (s *session) fit(store *model.Store) error {
 	return nil
 }
 
+// imitationWeight is that of the published sleep phase, which has the same loss on dreamt images.
+const imitationWeight = 10
+
 // imitate raises log q of the latents that the VQ-VAE gives to images.
 func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *run.Progress) error {
 	opt := spec.Wake.Optimizer
@@ -96,7 +98,7 @@ func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *ru
 		z := VQ{s.size}.Encode(store.Scope(em.Theta), x[0])
 		tr := net.Backtrack(rng.In(in[0]), p.Encode(net.Scope, x), gfn.State{z}, nil, gfn.Behaviour{})
 		loss := Neg(ReduceAllMean(ReduceSum(net.Score(tr, gfn.Behaviour{}).LogPF, 1)))
-		opt.Minimize(store, MulScalar(loss, s.sleep(s.size).Weight), in[1])
+		opt.Minimize(store, MulScalar(loss, imitationWeight/float64(s.size.Positions())), in[1])
 		return loss
 	})
 	if err != nil {

@@ -26,7 +26,8 @@ func TestLikelihoodOfSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := got.NLL
-		t.Logf("%s: NLL %.3f, exact %.3f, ELBO %.3f, bound %.3f, effective samples %.1f, %.1f distinct", method, n.NLL, -exact, n.ELBO, got.Bound, n.ESS, n.Distinct)
+		t.Logf("%s: NLL %.3f, exact %.3f, ELBO %.3f, bound %.3f, effective samples %.1f, %.1f distinct",
+			method, n.NLL, -exact, n.ELBO, got.Bound, n.ESS, n.Distinct)
 		near(t, fmt.Sprintf("%s: NLL", method), n.NLL, -exact, 0.1+5*n.SampleErr)
 		if n.ELBO > exact+1e-3 || n.Images != 20 || n.Samples != 400 || n.ESS < 2 {
 			t.Errorf("%s: %+v", method, *n)

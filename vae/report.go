@@ -53,9 +53,11 @@ func curves(points []run.Point) (out []figure) {
 		keys, names          []string
 		log                  bool
 	}{
-		{"bound", fmt.Sprintf("Upper bound of −log p(x) from one latent per image, and −log p(x|z) of the most probable codes, on at most %d test images.", watched),
+		{"bound", fmt.Sprintf("Upper bound of −log p(x) from one latent per image, and −log p(x|z) of the most probable codes, "+
+			"on at most %d test images.", watched),
 			"nats per image", []string{"test/bound", "test/reconstruction"}, []string{"bound", "reconstruction"}, false},
-		{"balance", "E-step: trajectory balance per position. With one log Z for all images it does not vanish but ends at the variance of log p(x), by n².",
+		{"balance", "E-step: trajectory balance per position. With one log Z for all images it does not vanish " +
+			"but ends at the variance of log p(x), by n².",
 			"loss", []string{"e/loss"}, nil, true},
 		{"sleep", "Sleep step: −log q(z|x) of dreamt pairs.", "nats", []string{"sleep/loss"}, nil, false},
 		{"decoder", "M-step: −log p(x|z) per pixel, plus −log p(z) per position of a learned prior.", "nats", []string{"m/loss"}, nil, false},

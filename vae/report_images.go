@@ -100,7 +100,8 @@ func (s *session) reconstructionFigure(pixels, means []float32) figure {
 }
 
 func (s *session) sampleFigure() (figure, error) {
-	caption := "Samples of the uniform prior, as the decoder's means. Nothing makes them look like the data: all latents are equally probable, also those that no image has."
+	caption := "Samples of the uniform prior, as the decoder's means. Nothing makes them look like the data: all latents are " +
+		"equally probable, also those that no image has."
 	if s.learnsPrior() {
 		caption = "Samples of the PixelCNN prior, as the decoder's means."
 	}

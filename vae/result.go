@@ -103,7 +103,8 @@ func (r *Result) table() *report.Table {
 		row("−log p(x), as published", report.Number(r.Bound, 2))
 		t.Notes = append(t.Notes, "as published: reconstruction + n log K, a bound that has the one latent of the encoder for a posterior")
 		if r.NLL != nil {
-			t.Notes = append(t.Notes, fmt.Sprintf("the importance-weighted estimate draws from a GFlowNet posterior fitted to the decoder in %d updates", r.FitUpdates))
+			t.Notes = append(t.Notes, fmt.Sprintf("the importance-weighted estimate draws from a GFlowNet posterior "+
+				"fitted to the decoder in %d updates", r.FitUpdates))
 		}
 	} else {
 		row("−log p(x,z) + log q(z|x), one sample", report.Number(r.Bound, 2))

@@ -61,10 +61,9 @@ var _ run.Session = (*session)(nil)
 
 func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	s := &session{
-		Config: c, size: c.size(set.Size), backend: b, hash: set.Hash(), store: nn.NewStore(c.Seed),
+		Config: c, size: c.size(set.Size), backend: b, hash: set.Hash(), store: c.newStore(),
 		train: firstOf(set.Train, c.TrainImages), test: firstOf(set.Test, c.TestImages),
 	}
-	s.store.RootScope().SetParam(nn.GainParam, c.Gain)
 	if err := s.size.Validate(); err != nil {
 		return nil, run.Inputf("%w", err)
 	}
@@ -92,6 +91,13 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	}
 	s.codec = newCodec(b, s.store, c, s.size)
 	return s, nil
+}
+
+// newStore is a store whose variables start as configured.
+func (c *Config) newStore() *model.Store {
+	store := nn.NewStore(c.Seed)
+	store.RootScope().SetParam(nn.GainParam, c.Gain)
+	return store
 }
 
 // perEpoch is the number of minibatches of an epoch; images that would make an incomplete one are left out.

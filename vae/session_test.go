@@ -261,6 +261,26 @@ func TestPublishedSchedule(t *testing.T) {
 	}
 }
 
+// The decoder's rate falls, if it does, at the first M-update of the epoch: those before it are counted as the gate makes them.
+func TestDecoderRate(t *testing.T) {
+	for _, turn := range []int{1, 2, 7, 400} {
+		made := uint64(0)
+		for it := range uint64(3000) {
+			if got := mUpdates(it, uint64(turn)); got != made {
+				t.Fatalf("%d M-updates in the first %d iterations by turns of %d, want %d", got, it, turn, made)
+			}
+			if (em.Gate{Alternate: turn}).Maximizes(it) {
+				made++
+			}
+		}
+	}
+	c := QuickConfig()
+	c.ReduceOn, c.DecoderLR, c.DecoderReducedLR, c.Alternate = 3, 0.5, 0.125, 20 // from iteration 90 on: 50 M-updates come before
+	for at, want := range map[uint64]float64{0: 0.5, 49: 0.5, 50: 0.125} {
+		near(t, fmt.Sprintf("rate of M-update %d", at), float64(c.spec(tiny(2), nil, 45).MStep.Optimizer.Rates(at)[0]), want, 1e-9)
+	}
+}
+
 // The first losses are frozen: a change that moves them says why. Instruction sets round differently, hence the tolerance.
 func TestGoldenLosses(t *testing.T) {
 	for method, want := range map[string][]float64{

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/mnist"
-	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -46,7 +45,7 @@ func NewTrial(b compute.Backend, c Config) (*Trial, error) {
 		}
 	}
 	return &Trial{
-		config: c, size: c.size(side), backend: b, store: nn.NewStore(c.Seed), images: mnist.NewImages(side, pixels),
+		config: c, size: c.size(side), backend: b, store: c.newStore(), images: mnist.NewImages(side, pixels),
 		made: map[string]trainer{},
 	}, nil
 }

@@ -2,7 +2,6 @@ package vae
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 
@@ -83,7 +82,7 @@ func (t *vqTrainer) step() (string, map[string]float64, error) {
 	}
 	t.Step++
 	u := em.Update{Loss: v[0], GradNorm: v[1], OK: v[2] != 0}
-	if err := t.Count(u, "VQ"); errors.Is(err, em.ErrDiverged) {
+	if err := t.Count(u, "VQ"); err != nil {
 		return "", nil, fmt.Errorf("%w: %w", run.ErrGaveUp, err)
 	}
 	return fmt.Sprintf("reconstruction %.1f nats, %.1f codes in use", v[3], v[5]), map[string]float64{
