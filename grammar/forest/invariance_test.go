@@ -174,7 +174,7 @@ func TestEmbeddingsSurvive(t *testing.T) {
 		}, append([]any{r.words}, anys(split)...)...)[0]
 		before, after, fresh := float64s(t, wake[0]), float64s(t, split[0]), float64s(t, again)
 		lengths := tensors.MustCopyFlatData[int32](r.lengths)
-		for b, trees := range readForests(split[7:]) {
+		for b, trees := range readForests(split[WalkForest:]) {
 			length := lengths[b]
 			if want := max(1, min(int(back)+1, int(length))); len(trees) != want {
 				t.Errorf("%d steps back: sentence %d has %d trees, want %d", back, b, len(trees), want)

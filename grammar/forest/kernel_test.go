@@ -280,7 +280,7 @@ func (l *listing) taken(walk []*tensors.Tensor, from []int) (out []outcome) {
 	gaps := len(l.words) - 1
 	ints := func(i int) []int32 { return tensors.MustCopyFlatData[int32](walk[i]) }
 	undone, made, label := ints(5), ints(6), ints(7)
-	ends := readForests(walk[7:])
+	ends := readForests(walk[WalkForest:])
 	numbers := make([][]float64, 4)
 	for i := range numbers {
 		numbers[i] = tensors.MustCopyFlatData[float64](walk[1+i])

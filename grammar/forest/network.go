@@ -23,6 +23,8 @@ type Network struct {
 	Half bool
 	// Linear is attention whose cost grows with the number of trees, not with its square.
 	Linear bool
+	// UniformBack makes P_B uniform over the trees that can be split; otherwise it is learned.
+	UniformBack bool
 	// Mixes says that walks heed the behaviour's epsilon.
 	Mixes bool
 	DType dtypes.DType
@@ -188,6 +190,15 @@ func (w *weights) norm(path string, x *Node) *Node {
 func (w *weights) head(path string, x *Node) *Node {
 	h := nn.ReLU(w.linear(path+"/hidden", w.norm(path+"/norm", x)))
 	return w.linear(path+"/readout", DivScalar(h, float64(w.Width)/baseWidth))
+}
+
+// scalars evaluates a head that says one number of each tree, [...,d]: [...].
+func (w *weights) scalars(path string, x *Node) *Node {
+	y := Squeeze(w.head(path, x), -1)
+	if path == splitHead && w.UniformBack {
+		return ZerosLike(y)
+	}
+	return y
 }
 
 // tree is the embedding of a node [B,d] of a label [B], given those of its children.

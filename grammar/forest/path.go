@@ -73,8 +73,11 @@ func join(paths []Path) Path {
 // made counts steps.
 func made(when *Node) *Node { return OnePlus(ReduceMax(when, 1)) }
 
-// Tokens is the number of trees that all forests of the paths have, the last ones left out, which have one each and nothing to decide.
-// A path of k steps has k(k+3)/2.
+// Tokens is the number of trees that all forests of a path have, the last one left out, which has one and nothing to decide: k+1, k, ..., 2
+// for k steps.
+func Tokens(steps int) int { return steps * (steps + 3) / 2 }
+
+// Tokens is that of each path.
 func (p Path) Tokens() *Node { return tokens(p.Steps) }
 
 func tokens(steps *Node) *Node {
@@ -86,7 +89,7 @@ func (p Path) live() *Node {
 	return LessThan(count(p.When), InsertAxes(SubScalar(p.Length, 1), -1))
 }
 
-// step is the forest that a path is at before one of its steps; the shape is [P,T] unless said otherwise.
+// steps are the forests that paths are at before each of their steps; shapes are [P,T] unless said otherwise.
 type steps struct {
 	Path
 	most    int   // T

@@ -70,16 +70,14 @@ func before(marks *Node) *Node {
 // position returns the logits of joining each tree with the next, and where that is legal: [B,M].
 func (r reading) position() (logits, legal *Node) {
 	last := InsertAxes(SubScalar(r.forest.Length, 1), -1)
-	return r.scalars(positionHead), LogicalAnd(r.there, LessThan(rows(r.forest.Last, r.word), last))
+	return r.scalars(positionHead, r.hidden), LogicalAnd(r.there, LessThan(rows(r.forest.Last, r.word), last))
 }
 
 // split returns the logits of splitting each tree, and where that is legal: [B,M].
 func (r reading) split() (logits, legal *Node) {
 	inner := GreaterOrEqual(rows(r.forest.Root, r.word), Const(r.hidden.Graph(), int32(r.forest.Words())))
-	return r.scalars(splitHead), LogicalAnd(r.there, inner)
+	return r.scalars(splitHead, r.hidden), LogicalAnd(r.there, inner)
 }
-
-func (r reading) scalars(head string) *Node { return Squeeze(r.head(head, r.hidden), -1) }
 
 // LogZ is the flow through bare words, [B]: what the network takes log p(x) for.
 func (m Network) LogZ(scope *model.Scope, words, length *Node) *Node {
@@ -89,7 +87,7 @@ func (m Network) LogZ(scope *model.Scope, words, length *Node) *Node {
 
 // flow is the sum over trees, [B].
 func (r reading) flow() *Node {
-	each := r.scalars(flowHead)
+	each := r.scalars(flowHead, r.hidden)
 	return ReduceSum(Where(r.there, each, ZerosLike(each)), 1)
 }
 
@@ -111,7 +109,7 @@ func (p Policy) Heads(scope *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.H
 	left := rows(r.place, SliceAxis(f.First, 1, AxisRange(0, gaps))) // the place of the tree that ends at a gap, or has it inside
 	position, _ := r.position()
 	split, _ := r.split()
-	label := LogSoftmax(r.head(labelHead, r.hidden)) // [B,n,N]
+	label := LogSoftmax(r.head(labelHead, r.hidden)) // [B,M,N]
 	joint := Add(InsertAxes(rows(position, left), -1), rows(label, left))
 	return gfn.Heads{Forward: Reshape(joint, b, gaps*p.Labels), Backward: rows(split, left), Flow: r.flow()}
 }

@@ -37,8 +37,8 @@ func (m Network) Score(scope *model.Scope, size int, batches ...Batch) []Scored 
 	}
 	l := newLine(join(paths), most, size)
 	hidden := l.encode(w, w.embed(l.plan, l.Leaves, l.Trees)) // [C,d]
-	scalar := func(head string) *Node { return Squeeze(w.head(head, hidden), -1) }
-	read := reader{weights: w, line: l, hidden: hidden, position: scalar(positionHead), split: scalar(splitHead), flow: scalar(flowHead)}
+	scalars := func(head string) *Node { return w.scalars(head, hidden) }
+	read := reader{weights: w, line: l, hidden: hidden, position: scalars(positionHead), split: scalars(splitHead), flow: scalars(flowHead)}
 	all := read.scores()
 
 	out := make([]Scored, len(batches))

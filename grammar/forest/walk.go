@@ -223,8 +223,26 @@ func (s *stepper) move(joins, parts, join, part, label *Node) {
 	s.Forest = s.Forest.Split(part, parts)
 }
 
-// WalkSize is the number of tensors of a walk.
-const WalkSize = 14
+// Where the tensors of a walk are in its list.
+const (
+	WalkNodes = iota
+	WalkUndoneBack
+	WalkUndoneForward
+	WalkMadeForward
+	WalkMadeBack
+	WalkUndone
+	WalkMade
+	WalkLabel
+	WalkLeft
+	WalkRight
+	WalkRoot
+	WalkFirst
+	WalkLast
+	WalkLength
+	WalkSize // the number of them
+
+	WalkForest = WalkLabel // where the forest begins, which is the rest
+)
 
 // List is what a walk is made of, for programs that hand it on.
 func (w Walk) List() []*Node {
@@ -233,8 +251,16 @@ func (w Walk) List() []*Node {
 
 // WalkOf undoes List.
 func WalkOf(x []*Node) Walk {
-	return Walk{
-		Nodes: x[0], UndoneBack: x[1], UndoneForward: x[2], MadeForward: x[3], MadeBack: x[4], Undone: x[5], Made: x[6],
-		Forest: FromState(gfn.State(x[7:WalkSize])),
-	}
+	w := RouteOf(x[WalkUndone:])
+	w.Nodes, w.UndoneBack, w.UndoneForward = x[WalkNodes], x[WalkUndoneBack], x[WalkUndoneForward]
+	w.MadeForward, w.MadeBack = x[WalkMadeForward], x[WalkMadeBack]
+	return w
+}
+
+// RouteSize is the number of tensors of a walk that its paths depend on.
+const RouteSize = WalkSize - WalkUndone
+
+// RouteOf returns a walk without embeddings and probabilities, from its list after these: enough for its paths.
+func RouteOf(x []*Node) Walk {
+	return Walk{Undone: x[0], Made: x[1], Forest: FromState(gfn.State(x[WalkForest-WalkUndone : RouteSize]))}
 }

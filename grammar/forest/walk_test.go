@@ -67,7 +67,7 @@ func TestTempering(t *testing.T) {
 		near(t, "move "+name, move[i], move2[i], 1e-10)
 	}
 	plainWake, _ := cold.walk(t, seed, 3, plain)
-	if a, b := float64s(t, wake[3]), float64s(t, plainWake[3]); a[0] == b[0] {
+	if a, b := float64s(t, wake[WalkMadeForward]), float64s(t, plainWake[WalkMadeForward]); a[0] == b[0] {
 		t.Error("tempering changed nothing")
 	}
 }
@@ -89,7 +89,7 @@ func TestBrokenNetwork(t *testing.T) {
 		}
 	}
 	wake, _ := r.walk(t, seed, 2, plain)
-	for i, x := range tensors.MustCopyFlatData[int32](wake[7]) { // labels
+	for i, x := range tensors.MustCopyFlatData[int32](wake[WalkLabel]) {
 		if x != 0 {
 			t.Errorf("label %d at %d", x, i)
 		}

@@ -1,14 +1,10 @@
 package induce
 
 import (
-	"fmt"
 	"math"
-	"path/filepath"
-	"slices"
-	"strings"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
-	"github.com/gfnem/gfnem/run"
 )
 
 // The methods.
@@ -17,6 +13,12 @@ const (
 	Exact    = "exact"    // EM with one exact sample of the posterior for each sentence
 	MCEM     = "mcem"     // EM with the end of a Markov chain over trees for each sentence
 	GFN      = "gfn"      // EM with a tree of a GFlowNet for each sentence
+)
+
+// How the temperature of the prior changes.
+const (
+	annealExp    = "exp"
+	annealLinear = "linear"
 )
 
 // Config is the configuration of a training. Its names are those of the command line.
@@ -60,9 +62,15 @@ type Config struct {
 	EBMLR      float64 `toml:"ebm_lr"`
 	EBML2      float64 `toml:"ebm_l2"`
 	EBMReset   float64 `toml:"ebm_reset"` // probability that a tree of the buffer is replaced by a gold tree
-	// EBMTempStart and EBMTempEnd are the temperature of the energy at the first and the last update, exponential between.
+	// EBMTempStart is the temperature of the energy at the first update, EBMTempEnd that from the horizon on. EBMAnneal says what is between
+	// them: exp as in the published commands, or linear.
 	EBMTempStart float64 `toml:"ebm_temp_start"`
 	EBMTempEnd   float64 `toml:"ebm_temp_end"`
+	EBMAnneal    string  `toml:"ebm_anneal"`
+
+	// Horizon is the number of updates over which the temperature of the prior and the threshold of the gate change; 0 means updates. With
+	// horizon = 10000 a shorter training follows the published schedules, as far as it goes.
+	Horizon int `toml:"horizon"`
 
 	EvalEvery int `toml:"eval_every"` // updates between evaluations on validation sentences; 0 means never
 
@@ -76,6 +84,8 @@ type GFlowNet struct {
 	GFNHeads  int  `toml:"gfn_heads"`
 	GFNHalf   bool `toml:"gfn_half"`   // products of 16-bit numbers in the transformer
 	GFNLinear bool `toml:"gfn_linear"` // attention whose cost in walks grows with the number of trees, not with its square
+	// UniformBack makes P_B uniform over the trees that can be split; otherwise it is learned, as published.
+	UniformBack bool `toml:"gfn_uniform_back"`
 	// Learning rates of the network and of its flow head, and Adam's decays.
 	GFNLR    float64 `toml:"gfn_lr"`
 	FlowLR   float64 `toml:"gfn_flow_lr"`
@@ -96,12 +106,13 @@ type GFlowNet struct {
 	DreamSteps  int     `toml:"dream_steps"`  // of a dreamt tree that are trained, from its top
 
 	Balance   float64 `toml:"balance"`    // weight of the balance between the two trees of a move; 0 means it is not trained
-	Moves     int     `toml:"moves"`      // back and forth before an M-step
-	EMoves    int     `toml:"e_moves"`    // and in iterations without one
+	Moves     int     `toml:"moves"`      // back and forth before an M-step; 0 still makes the one that is trained, unless balance = 0
+	EMoves    int     `toml:"e_moves"`    // and in iterations without one; none if balance = 0, since nothing would come of them
 	BackSteps int     `toml:"back_steps"` // the most steps that a move goes back
 	BackStart int     `toml:"back_start"` // one less than the same for the trained move in the first epoch; it grows by one in each epoch
 
-	// Threshold is the moving average of the wake loss below which M-steps are made; it goes to ThresholdEnd over all updates.
+	// Threshold is the moving average of the wake loss below which M-steps are made; it goes to ThresholdEnd over the horizon. -1 means as
+	// published: from 6, Non-CFG 7, with a prior 4, to half of it.
 	Threshold    float64 `toml:"threshold"`
 	ThresholdEnd float64 `toml:"threshold_end"`
 	// MaxIterations ends a training that its gate keeps from updating the grammar; 0 means never.
@@ -114,11 +125,12 @@ func Paper() Config {
 		Seed: 1111, Data: "synthetic", Method: Marginal, Grammar: string(grammar.CFG), Nonterminals: 29, Preterminals: 60, Width: 256,
 		MaxLength: 20, Batch: 32, Updates: 10_000, LR: 1e-3, Beta1: 0.75, Beta2: 0.999, Clip: 3, Warmup: 40, FinalLR: 39.0 / 40, Decay: 1,
 		Pool: 1, Bucket: 20, Tags: true, Chain: 1000,
-		EBMUpdates: 20_000, EBMLR: 1e-4, EBML2: 1e-4, EBMReset: 0.1, EBMTempStart: 1, EBMTempEnd: 1000, EvalEvery: 100,
+		EBMUpdates: 20_000, EBMLR: 1e-4, EBML2: 1e-4, EBMReset: 0.1, EBMTempStart: 1, EBMTempEnd: 1000, EBMAnneal: annealExp,
+		EvalEvery: 100,
 		GFlowNet: GFlowNet{
 			GFNWidth: 512, GFNLayers: 6, GFNHeads: 4, GFNLR: 1e-4, FlowLR: 3e-3, GFNBeta1: 0.9, GFNBeta2: 0.99, GFNDecay: 1, Temperature: 1.1,
 			Objective: "subtb", Lambda: 1, Sleep: 10, DreamLeaves: 40, DreamSteps: 20,
-			Balance: 1, Moves: 10, EMoves: 1, BackSteps: 20, BackStart: 10, Threshold: 6, ThresholdEnd: 3,
+			Balance: 1, Moves: 10, EMoves: 1, BackSteps: 20, BackStart: 10, Threshold: -1, ThresholdEnd: -1,
 		},
 	}
 }
@@ -129,7 +141,7 @@ func Quick() Config {
 	c := Paper()
 	c.Seed, c.Nonterminals, c.Preterminals, c.Width, c.Batch = 0, 20, 40, 64, 16
 	c.Updates, c.LR, c.FinalLR, c.Decay, c.Pool, c.Bucket, c.EvalEvery = 0, 3e-3, 1, 0.05, 20, 4, 500
-	c.EBMUpdates = 3000
+	c.EBMUpdates, c.Threshold, c.ThresholdEnd = 3000, 6, 3
 	c.GFNWidth, c.GFNLayers, c.GFNLR, c.FlowLR, c.GFNDecay, c.Moves, c.DreamLeaves, c.DreamSteps = 64, 2, 1e-3, 1e-2, 0.2, 4, 20, 19
 	return c
 }
@@ -148,81 +160,6 @@ func Small() Config {
 
 var presets = map[string]func() Config{"quick": Quick, "paper": Paper, "small": Small}
 
-// Validate implements the last word of run.Resolve.
-func (c *Config) Validate() error {
-	for _, k := range []struct{ key, value, known string }{
-		{"method", c.Method, Marginal + " " + Exact + " " + MCEM + " " + GFN},
-		{"grammar", c.Grammar, string(grammar.CFG) + " " + string(grammar.NCFG)},
-		{"objective", c.Objective, "subtb tb hvi none"},
-	} {
-		if !slices.Contains(strings.Fields(k.known), k.value) {
-			return fmt.Errorf("%s = %q is not one of %s", k.key, k.value, k.known)
-		}
-	}
-	if c.EBM && c.Method != MCEM && c.Method != GFN {
-		return fmt.Errorf("ebm = true needs method = %q or %q: a prior on whole trees has no exact inference", MCEM, GFN)
-	}
-	if c.Method == GFN && c.Objective == "none" && c.Sleep == 0 && c.Balance == 0 {
-		return fmt.Errorf("objective = %q with sleep = 0 and balance = 0 trains nothing: turn one of them on", c.Objective)
-	}
-	if c.Method == GFN && c.Objective == "hvi" && (c.Temperature != 1 || c.Epsilon != 0) {
-		return fmt.Errorf("objective = %q is right for trees of the policy itself: set temperature = 1 and epsilon = 0", c.Objective)
-	}
-	if c.GFNHeads > 0 && c.GFNWidth%c.GFNHeads != 0 {
-		return fmt.Errorf("gfn_width = %d cannot be divided among gfn_heads = %d", c.GFNWidth, c.GFNHeads)
-	}
-	if c.Fixed != "" && c.Method != GFN {
-		return fmt.Errorf("fixed = %q needs method = %q: no other one learns anything from a grammar that stays as it is", c.Fixed, GFN)
-	}
-	for key, path := range map[string]*string{"data": &c.Data, "fixed": &c.Fixed} {
-		if *path == "" && key == "fixed" || builtIn(*path) {
-			continue
-		}
-		abs, err := filepath.Abs(*path) // a run is resumed and evaluated from other folders, too
-		if err != nil {
-			return fmt.Errorf("%s = %q: %w", key, *path, err)
-		}
-		*path = abs
-	}
-	if c.Updates == 0 {
-		c.Updates = 10_000
-		if c.Method == GFN {
-			c.Updates = 4000
-		}
-	}
-	big := math.MaxInt32 * 1.0
-	for _, b := range []struct {
-		key              string
-		value, low, high float64
-	}{
-		{"seed", float64(c.Seed), 0, math.MaxInt64},
-		{"nonterminals", float64(c.Nonterminals), 1, 500}, {"preterminals", float64(c.Preterminals), 1, 1000},
-		{"width", float64(c.Width), 1, 1 << 14}, {"max_length", float64(c.MaxLength), 2, 200}, {"batch", float64(c.Batch), 1, 1 << 16},
-		{"updates", float64(c.Updates), 1, big}, {"lr", c.LR, 0, 1e3}, {"beta1", c.Beta1, 0, 0.999999}, {"beta2", c.Beta2, 0, 0.9999999},
-		{"clip", c.Clip, 0, 1e12}, {"warmup", float64(c.Warmup), 0, big}, {"lr_drop", c.FinalLR, 0, 1}, {"lr_end", c.Decay, 1e-9, 1},
-		{"pool", float64(c.Pool), 1, big}, {"bucket", float64(c.Bucket), 1, 200}, {"chain", float64(c.Chain), 0, big},
-		{"ebm_updates", float64(c.EBMUpdates), 0, big}, {"ebm_lr", c.EBMLR, 0, 1e3}, {"ebm_l2", c.EBML2, 0, 1e3}, {"ebm_reset", c.EBMReset, 0, 1},
-		{"ebm_temp_start", c.EBMTempStart, 1e-6, 1e9}, {"ebm_temp_end", c.EBMTempEnd, 1e-6, 1e9}, {"eval_every", float64(c.EvalEvery), 0, big},
-		{"gfn_width", float64(c.GFNWidth), 1, 1 << 14}, {"gfn_layers", float64(c.GFNLayers), 1, 100}, {"gfn_heads", float64(c.GFNHeads), 1, 1 << 10},
-		{"gfn_lr", c.GFNLR, 0, 1e3}, {"gfn_flow_lr", c.FlowLR, 0, 1e3}, {"gfn_beta1", c.GFNBeta1, 0, 0.999999}, {"gfn_beta2", c.GFNBeta2, 0, 0.9999999},
-		{"gfn_lr_end", c.GFNDecay, 1e-9, 1}, {"temperature", c.Temperature, 1e-3, 1e6}, {"epsilon", c.Epsilon, 0, 1}, {"lambda", c.Lambda, 1e-9, 1e3},
-		{"sleep", c.Sleep, 0, 1e9}, {"dream_leaves", float64(c.DreamLeaves), 2, 1000}, {"dream_steps", float64(c.DreamSteps), 1, 1000},
-		{"balance", c.Balance, 0, 1e9}, {"moves", float64(c.Moves), 0, 1e6}, {"e_moves", float64(c.EMoves), 0, 1e6},
-		{"back_steps", float64(c.BackSteps), 1, 1000}, {"back_start", float64(c.BackStart), 0, 1000},
-		{"threshold", c.Threshold, 0, 1e300}, {"threshold_end", c.ThresholdEnd, 0, 1e300}, {"max_iterations", float64(c.MaxIterations), 0, big},
-	} {
-		if !(b.low <= b.value && b.value <= b.high) {
-			return fmt.Errorf("%s = %.12g is not between %.12g and %.12g", b.key, b.value, b.low, b.high)
-		}
-	}
-	return nil
-}
-
-// builtIn says whether a name is that of data, and of a grammar, which the program has.
-func builtIn(name string) bool {
-	return name == small || name == "synthetic" || name == "synthetic-ncfg"
-}
-
 // model returns the network of a configuration for a vocabulary.
 func (c *Config) model(words int) grammar.Neural {
 	m := grammar.Paper(grammar.Kind(c.Grammar), words, 0)
@@ -230,4 +167,16 @@ func (c *Config) model(words int) grammar.Neural {
 	return m
 }
 
-var _ run.Task = Task{}
+// ebmTemperature is the temperature of the prior after so many updates.
+func (c *Config) ebmTemperature(updates uint64) float64 {
+	done := min(1, float64(updates)/float64(c.Horizon))
+	if c.EBMAnneal == annealLinear {
+		return c.EBMTempStart + (c.EBMTempEnd-c.EBMTempStart)*done
+	}
+	return c.EBMTempStart * math.Pow(c.EBMTempEnd/c.EBMTempStart, done)
+}
+
+// threshold is that of the gate, by the number of M-steps.
+func (c *Config) threshold() em.Linear {
+	return em.Linear{From: c.Threshold, To: c.ThresholdEnd, Over: uint64(c.Horizon)}
+}

@@ -1,6 +1,10 @@
 package induce
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/grammar/forest"
@@ -20,8 +24,9 @@ type eStep struct {
 	walks      []*tensors.Tensor // where the chains are
 	logR       *tensors.Tensor
 	learning   learning
-	tokens     int // trees on the line of the learner
-	accepted   float64
+	tokens     int     // trees on the line of the learner
+	moves      int     // made
+	accepted   float64 // the fraction of moves that was
 	outcome    gfnOutcome
 }
 
@@ -35,6 +40,7 @@ func (w *eStep) key(stream string, more ...uint64) *tensors.Tensor {
 	return rng.Key(w.seed, "gfn/"+stream, append([]uint64{w.it}, more...)...)
 }
 
+// run makes the E-step: walks, their rewards, moves, and one update of the GFlowNet from all of these.
 func (w *eStep) run(maximize bool, epoch int) error {
 	out, err := w.gflownet.potentials.Call(w.batch.words, w.batch.lengths)
 	if err != nil {
@@ -48,10 +54,9 @@ func (w *eStep) run(maximize bool, epoch int) error {
 	if w.logR, nodes, err = w.reward(w.walks); err != nil {
 		return err
 	}
-	w.learning.words, w.learning.lengths = w.batch.words, w.batch.lengths
-	w.learning.wake, w.learning.wakeR, w.learning.nodes = w.walks, w.logR, nodes
+	w.learning.words, w.learning.wake, w.learning.wakeR, w.learning.nodes = w.batch.words, w.walks, w.logR, nodes
 	for _, n := range w.batch.lengthsOf() {
-		w.tokens += tokensOfSteps(n - 1)
+		w.tokens += forest.Tokens(n - 1)
 	}
 	if err := w.moveOn(maximize, epoch); err != nil {
 		return err
@@ -88,10 +93,10 @@ func (w *eStep) walk() (err error) {
 		return err
 	}
 	for _, n := range tensors.MustCopyFlatData[int32](d[1]) {
-		w.tokens += tokensOfSteps(min(int(n)-1, w.DreamSteps))
+		w.tokens += forest.Tokens(min(int(n)-1, w.DreamSteps))
 	}
 	w.walks = both[:forest.WalkSize]
-	w.learning.dream = append(d, both[forest.WalkSize:]...)
+	w.learning.dream, w.learning.down = d, both[forest.WalkSize:]
 	return nil
 }
 
@@ -115,7 +120,7 @@ func (w *eStep) judged() []any {
 
 // reward returns log R of the whole trees that walks stand at, and the scores of their nodes.
 func (w *eStep) reward(walks []*tensors.Tensor) (logR, nodes *tensors.Tensor, err error) {
-	out, err := w.judge.Call(appendAll(w.judged(), walks[7:forest.WalkSize])...)
+	out, err := w.judge.Call(appendAll(w.judged(), walks[forest.WalkForest:])...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,36 +129,18 @@ func (w *eStep) reward(walks []*tensors.Tensor) (logR, nodes *tensors.Tensor, er
 
 // moveOn makes the moves; the last one is trained.
 func (w *eStep) moveOn(maximize bool, epoch int) error {
-	moves := w.EMoves
-	if maximize {
-		moves = w.Moves
-	} else if !w.moves() {
-		return nil // nobody would look at them
-	}
-	if w.moves() {
-		moves = max(moves, 1)
-	}
-	if moves == 0 {
+	back := w.stepsBack(maximize, epoch)
+	w.moves, w.accepted = len(back), 0
+	if w.moves == 0 {
 		return nil
-	}
-	longest := 0
-	for _, n := range w.batch.lengthsOf() {
-		longest = max(longest, n)
-	}
-	back := make([]int, moves+1) // the one after the last is not made
-	for m := range moves {
-		most := w.BackSteps
-		if m == moves-1 && w.moves() {
-			most = min(w.BackStart+epoch+1, most)
-		}
-		back[m] = min(1+rng.New(w.seed, "gfn/steps back", w.it, uint64(m)).IntN(most), longest-1)
 	}
 	journey, err := w.move.Call(appendAll([]any{w.key("move", 0), w.knobs(), int32(back[0]), true}, w.walks)...)
 	if err != nil {
 		return err
 	}
-	accepted := make([]*tensors.Tensor, moves)
-	for m := range moves {
+	accepted := make([]*tensors.Tensor, w.moves)
+	back = append(back, 0) // the program that settles a move prepares the next one, too
+	for m := range w.moves {
 		after, err := w.travel.Call(appendAll(nil, journey)...)
 		if err != nil {
 			return err
@@ -164,18 +151,69 @@ func (w *eStep) moveOn(maximize bool, epoch int) error {
 			return err
 		}
 		const k = forest.WalkSize
-		if m == moves-1 && w.moves() {
+		if m == w.moves-1 && w.trainsMoves() {
 			w.learning.before, w.learning.after, w.learning.beforeR, w.learning.afterR = w.walks, after, w.logR, out[k+2]
 			for _, n := range w.batch.lengthsOf() {
-				w.tokens += 2 * tokensOfSteps(min(back[m], n-1))
+				w.tokens += 2 * forest.Tokens(min(back[m], n-1))
 			}
 		}
 		w.logR, w.walks, accepted[m], journey = out[0], out[1:1+k], out[k+1], out[k+3:]
 	}
 	for _, t := range accepted {
-		w.accepted += float64(tensors.ToScalar[float32](t)) / float64(moves)
+		w.accepted += float64(tensors.ToScalar[float32](t)) / float64(w.moves)
 	}
 	return nil
+}
+
+// stepsBack says how far each move of the iteration goes back. Without an M-step the trained move is the only one of use.
+func (w *eStep) stepsBack(maximize bool, epoch int) []int {
+	moves := w.EMoves
+	if maximize {
+		moves = w.Moves
+	} else if !w.trainsMoves() {
+		return nil
+	}
+	if w.trainsMoves() {
+		moves = max(moves, 1)
+	}
+	back := make([]int, moves)
+	for m := range back {
+		most := w.BackSteps
+		if m == moves-1 && w.trainsMoves() {
+			most = min(w.BackStart+epoch+1, most)
+		}
+		back[m] = min(1+rng.New(w.seed, "gfn/steps back", w.it, uint64(m)).IntN(most), slices.Max(w.batch.lengthsOf())-1)
+	}
+	return back
+}
+
+// metrics are those of the parts that are switched on.
+func (w *eStep) metrics() map[string]float64 {
+	out := map[string]float64{"gfn/grad_norm": w.outcome.norm}
+	if w.objective() != nil {
+		out["wake/loss"] = w.outcome.wake
+	}
+	if w.trainsMoves() {
+		out["balance/loss"] = w.outcome.balance
+	}
+	if w.Sleep > 0 {
+		out["sleep/loss"] = w.outcome.sleep
+	}
+	if w.moves > 0 {
+		out["moves/accepted"] = w.accepted
+	}
+	return out
+}
+
+// text says the losses in words.
+func (w *eStep) text() string {
+	var parts []string
+	for _, name := range []string{"wake", "balance", "sleep"} {
+		if v, ok := w.metrics()[name+"/loss"]; ok {
+			parts = append(parts, fmt.Sprintf("%s %.2f", name, v))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func appendAll(args []any, list []*tensors.Tensor) []any {
@@ -186,4 +224,4 @@ func appendAll(args []any, list []*tensors.Tensor) []any {
 }
 
 // forests are the trees that the chains have led to.
-func (w *eStep) forests() []*tensors.Tensor { return w.walks[7:forest.WalkSize] }
+func (w *eStep) forests() []*tensors.Tensor { return w.walks[forest.WalkForest:] }

@@ -20,8 +20,10 @@ type Result struct {
 	Seed    uint64 `json:"seed"`
 	Updates uint64 `json:"updates"`
 	// Iterations of GFlowNet-EM, in some of which the grammar was updated.
-	Iterations uint64        `json:"iterations,omitempty"`
-	Splits     []SplitResult `json:"splits"`
+	Iterations uint64 `json:"iterations,omitempty"`
+	// Short says that a training has ended with fewer updates than it was to make, and why; empty if not.
+	Short  string        `json:"short,omitempty"`
+	Splits []SplitResult `json:"splits"`
 }
 
 var _ run.Result = (*Result)(nil)
@@ -56,7 +58,9 @@ type F1 struct {
 
 // Evaluate implements run.Session.
 func (s *session) Evaluate() (run.Result, error) {
-	r := &Result{Task: Task{}.Name(), Method: s.Method, Grammar: s.Grammar, Seed: s.Config.Seed, Updates: s.Made, Iterations: s.Iterations}
+	r := &Result{
+		Task: Task{}.Name(), Method: s.Method, Grammar: s.Grammar, Seed: s.Config.Seed, Updates: s.Made, Iterations: s.Iterations, Short: s.short(),
+	}
 	for _, split := range heldOut(s.data) {
 		one, err := s.evaluate(split)
 		if err != nil {
@@ -65,6 +69,18 @@ func (s *session) Evaluate() (run.Result, error) {
 		r.Splits = append(r.Splits, one)
 	}
 	return r, nil
+}
+
+// short explains a training that has ended with fewer updates than it was to make.
+func (s *session) short() string {
+	if s.gfn == nil || !s.Done() || s.Made >= uint64(s.Config.Updates) {
+		return ""
+	}
+	if s.fixed != nil {
+		return fmt.Sprintf("max_iterations = %d ended the training after %d of %d updates", s.MaxIterations, s.Made, s.Config.Updates)
+	}
+	return fmt.Sprintf("max_iterations = %d ended the training after %d of %d M-steps: raise it, or the threshold of the gate",
+		s.MaxIterations, s.Made, s.Config.Updates)
 }
 
 // heldOut are the splits that a grammar is evaluated on.
@@ -253,5 +269,9 @@ func (r *Result) Print(w io.Writer) error {
 			return err
 		}
 	}
-	return nil
+	if r.Short == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "Note: %s.\n", r.Short)
+	return err
 }

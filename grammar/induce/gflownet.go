@@ -2,7 +2,6 @@ package induce
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -53,8 +52,9 @@ func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 	e := &gflownet{Config: c, backend: b, store: store, model: m, learn: map[int]*program{}}
 	e.tables = func(g *Graph) grammar.Tables { return m.Tables(store.Scope(theta), g) }
 	e.net = forest.Network{
-		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, Half: c.GFNHalf, Linear: c.GFNLinear, DType: dtypes.Float32,
-		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: max(c.MaxLength, min(c.DreamSteps+1, c.DreamLeaves)) + 1, Mixes: c.Epsilon > 0,
+		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, DType: dtypes.Float32,
+		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: c.longest() + 1,
+		Half: c.GFNHalf, Linear: c.GFNLinear, UniformBack: c.UniformBack, Mixes: c.Epsilon > 0,
 	}
 	group := func(scope string, lr float64) optim.Group {
 		return optim.Group{Scope: phi + "/" + scope, Rule: optim.Adam{Beta1: c.GFNBeta1, Beta2: c.GFNBeta2}, Rate: optim.Rate{
@@ -68,6 +68,9 @@ func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 	}}
 	return e, e.build()
 }
+
+// longest is the number of trees that forests of sentences and dreams have at most.
+func (c *Config) longest() int { return max(c.MaxLength, min(c.DreamSteps+1, c.DreamLeaves)) }
 
 // program is compiled when it is first called, once for each shape of its arguments.
 type program struct {
@@ -229,13 +232,4 @@ func accept(r *rng.Stream, oldR, newR *Node, w forest.Walk) (yes, fraction *Node
 	coin := MaxScalar(r.Uniform(logA.DType(), logA.Shape().Dimensions...), 1e-30)
 	yes = LessOrEqual(Log(coin), logA)
 	return yes, ReduceAllMean(ConvertDType(yes, dtypes.Float32))
-}
-
-// tokensOfSteps is the number of trees on the line of a path.
-func tokensOfSteps(steps int) int { return steps * (steps + 3) / 2 }
-
-// temperature of the prior on shapes, as its inverse.
-func (e *gflownet) coldness(updates uint64) float32 {
-	done := min(1, float64(updates)/float64(e.Updates))
-	return float32(1 / (e.EBMTempStart * math.Pow(e.EBMTempEnd/e.EBMTempStart, done)))
 }

@@ -37,31 +37,27 @@ func (e *gflownet) learnerOf(size int) (*program, error) {
 	return p, err
 }
 
-// learning is what the learner is given, besides learning rates.
+// learning is what an iteration has to learn from.
 type learning struct {
-	words, lengths *tensors.Tensor
-	wake           []*tensors.Tensor // walks
-	wakeR, nodes   *tensors.Tensor
-	before, after  []*tensors.Tensor // walks of the trained move; nil without one
-	beforeR        *tensors.Tensor
-	afterR         *tensors.Tensor
-	dream          []*tensors.Tensor // leaves, lengths, trees, and walks down from them; nil without sleep
+	words           *tensors.Tensor
+	wake            []*tensors.Tensor // walks
+	wakeR, nodes    *tensors.Tensor   // log R and scores of nodes where they end
+	before, after   []*tensors.Tensor // walks of the trained move; nil without one
+	beforeR, afterR *tensors.Tensor
+	dream           []*tensors.Tensor // leaves, lengths and trees; nil without sleep
+	down            []*tensors.Tensor // walks that take dreams apart
 }
 
+// args are what losses takes: of walks no more than their paths depend on.
 func (l learning) args(rates []float32) []any {
-	out := []any{rates, l.words, l.lengths, l.wakeR, l.nodes}
-	add := func(list []*tensors.Tensor) {
-		for _, t := range list {
-			out = append(out, t)
-		}
-	}
-	add(l.wake)
+	out := appendAll([]any{rates, l.words, l.wakeR, l.nodes}, l.wake[forest.WalkUndone:])
 	if l.before != nil {
-		out = append(out, l.beforeR, l.afterR)
-		add(l.before)
-		add(l.after)
+		out = appendAll(append(out, l.beforeR, l.afterR), l.before[forest.WalkForest:])
+		out = appendAll(out, l.after[forest.WalkUndone:])
 	}
-	add(l.dream)
+	if l.dream != nil {
+		out = append(appendAll(out, l.dream), l.down[forest.WalkUndone])
+	}
 	return out
 }
 
@@ -72,22 +68,24 @@ func (e *gflownet) losses(size int, in []*Node) []*Node {
 		in = in[n:]
 		return out
 	}
-	head := take(5)
-	rates, words, wakeR, nodes := head[0], head[1], head[3], head[4]
+	head := take(4)
+	rates, words, wakeR, nodes := head[0], head[1], head[2], head[3]
 	steps := words.Shape().Dim(1) - 1
-	walk := func() forest.Walk { return forest.WalkOf(take(forest.WalkSize)) }
-	batches := []forest.Batch{{Path: walk().Path(words), Steps: steps}}
+	route := func() forest.Walk { return forest.RouteOf(take(forest.RouteSize)) }
+	batches := []forest.Batch{{Path: route().Path(words), Steps: steps}}
 	var rewards []*Node
-	if e.moves() {
+	if e.trainsMoves() {
 		rewards = take(2)
-		before, after := walk(), walk()
-		batches = append(batches, forest.Batch{Path: after.UndonePath(before.Forest, words), Steps: steps},
+		before := forest.FromState(take(forest.WalkSize - forest.WalkForest))
+		after := route()
+		batches = append(batches, forest.Batch{Path: after.UndonePath(before, words), Steps: steps},
 			forest.Batch{Path: after.Path(words), Steps: steps})
 	}
 	if e.Sleep > 0 {
-		d := take(5)
+		d := take(6)
 		from := forest.FromTrees(grammar.Trees{Left: d[2], Right: d[3], Label: d[4]}, d[1])
-		batches = append(batches, forest.Batch{Path: walk().UndonePath(from, d[0]), Steps: min(e.DreamSteps, e.DreamLeaves-1)})
+		path := forest.Walk{Undone: d[5]}.UndonePath(from, d[0])
+		batches = append(batches, forest.Batch{Path: path, Steps: min(e.DreamSteps, e.DreamLeaves-1)})
 	}
 	scored := e.net.Score(e.store.Scope(phi), size, batches...)
 
@@ -98,7 +96,7 @@ func (e *gflownet) losses(size int, in []*Node) []*Node {
 		wake = ReduceAllMean(o.Loss(scored[0].Rewarded(grammar.Kind(e.Grammar), nodes, wakeR)))
 		total = wake
 	}
-	if e.moves() {
+	if e.trainsMoves() {
 		path := func(i int) gfn.Path {
 			return gfn.Path{LogPF: scored[i].LogPF, LogPB: scored[i].LogPB, LogR: rewards[i-1]}
 		}
@@ -114,8 +112,8 @@ func (e *gflownet) losses(size int, in []*Node) []*Node {
 	return []*Node{Concatenate([]*Node{one(wake), one(balance), one(sleep), one(r.GradNorm), one(r.OK)}, 0)}
 }
 
-// moves says whether the balance of moves is trained.
-func (e *gflownet) moves() bool { return e.Balance > 0 }
+// trainsMoves says whether the balance of a move is trained. Then an iteration makes at least that one move, even with moves = 0.
+func (e *gflownet) trainsMoves() bool { return e.Balance > 0 }
 
 // objective is the wake loss; nil for none.
 func (e *gflownet) objective() gfn.Objective {

@@ -157,10 +157,9 @@ func makeGrammar(t testing.TB, s *session) {
 // balanceLoss is the mean of (log R(z) + b1 + f2 - log R(z') - b2 - f1)^2.
 func balanceLoss(t testing.TB, w *eStep) (loss float64, trees int) {
 	t.Helper()
-	const forests = 7
 	l := w.learning
-	down := along(t, w.gflownet, l.words, l.before[forests:], l.after[walkUndone], true)
-	up := along(t, w.gflownet, l.words, l.after[forests:], l.after[walkMade], false)
+	down := along(t, w.gflownet, l.words, l.before[forest.WalkForest:], l.after[forest.WalkUndone], true)
+	up := along(t, w.gflownet, l.words, l.after[forest.WalkForest:], l.after[forest.WalkMade], false)
 	old, _ := rewardsOf(t, w, l.before)
 	new, _ := rewardsOf(t, w, l.after)
 	moved := 0
@@ -176,8 +175,6 @@ func balanceLoss(t testing.TB, w *eStep) (loss float64, trees int) {
 	return m, down.trees() + up.trees()
 }
 
-const walkUndone = walkMade - 1
-
 // rewardsOf judges the trees that walks stand at again.
 func rewardsOf(t testing.TB, w *eStep, walks []*tensors.Tensor) (logR, nodes []float64) {
 	t.Helper()
@@ -191,14 +188,13 @@ func rewardsOf(t testing.TB, w *eStep, walks []*tensors.Tensor) (logR, nodes []f
 // sleepLoss is the mean of -log P_F of the paths along which dreams were taken apart, by the policy itself.
 func sleepLoss(t testing.TB, w *eStep) (loss float64, trees int) {
 	t.Helper()
-	d := w.learning.dream
-	leaves, walk := d[0], d[5:]
+	d, walk := w.learning.dream, w.learning.down
 	start, err := w.embed.Call(d[0], d[1], d[2], d[3], d[4])
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := along(t, w.gflownet, leaves, start[7:], walk[walkUndone], true)
-	reported, lengths := widened(walk[walkUndoneBack]), tensors.MustCopyFlatData[int32](d[1])
+	s := along(t, w.gflownet, d[0], start[forest.WalkForest:], walk[forest.WalkUndone], true)
+	reported, lengths := widened(walk[forest.WalkUndoneBack]), tensors.MustCopyFlatData[int32](d[1])
 	for i, logPB := range s.logPB {
 		closeTo(t, "log P_B of a dream", reported[i], sum(logPB), 1e-4)
 		if want := min(int(lengths[i])-1, w.DreamSteps); len(logPB) != want {
@@ -212,11 +208,11 @@ func sleepLoss(t testing.TB, w *eStep) (loss float64, trees int) {
 func wakeLoss(t testing.TB, w *eStep, kind grammar.Kind, objective string) (loss float64, trees int) {
 	t.Helper()
 	l := w.learning
-	s := along(t, w.gflownet, l.words, l.wake[7:], l.wake[walkMade], false)
+	s := along(t, w.gflownet, l.words, l.wake[forest.WalkForest:], l.wake[forest.WalkMade], false)
 	gaps := w.batch.n - 1
 	logR, nodes := rewardsOf(t, w, l.wake)
 	ints := func(i int) []int32 { return tensors.MustCopyFlatData[int32](l.wake[i]) }
-	when, left, right := ints(walkMade), ints(walkLeft), ints(walkRight)
+	when, left, right := ints(forest.WalkMade), ints(forest.WalkLeft), ints(forest.WalkRight)
 	return mean(len(logR), func(b int) float64 {
 		row, last := b*gaps, len(s.logPF[b])
 		settled := map[int]int{} // the step after which the score of a gap counts

@@ -143,7 +143,7 @@ func (c *chain) restart(t testing.TB, seed uint64) {
 // shapes writes the trees that walks stand at, as grammar.Tree.Shape does.
 func (c *chain) shapes() (out []string) {
 	flat := func(i int) []int32 { return tensors.MustCopyFlatData[int32](c.walks[i]) }
-	label, left, right, root := flat(walkLabel), flat(walkLeft), flat(walkRight), flat(walkRight+1)
+	label, left, right, root := flat(forest.WalkLabel), flat(forest.WalkLeft), flat(forest.WalkRight), flat(forest.WalkRoot)
 	n := c.batch.n
 	for row := range c.rows {
 		var write func(node int32) string
@@ -241,13 +241,12 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			if strings.Join(c.shapes(), " ") == before {
 				t.Error("no chain has moved")
 			}
-			c.accepted = 0
 		}
 		if withPrior {
 			continue
 		}
 		s.Temperature, s.Epsilon = 1.1, 0
-		for name, forget := range map[string][]int{"P_B": {walkUndoneBack, walkMadeBack}, "P_F": {walkUndoneForward, walkMadeForward}} {
+		for name, forget := range map[string][]int{"P_B": {forest.WalkUndoneBack, forest.WalkMadeBack}, "P_F": {forest.WalkUndoneForward, forest.WalkMadeForward}} {
 			broken, err := s.gfn.program("broken", func(in []*Node) []*Node {
 				in = append([]*Node{}, in...)
 				for _, i := range forget {
@@ -334,7 +333,7 @@ func TestAccept(t *testing.T) {
 		t.Fatal(err)
 	}
 	number := func(i int) []float64 { return widened(after[1+i]) }
-	b1, f1, f2, b2 := number(walkUndoneBack), number(walkUndoneForward), number(walkMadeForward), number(walkMadeBack)
+	b1, f1, f2, b2 := number(forest.WalkUndoneBack), number(forest.WalkUndoneForward), number(forest.WalkMadeForward), number(forest.WalkMadeBack)
 	accepted := 0.0
 	for i, coin := range widened(coins[0]) {
 		logA := widened(newR)[i] - float64(rewards[i]) + b2[i] + f1[i] - b1[i] - f2[i]
@@ -371,7 +370,7 @@ func TestStepsBack(t *testing.T) {
 			if err := w.run(false, epoch); err != nil {
 				t.Fatal(err)
 			}
-			steps := slices.Max(tensors.MustCopyFlatData[int32](w.learning.after[walkUndone])) + 1
+			steps := slices.Max(tensors.MustCopyFlatData[int32](w.learning.after[forest.WalkUndone])) + 1
 			seen[int(steps)]++
 		}
 		// Each number is missed with a probability of (2/3)^30 at most.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -34,7 +35,7 @@ func (p *GFNParser) orders(b batch, walks []*tensors.Tensor, count int, key func
 		if err != nil {
 			return nil, err
 		}
-		logPF, logPB := widened(down[walkUndoneForward]), widened(down[walkUndoneBack])
+		logPF, logPB := widened(down[forest.WalkUndoneForward]), widened(down[forest.WalkUndoneBack])
 		for i := range out {
 			out[i] = append(out[i], logPF[i]-logPB[i])
 		}

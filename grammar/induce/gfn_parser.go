@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -39,9 +40,7 @@ func newGFNParser(net *gflownet) *GFNParser {
 func (p *GFNParser) Close() { p.net.close() }
 
 // Longest is the number of words of the longest sentence that the network has learned to read.
-func (p *GFNParser) Longest() int {
-	return max(p.net.MaxLength, min(p.net.DreamSteps+1, p.net.DreamLeaves))
-}
+func (p *GFNParser) Longest() int { return p.net.longest() }
 
 // GFNParse is a tree that a GFlowNet has found.
 type GFNParse struct {
@@ -117,18 +116,6 @@ type drawn struct {
 	logPF, logPB []float64
 }
 
-// Where the tensors of a walk are in its list.
-const (
-	walkUndoneBack    = 1
-	walkUndoneForward = 2
-	walkMadeForward   = 3
-	walkMadeBack      = 4
-	walkMade          = 6
-	walkLabel         = 7
-	walkLeft          = 8
-	walkRight         = 9
-)
-
 // onPolicy are the knobs of a behaviour that is the policy itself.
 var onPolicy = []float32{1, 0}
 
@@ -138,7 +125,7 @@ func (p *GFNParser) draw(b batch, key *tensors.Tensor) (drawn, error) {
 	if err != nil {
 		return drawn{}, err
 	}
-	d := drawn{walks: walks, logPF: widened(walks[walkMadeForward]), logPB: widened(walks[walkMadeBack])}
+	d := drawn{walks: walks, logPF: widened(walks[forest.WalkMadeForward]), logPB: widened(walks[forest.WalkMadeBack])}
 	return d, d.whole(b)
 }
 
@@ -147,7 +134,7 @@ var errNotFinite = errors.New("the GFlowNet says nothing finite and makes no tre
 
 // whole checks that all trees are.
 func (d drawn) whole(b batch) error {
-	made := tensors.MustCopyFlatData[int32](d.walks[walkMade])
+	made := tensors.MustCopyFlatData[int32](d.walks[forest.WalkMade])
 	for i := range b.size {
 		row := made[i*(b.n-1):]
 		if slices.Contains(row[:len(b.sentences[i].Words)-1], -1) || math.IsNaN(d.logPF[i]) {
@@ -160,7 +147,7 @@ func (d drawn) whole(b batch) error {
 // trees are where the trajectories end, of the sentences that count. Merges are in the order in which they were made.
 func (d drawn) trees(b batch) []*grammar.Tree {
 	flat := func(i int) []int32 { return tensors.MustCopyFlatData[int32](d.walks[i]) }
-	left, right, label, made := flat(walkLeft), flat(walkRight), flat(walkLabel), flat(walkMade)
+	left, right, label, made := flat(forest.WalkLeft), flat(forest.WalkRight), flat(forest.WalkLabel), flat(forest.WalkMade)
 	out := make([]*grammar.Tree, b.size)
 	for i := range out {
 		n := len(b.sentences[i].Words)

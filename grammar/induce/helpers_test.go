@@ -77,10 +77,15 @@ func tinyConfig(method string) Config {
 
 func tinySession(t testing.TB, c Config) *session {
 	t.Helper()
+	return sessionOn(t, simd(), c)
+}
+
+func sessionOn(t testing.TB, b compute.Backend, c Config) *session {
+	t.Helper()
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSession(simd(), c, tinyData(t))
+	s, err := newSession(b, c, tinyData(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func (s *session) iterate() (run.Tick, error) {
 
 	w := &eStep{gflownet: s.gfn, it: it, batch: b, seed: s.Config.Seed}
 	if s.EBM {
-		w.prior, w.coldness = float32s(s.prior.Params), s.gfn.coldness(s.Made)
+		w.prior, w.coldness = float32s(s.prior.Params), float32(1/s.temperature(s.Made))
 	}
 	if err := w.run(maximize, int(epoch)); err != nil {
 		return run.Tick{}, fmt.Errorf("iteration %d: %w", it, err)
@@ -32,13 +32,11 @@ func (s *session) iterate() (run.Tick, error) {
 	if s.fixed != nil {
 		s.Made++ // an update is one of the GFlowNet
 	}
-	log := map[string]float64{
-		"wake/loss": e.wake, "balance/loss": e.balance, "sleep/loss": e.sleep, "gfn/grad_norm": e.norm, "moves/accepted": w.accepted,
-	}
+	log := w.metrics()
 	if err := s.made(e.ok); err != nil {
 		return run.Tick{}, err
 	}
-	tick := run.Tick{Text: fmt.Sprintf("wake %.2f, sleep %.2f, %d of %d updates", e.wake, e.sleep, s.Made, s.Config.Updates)}
+	tick := run.Tick{Text: fmt.Sprintf("%s, %d of %d updates", w.text(), s.Made, s.Config.Updates)}
 	if it%10 == 0 {
 		tick.Log = log
 	}
@@ -67,7 +65,7 @@ func (s *session) observe(e gfnOutcome, log map[string]float64) {
 	if !e.ok {
 		loss = math.NaN()
 	}
-	threshold := em.Linear{From: s.Threshold, To: s.ThresholdEnd, Over: uint64(s.Config.Updates)}
+	threshold := s.threshold()
 	em.Gate{Threshold: threshold}.Observe(&s.Gate, loss, s.Made)
 	log["gate/average"], log["gate/threshold"], log["gate/open"] = s.Gate.Average, threshold.At(s.Made), number(s.Gate.Open)
 	log["updates"] = float64(s.Made)

@@ -41,6 +41,9 @@ func (s *session) Report(r *run.Run, res run.Result) error {
 		Lead:  "A grammar learned from sentences alone, and the trees that it finds.",
 	}
 	section := page.Section("Result")
+	if own.Short != "" {
+		section.Paragraph("Note: " + own.Short + ".")
+	}
 	for _, t := range own.tables() {
 		section.Table(t)
 	}

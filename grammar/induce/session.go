@@ -3,7 +3,6 @@ package induce
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -37,6 +36,8 @@ func (Task) Config(preset string) any {
 	return nil
 }
 
+var _ run.Task = Task{}
+
 // Start implements run.Task.
 func (Task) Start(b compute.Backend, config any) (run.Session, error) {
 	c := *config.(*Config)
@@ -65,7 +66,7 @@ type session struct {
 
 // counters are the part of a state that is not arrays.
 type counters struct {
-	Made    uint64 `json:"updates"` // of the grammar, skipped ones included
+	Made    uint64 `json:"updates"` // of the grammar, or of the GFlowNet alone if the grammar is fixed; skipped ones included
 	OfPrior uint64 `json:"prior_updates"`
 	Skipped uint64 `json:"skipped"` // updates that were not made, since something was not finite
 	InARow  int    `json:"skipped_in_a_row"`
@@ -271,8 +272,7 @@ func (s *session) temperature(step uint64) float64 {
 	if s.prior == nil {
 		return 0
 	}
-	done := min(1, float64(step)/float64(s.Config.Updates))
-	return s.EBMTempStart * math.Pow(s.EBMTempEnd/s.EBMTempStart, done)
+	return s.ebmTemperature(step)
 }
 
 // State implements run.Job.

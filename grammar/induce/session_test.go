@@ -2,6 +2,7 @@ package induce
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -77,13 +78,9 @@ func TestProcessors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := newSession(b, c, tinyData(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := sessionOn(t, b, c)
 			steps(t, s, 8)
 			hashes = append(hashes, run.StateHash(stateOf(t, s)))
-			s.Close()
 		}
 		if hashes[0] != hashes[1] {
 			t.Errorf("%s: one and two processors end with different states", name)
@@ -265,14 +262,22 @@ func TestPaperLearningRate(t *testing.T) {
 	}
 }
 
-// The temperature of the prior, with its values in round numbers.
+// The temperature of the prior, with its values in round numbers. A shorter training follows the same schedule, if its horizon says so.
 func TestTemperature(t *testing.T) {
 	s := &session{Config: Paper(), prior: &ebmTrainer{}}
+	s.Config.Updates, s.Horizon = 2000, 10_000
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
 	for step, want := range map[uint64]float64{0: 1, 1000: 2, 3333: 10, 5000: 31.6, 10_000: 1000, 20_000: 1000} {
 		got := s.temperature(step)
 		if exact := math.Pow(10, 3*min(1, float64(step)/10_000)); !(math.Abs(got/exact-1) <= 1e-12) || !(math.Abs(got/want-1) <= 3e-3) {
 			t.Errorf("update %d has temperature %g, want about %g", step, got, want)
 		}
+	}
+	s.EBMAnneal = annealLinear
+	for step, want := range map[uint64]float64{0: 1, 2500: 250.75, 5000: 500.5, 10_000: 1000, 20_000: 1000} {
+		closeTo(t, fmt.Sprintf("linear temperature of update %d", step), s.temperature(step), want, 1e-12)
 	}
 	s.prior = nil
 	if s.temperature(5) != 0 {
@@ -308,6 +313,9 @@ func TestValidate(t *testing.T) {
 		"max_length = 1 is not between 2 and 200":         func(c *Config) { c.MaxLength = 1 },
 		"ebm_reset = 2 is not between 0 and 1":            func(c *Config) { c.EBMReset = 2 },
 		"lr_end = 0 is not between 1e-09 and 1":           func(c *Config) { c.Decay = 0 }, // it is reached exponentially
+		`ebm_anneal = "cosine" is not one of exp linear`:  func(c *Config) { c.EBMAnneal = "cosine" },
+		"horizon = -5 is not between 1 and":               func(c *Config) { c.Horizon = -5 },
+		"threshold = -2 is not between 0 and":             func(c *Config) { c.Threshold = -2 },
 	} {
 		c := Quick()
 		change(&c)
@@ -322,5 +330,37 @@ func TestValidate(t *testing.T) {
 	}
 	if (Task{}).Config("none") != nil {
 		t.Error("there is a preset of any name")
+	}
+}
+
+// What a configuration leaves open: the published gates of the paper's preset, which differ, that of the others, which does not, and the
+// horizon. What is said stays.
+func TestOpenKeys(t *testing.T) {
+	for _, c := range []struct {
+		preset   string
+		set      run.Set
+		from, to float64
+		horizon  int
+	}{
+		{"paper", nil, 6, 3, 10_000},
+		{"paper", run.Set{"grammar=ncfg", "updates=2000"}, 7, 3.5, 2000},
+		{"paper", run.Set{"ebm=true", "updates=2000", "horizon=10000"}, 4, 2, 10_000},
+		{"paper", run.Set{"grammar=ncfg", "ebm=true"}, 4, 2, 10_000},
+		{"paper", run.Set{"threshold=12"}, 12, 6, 10_000},
+		{"paper", run.Set{"ebm=true", "threshold_end=0"}, 4, 0, 10_000},
+		{"quick", nil, 6, 3, 4000},
+		{"quick", run.Set{"grammar=ncfg", "ebm=true", "horizon=50"}, 6, 3, 50},
+	} {
+		got := presets[c.preset]()
+		if err := run.Resolve(&got, run.Set{"method=gfn"}, c.set); err != nil {
+			t.Fatal(err)
+		}
+		if got.Threshold != c.from || got.ThresholdEnd != c.to || got.Horizon != c.horizon {
+			t.Errorf("%s %v: from %v to %v over %d updates, want %+v", c.preset, c.set, got.Threshold, got.ThresholdEnd, got.Horizon, c)
+		}
+		again := got
+		if err := again.Validate(); err != nil || again != got {
+			t.Errorf("%s %v: the second time it is %+v, error %v", c.preset, c.set, again, err)
+		}
 	}
 }

@@ -17,6 +17,9 @@ type Trial struct{ s *session }
 // NewTrial prepares one for a vocabulary of so many words. Lengths are uniform up to the configuration's greatest.
 func NewTrial(b compute.Backend, c Config, words int) (*Trial, error) {
 	c.Method, c.Pool = GFN, 1
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
 	names := make([]string, words)
 	for i := range names {
 		names[i] = fmt.Sprint(i)
