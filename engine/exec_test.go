@@ -3,6 +3,7 @@ package engine_test
 import (
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/compute/support/testutil"
+
+	"github.com/gfnem/gfnem/engine"
 )
 
 // step compiles w - 0.01*x^T tanh(x w), a step with products, a reduction and an update in place.
@@ -51,6 +54,23 @@ func buffer(t testing.TB, b compute.Backend, s shapes.Shape, seed uint64) comput
 		t.Fatal(err)
 	}
 	return x
+}
+
+// TestMemoryIsLent checks that programs that run one after the other share their memory, and need nothing of what is in it.
+func TestMemoryIsLent(t *testing.T) {
+	b := open(t, "simd")
+	var sums []float32
+	for range 5 {
+		e, s := step(t, b)
+		out := must(e.Execute([]compute.Buffer{buffer(t, b, s[0], 1), buffer(t, b, s[1], 2)}, nil, 0))
+		sums = append(sums, must(out[1].Data()).([]float32)[0])
+		if held := engine.Spoil(b); held > 1<<17 {
+			t.Errorf("after %d programs of at most 100 kB each %d bytes are held", len(sums), held)
+		}
+	}
+	if len(slices.Compact(slices.Clone(sums))) != 1 {
+		t.Errorf("the same program gives %v", sums)
+	}
 }
 
 // TestSteady checks that steps with donated weights need no new memory.

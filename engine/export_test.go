@@ -1,6 +1,23 @@
 package engine
 
-import "github.com/gomlx/compute"
+import (
+	"bytes"
+
+	"github.com/gomlx/compute"
+)
+
+// Spoil overwrites the memory that is lent to programs while they run. It returns how many bytes that is.
+func Spoil(b compute.Backend) (held int) {
+	p := &b.(*Backend).scratch
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for class, blocks := range p.free {
+		for _, m := range blocks {
+			copy(bytesAt(m, 1<<class), bytes.Repeat([]byte{0xff}, 1<<class))
+		}
+	}
+	return p.held
+}
 
 // Steps is the number of steps of a compiled program.
 func Steps(e compute.Executable) int { return len(e.(*Executable).prog.steps) }

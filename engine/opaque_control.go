@@ -29,6 +29,7 @@ func (s *control) bind(fr *frame, l *lop) func() {
 		subs[i], first[i] = p.newFrame(), k
 		k += len(p.caps)
 	}
+	fr.subs = append(fr.subs, subs...)
 	capture := func() {
 		for i, sub := range subs {
 			for j := range sub.prog.caps {

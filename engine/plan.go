@@ -68,6 +68,11 @@ func (c *compiler) plan(p *program, order []*cluster) {
 		p.infos = append(p.infos, describe(s))
 		if s.m == 0 {
 			p.steps = append(p.steps, opaqueStep{s.lops[0]})
+			if c, ok := s.lops[0].opaque.(*control); ok {
+				for _, sub := range c.progs {
+					p.nested = max(p.nested, sub.arena+sub.nested)
+				}
+			}
 		} else {
 			p.steps = append(p.steps, genRows(s))
 		}

@@ -16,7 +16,8 @@ type program struct {
 	steps   []step
 	infos   []*stepInfo
 	slots   int
-	arena   int // bytes
+	arena   int // bytes of values between steps
+	nested  int // bytes that functions inside steps need, one at a time
 	params  []int
 	caps    []int
 	outputs []int
@@ -25,7 +26,7 @@ type program struct {
 	pairs   []int // for each output, the parameter whose memory it may take over, or -1
 }
 
-// fixed is memory that a frame has from the start: a constant, or a place in the arena.
+// fixed is memory that is not the caller's: a constant, or a place in the arena.
 type fixed struct {
 	slot     int
 	constant ptr
@@ -44,27 +45,47 @@ type opaqueStep struct{ l *lop }
 
 func (s opaqueStep) bind(fr *frame) func() { return s.l.opaque.bind(fr, s.l) }
 
-// frame is the memory of one run of a program at a time. Parameters, captured values and outputs are set before a run.
+// frame says where values are in one run of a program at a time. Parameters, captured values and outputs are set before
+// a run. The arena is lent for a run, so that programs that run one after the other share the same memory.
 type frame struct {
 	prog  *program
 	mem   []ptr
 	steps []func()
+	subs  []*frame // of functions inside steps
 }
 
 func (p *program) newFrame() *frame {
 	fr := &frame{prog: p, mem: make([]ptr, p.slots), steps: make([]func(), len(p.steps))}
-	arena := alloc(p.arena)
 	for _, f := range p.fixed {
 		if f.constant != nil {
 			fr.mem[f.slot] = f.constant
-		} else {
-			fr.mem[f.slot] = add(arena, f.off, 1)
 		}
 	}
 	for i, s := range p.steps {
 		fr.steps[i] = s.bind(fr)
 	}
 	return fr
+}
+
+// runAlone borrows an arena and runs.
+func (fr *frame) runAlone() {
+	p := fr.prog
+	arena := p.backend.scratch.get(p.arena + p.nested)
+	fr.settle(arena)
+	fr.run()
+	p.backend.scratch.put(arena, p.arena+p.nested)
+}
+
+// settle places values in an arena, and those of functions inside steps behind them.
+func (fr *frame) settle(arena ptr) {
+	for _, f := range fr.prog.fixed {
+		if f.constant == nil {
+			fr.mem[f.slot] = add(arena, f.off, 1)
+		}
+	}
+	for _, sub := range fr.subs {
+		sub.settle(add(arena, fr.prog.arena, 1))
+	}
 }
 
 func (fr *frame) run() {
