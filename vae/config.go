@@ -72,6 +72,9 @@ type Config struct {
 	Samples   int  `toml:"importance_samples"`
 	// FitUpdates is the number of updates by which a GFlowNet posterior is fitted to a VQ-VAE's decoder, for its likelihood.
 	FitUpdates int `toml:"fit_updates"`
+	// ExtraE is the number of E-updates before a second estimate of a GFlowNet-EM's likelihood, since trainings may end when the
+	// posterior is a whole M-phase behind the decoder, and are scored so as published; 0 means that there is none.
+	ExtraE int `toml:"extra_e_updates"`
 
 	EvalEvery int `toml:"eval_every"` // updates between points of the curve of the bound; 0 means never
 }
@@ -82,7 +85,7 @@ func PaperConfig() Config {
 		Data: mnist.Digits, Method: MethodGFN, Codes: 8, Rows: 4, Columns: 4, Channels: 128, Batch: 128,
 		Alternate: 400, LR: 2e-4, ReducedLR: 5e-5, LogZLR: 0.1, DecoderLR: 2e-4, GreedyProb: -1, SleepProb: 0.3, SleepWeight: 10,
 		Gain: 1, WakeSamples: 1, LogZ: logZScalar, Beta: 1, VQLR: 2e-4, VQReducedLR: 5e-5,
-		NLL: true, Samples: 5000, FitUpdates: 60_000, EvalEvery: 1000,
+		NLL: true, Samples: 5000, FitUpdates: 60_000, ExtraE: 400, EvalEvery: 1000,
 	}
 }
 
@@ -96,7 +99,7 @@ func QuickConfig() Config {
 	c.Batch, c.Epochs, c.ReduceOn = 32, 7, 6
 	c.LR, c.ReducedLR, c.DecoderLR, c.DecoderReducedLR, c.VQLR, c.VQReducedLR = 2e-3, 3e-4, 2e-3, 3e-4, 1e-3, 2e-4
 	c.Alternate, c.SleepProb, c.Gain, c.LogZ, c.WakeSamples = 20, 1, 2, logZNone, 4
-	c.NLLImages, c.Samples, c.FitUpdates, c.EvalEvery = 500, 500, 3000, 1000
+	c.NLLImages, c.Samples, c.FitUpdates, c.ExtraE, c.EvalEvery = 500, 500, 3000, 20, 1000
 	return c
 }
 
@@ -198,7 +201,8 @@ func (c *Config) checkBounds() error {
 		{"wake_samples", float64(c.WakeSamples), 1, 1000}, {"floor", c.Floor, 0, 0.1}, {"rand_prob", c.RandProb, 0, 1}, {"beta", c.Beta, 1e-3, 100},
 		{"vq_lr", c.VQLR, 1e-12, 1e3}, {"vq_reduced_lr", c.VQReducedLR, 0, 1e3},
 		{"nll_images", float64(c.NLLImages), 0, big}, {"importance_samples", float64(c.Samples), 1, 1e7},
-		{"fit_updates", float64(c.FitUpdates), 1, big}, {"eval_every", float64(c.EvalEvery), 0, big},
+		{"fit_updates", float64(c.FitUpdates), 1, big}, {"extra_e_updates", float64(c.ExtraE), 0, big},
+		{"eval_every", float64(c.EvalEvery), 0, big},
 	} {
 		if !(b.low <= b.value && b.value <= b.high) {
 			return fmt.Errorf("%s = %.12g is not between %.12g and %.12g", b.key, b.value, b.low, b.high)

@@ -3,6 +3,7 @@ package vae
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -110,6 +111,51 @@ func TestResidual(t *testing.T) {
 	}, x)
 	for i := range out[0] {
 		near(t, fmt.Sprint("entry ", i), out[0][i], out[1][i], 1e-12)
+	}
+}
+
+// The image encoder and the decoder are the published chains of layers from 28x28 to 4x4 and back, activations where they are and
+// where they are not.
+func TestChains(t *testing.T) {
+	b := open(t)
+	s := Paper(8)
+	s.Channels = 3
+	r := rand.New(rand.NewPCG(2, 2))
+	grid := make([]float32, 2*16)
+	for i := range grid {
+		grid[i] = float32(r.NormFloat64())
+	}
+	store := newStore(5)
+	conv := func(scope *model.Scope, y *Node, kernel, stride, pad int) *Node {
+		return nn.Conv{Channels: 3, Window: nn.SquareWindow(kernel, stride, pad)}.Apply(scope, y)
+	}
+	transposed := func(scope *model.Scope, y *Node, kernel int) *Node {
+		return nn.ReLU(nn.ConvTranspose{Channels: 3, Window: nn.SquareWindow(kernel, 2, 1)}.Apply(scope, y))
+	}
+	residuals := func(scope *model.Scope, y *Node) *Node {
+		return residual(scope.At("residual 2"), residual(scope.At("residual 1"), y, plain), plain)
+	}
+	f := func(in []*Node) []*Node {
+		down, up := store.Scope("/down"), store.Scope("/up")
+		x := nn.ReLU(conv(down.At("down 1"), in[0], 4, 2, 1))
+		x = conv(down.At("down 2"), x, 4, 2, 1)
+		x = residuals(down, conv(down.At("down 3"), x, 3, 2, 1))
+		e := residuals(up, conv(up.At("in"), in[1], 1, 1, 0))
+		e = transposed(up.At("up 3"), transposed(up.At("up 2"), transposed(up.At("up 1"), e, 3), 4), 4)
+		e = nn.Conv{Channels: 1, Window: nn.SquareWindow(1, 1, 0), Bias: true}.Apply(up.At("out"), e)
+		return []*Node{s.shrink(down, in[0], plain), x, s.enlarge(up, in[1], plain), e}
+	}
+	x, e := s.noise(r, 2), tensors.FromFlatDataAndDimensions(grid, 2, 4, 4, 1)
+	eval(t, b, store, f, x, e)
+	sharpen(t, store, "/", 1.5)
+	out := eval(t, b, store, f, x, e)
+	for i := 0; i < len(out); i += 2 {
+		for j := range out[i] {
+			near(t, fmt.Sprintf("chain %d, entry %d", i/2, j), out[i][j], out[i+1][j], 1e-5)
+		}
+		if spread := slices.Max(out[i]) - slices.Min(out[i]); spread < 0.05 {
+			t.Errorf("chain %d: its values differ by %g, so the test shows little", i/2, spread)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package vae
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"strings"
 
@@ -23,31 +22,44 @@ func isModel(path string) bool {
 	return strings.HasPrefix(path, em.Theta+"/") || strings.HasPrefix(path, em.Phi+"/")
 }
 
-// posterior returns a store with the model and a policy to draw from: those of the training, or, since a VQ-VAE has no
-// posterior, its decoder with a policy that is fitted to it now.
-func (s *session) posterior() (*model.Store, error) {
-	if s.Method != MethodVQ {
-		return s.store, nil
-	}
-	store, err := s.copyStore()
-	if err != nil {
-		return nil, err
-	}
-	return store, s.fit(store)
-}
-
-// copyStore copies the variables of the model, so that what is fitted to it is no part of the training.
+// copyStore copies all variables, so that what is fitted to the model is no part of the training.
 func (s *session) copyStore() (*model.Store, error) {
 	arrays, err := run.StoreArrays(s.store)
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(arrays, func(path string, _ run.Array) bool { return strings.HasPrefix(path, optim.Root+"/") })
 	store := s.newStore()
 	return store, run.SetStore(store, arrays)
 }
 
-// fit trains a policy on training images, with the decoder as it is and a uniform prior. For the first third of the updates the
+// refresh continues a training by E-updates alone.
+func (s *session) refresh(store *model.Store) error {
+	spec := s.spec(s.size, s.data, s.perEpoch())
+	spec.Prepare, spec.Gate = pick, em.Gate{First: math.MaxInt}
+	bar := run.NewProgress(s.progress, int64(s.ExtraE), "posterior")
+	defer bar.Done()
+	return s.expect(store, spec, s.trainer.made(), s.ExtraE, bar, 0)
+}
+
+// expect makes E-updates, the first of which is a given iteration, when so many steps of a progress bar are done.
+func (s *session) expect(store *model.Store, spec em.Spec, first uint64, updates int, bar *run.Progress, done int) error {
+	l, err := em.New(s.backend, store, spec)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	l.SetState(em.State{Iteration: first})
+	for i := range updates {
+		r, err := l.Step()
+		if err != nil {
+			return fmt.Errorf("fit a posterior to the decoder: %w", err)
+		}
+		bar.Set(int64(done+i+1), fmt.Sprintf("E-step, loss %.4g", r.Wake.Loss))
+	}
+	return nil
+}
+
+// fit trains a policy for the decoder of a VQ-VAE, which has none, on training images, with a uniform prior. For the first third of the updates the
 // policy imitates the encoder of the VQ-VAE, since from a random start it would hardly find the few latents that explain an
 // image; then come E-steps, the last third of all updates with the reduced rate.
 func (s *session) fit(store *model.Store) error {
@@ -69,19 +81,7 @@ func (s *session) fit(store *model.Store) error {
 	if err := s.imitate(store, spec, imitations, bar); err != nil {
 		return fmt.Errorf("fit a posterior to the encoder: %w", err)
 	}
-	l, err := em.New(s.backend, store, spec)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	for i := range s.FitUpdates - imitations {
-		r, err := l.Step()
-		if err != nil {
-			return fmt.Errorf("fit a posterior to the decoder: %w", err)
-		}
-		bar.Set(int64(imitations+i+1), fmt.Sprintf("E-step, loss %.4g", r.Wake.Loss))
-	}
-	return nil
+	return s.expect(store, spec, 0, s.FitUpdates-imitations, bar, imitations)
 }
 
 // imitationWeight is that of the published sleep phase, which has the same loss on dreamt images.
@@ -117,12 +117,20 @@ func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *ru
 	return nil
 }
 
-// likelihood estimates the likelihood of test images.
-func (s *session) likelihood() (*NLL, error) {
-	store, err := s.posterior()
+// likelihoodAfter estimates the likelihood of test images once a posterior is fitted to a copy of the model.
+func (s *session) likelihoodAfter(fit func(*model.Store) error) (*NLL, error) {
+	store, err := s.copyStore()
 	if err != nil {
 		return nil, err
 	}
+	if err := fit(store); err != nil {
+		return nil, err
+	}
+	return s.likelihood(store)
+}
+
+// likelihood estimates the likelihood of test images, drawing from the policy of a store.
+func (s *session) likelihood(store *model.Store) (*NLL, error) {
 	images := firstOf(s.test, s.NLLImages)
 	bar := run.NewProgress(s.progress, int64(images.Len()), "likelihood")
 	defer bar.Done()

@@ -25,6 +25,9 @@ type Result struct {
 	// that all methods have the same estimator.
 	NLL        *NLL `json:"likelihood,omitempty"`
 	FitUpdates int  `json:"fit_updates,omitempty"`
+	// Refreshed is the same after so many more E-updates of a GFlowNet.
+	Refreshed *NLL `json:"likelihood_refreshed,omitempty"`
+	ExtraE    int  `json:"extra_e_updates,omitempty"`
 	// Published is the negative log-likelihood as the paper computes it: a VQ-VAE's bound, a GFlowNet's estimate. It is missing if
 	// that was not made.
 	Published *float64 `json:"nll_published,omitempty"`
@@ -44,19 +47,31 @@ func (s *session) Evaluate() (run.Result, error) {
 		return nil, err
 	}
 	r.Used, r.Perplexity = usage(count(codes, s.Codes))
-	if s.NLL {
-		if r.NLL, err = s.likelihood(); err != nil {
-			return nil, err
-		}
-		r.Published = &r.NLL.NLL
-	}
 	if s.Method == MethodVQ {
 		r.Published = &r.Bound
-		if s.NLL {
-			r.FitUpdates = s.FitUpdates
-		}
 	}
-	return r, nil
+	if s.NLL {
+		err = s.estimate(r)
+	}
+	return r, err
+}
+
+// estimate fills in likelihoods.
+func (s *session) estimate(r *Result) (err error) {
+	if s.Method == MethodVQ {
+		r.FitUpdates = s.FitUpdates
+		r.NLL, err = s.likelihoodAfter(s.fit)
+		return err
+	}
+	if r.NLL, err = s.likelihood(s.store); err != nil {
+		return err
+	}
+	r.Published = &r.NLL.NLL
+	if s.ExtraE > 0 {
+		r.ExtraE = s.ExtraE
+		r.Refreshed, err = s.likelihoodAfter(s.refresh)
+	}
+	return err
 }
 
 // count says how often latents have each code.
@@ -98,6 +113,9 @@ func (r *Result) table() *report.Table {
 		row("evidence lower bound, negative", report.Number(-n.ELBO, 2))
 		t.Notes = append(t.Notes, fmt.Sprintf("importance-weighted: %d images with %d samples each, ± the standard error over images, of which %.3f "+
 			"comes from sampling; effective sample size %.1f, %.0f distinct latents on average", n.Images, n.Samples, n.SampleErr, n.ESS, n.Distinct))
+	}
+	if r.Refreshed != nil {
+		row(fmt.Sprintf("the same after %d more E-updates", r.ExtraE), report.MeanStd(r.Refreshed.NLL, r.Refreshed.StdErr, 2))
 	}
 	if r.Method == MethodVQ {
 		row("−log p(x), as published", report.Number(r.Bound, 2))

@@ -51,6 +51,7 @@ type session struct {
 	backend     compute.Backend
 	hash        string // of the data
 	train, test mnist.Images
+	data        em.Data // minibatches of train
 	store       *model.Store
 	trainer     trainer
 	codec       *Codec
@@ -73,15 +74,15 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	if s.test.Len() == 0 { // rather now than when all updates are made
 		return nil, run.Inputf("%s has no test images to evaluate on", c.Data)
 	}
-	data, err := shuffled(b, c.Seed, c.Batch, s.train)
-	if err != nil {
+	var err error
+	if s.data, err = shuffled(b, c.Seed, c.Batch, s.train); err != nil {
 		return nil, err
 	}
 	if c.Method == MethodVQ {
-		s.trainer, err = c.vqTrainer(b, s.store, s.size, data, s.perEpoch())
+		s.trainer, err = c.vqTrainer(b, s.store, s.size, s.data, s.perEpoch())
 	} else {
 		var l *em.Learner
-		spec := c.spec(s.size, data, s.perEpoch())
+		spec := c.spec(s.size, s.data, s.perEpoch())
 		spec.Prepare = pick
 		l, err = em.New(b, s.store, spec)
 		s.trainer = gfnTrainer{l}

@@ -49,7 +49,7 @@ func tinyConfig(method string) Config {
 	c := PaperConfig()
 	c.Method, c.Codes, c.Rows, c.Columns, c.Channels, c.Batch, c.Epochs, c.ReduceOn, c.Alternate = method, 3, 2, 2, 4, 8, 2, 2, 2
 	c.LR, c.ReducedLR, c.DecoderLR, c.VQLR, c.VQReducedLR = 1e-2, 1e-3, 1e-2, 1e-2, 1e-3
-	c.Samples, c.FitUpdates, c.EvalEvery, c.SleepProb = 20, 4, 5, 0.5
+	c.Samples, c.FitUpdates, c.ExtraE, c.EvalEvery, c.SleepProb = 20, 4, 3, 5, 0.5
 	return c
 }
 

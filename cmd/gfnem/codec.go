@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -109,7 +110,9 @@ func readCodes(c console, path string, check func(vae.Codes) error) ([]vae.Codes
 		}
 		all = append(all, z)
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, run.Inputf("%s:%d: a line is too long for the codes of one latent", name, len(all)+1)
+	} else if err != nil {
 		return nil, run.Inputf("%s: %w", name, err)
 	}
 	if len(all) == 0 {
