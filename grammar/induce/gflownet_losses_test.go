@@ -20,6 +20,9 @@ import (
 func awake(t testing.TB, s *session, maximize bool) *eStep {
 	t.Helper()
 	w := &eStep{gflownet: s.gfn, batch: s.sampler.at(0), seed: s.Config.Seed}
+	if s.EBM {
+		w.prior, w.coldness = float32s(s.prior.Params), 0.7
+	}
 	if err := w.run(maximize, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -110,12 +113,20 @@ func sum(x []float64) (total float64) {
 // Adam's moments and nothing else.
 func TestLossesOfAnIteration(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		kind      grammar.Kind
-		objective string
-	}{{grammar.CFG, "subtb"}, {grammar.NCFG, "subtb"}, {grammar.CFG, "tb"}} {
+	for what, change := range map[string]func(c *Config){
+		"CFG":                func(c *Config) {},
+		"Non-CFG, lambda":    func(c *Config) { c.Grammar, c.Lambda = string(grammar.NCFG), 0.5 },
+		"TB, uniform P_B":    func(c *Config) { c.Objective, c.UniformBack = "tb", true },
+		"TB without sleep":   func(c *Config) { c.Objective, c.Sleep = "tb", 0 },
+		"HVI, no moves":      func(c *Config) { c.Objective, c.Temperature, c.Epsilon, c.Balance = "hvi", 1, 0, 0 },
+		"sleep alone":        func(c *Config) { c.Objective, c.Balance = "none", 0 },
+		"balance, no moves":  func(c *Config) { c.Objective, c.Sleep, c.Moves, c.EMoves = "none", 0, 0, 0 }, // one is made
+		"linear attention":   func(c *Config) { c.GFNLinear = true },
+		"Non-CFG with prior": func(c *Config) { c.Grammar, c.EBM = string(grammar.NCFG), true },
+	} {
 		config := smallGFN()
-		config.Grammar, config.Objective, config.Temperature, config.Epsilon, config.Warmup = string(c.kind), c.objective, 3, 0.3, 40
+		config.Temperature, config.Epsilon, config.Warmup = 3, 0.3, 40
+		change(&config)
 		s := tinySession(t, config)
 		makeGrammar(t, s)
 		before := stateOf(t, s)
@@ -132,16 +143,58 @@ func TestLossesOfAnIteration(t *testing.T) {
 		if hashBelow(after, "/optim") == hashBelow(again, "/optim") {
 			t.Error("Adam's moments do not move")
 		}
-		what := string(c.kind) + ", " + c.objective
-		wake, trees := wakeLoss(t, w, c.kind, c.objective)
-		closeTo(t, what+": wake", w.outcome.wake, wake, 1e-4)
-		balance, more := balanceLoss(t, w)
-		closeTo(t, what+": balance", w.outcome.balance, balance, 1e-4)
-		sleep, most := sleepLoss(t, w)
-		closeTo(t, what+": sleep", w.outcome.sleep, sleep, 1e-4)
-		if w.tokens != trees+more+most {
-			t.Errorf("%s: room for %d trees, but there are %d", what, w.tokens, trees+more+most)
+		want := map[string]float64{}
+		wake, trees := wakeLoss(t, w)
+		if config.Objective != "none" {
+			want["wake/loss"] = wake
 		}
+		if config.Balance > 0 {
+			balance, more := balanceLoss(t, w)
+			want["balance/loss"], trees = balance, trees+more
+		}
+		if config.Sleep > 0 {
+			sleep, more := sleepLoss(t, w)
+			want["sleep/loss"], trees = sleep, trees+more
+		}
+		if w.tokens != trees {
+			t.Errorf("%s: room for %d trees, but there are %d", what, w.tokens, trees)
+		}
+		got := w.metrics()
+		for _, part := range []string{"wake/loss", "balance/loss", "sleep/loss"} {
+			loss, is := want[part]
+			if _, logged := got[part]; logged != is {
+				t.Errorf("%s: %s is logged: %v, want %v", what, part, logged, is)
+			}
+			closeTo(t, what+": "+part, got[part], loss, 1e-4)
+		}
+		if _, logged := got["moves/accepted"]; logged != (config.Balance > 0) {
+			t.Errorf("%s: acceptance is logged: %v", what, logged)
+		}
+	}
+}
+
+// Products of 16-bit numbers change the losses of an iteration a little, and trainings go on.
+func TestGFNHalf(t *testing.T) {
+	t.Parallel()
+	config := smallGFN()
+	full := awake(t, tinySession(t, config), false)
+	config.GFNHalf = true
+	s := tinySession(t, config)
+	if !s.gfn.net.Half {
+		t.Error("the network does not know of it")
+	}
+	half := awake(t, s, false)
+	for part, want := range full.metrics() {
+		if part != "moves/accepted" && part != "balance/loss" { // walks may part ways where a choice was close
+			closeTo(t, part+" in 16 bits", half.metrics()[part], want, 0.05)
+		}
+	}
+	if half.outcome == full.outcome {
+		t.Error("16-bit products change nothing")
+	}
+	steps(t, s, 10)
+	if s.Skipped != 0 {
+		t.Errorf("%d updates were skipped", s.Skipped)
 	}
 }
 
@@ -204,8 +257,8 @@ func sleepLoss(t testing.TB, w *eStep) (loss float64, trees int) {
 	return mean(len(s.logPF), func(i int) float64 { return -sum(s.logPF[i]) }), s.trees()
 }
 
-// wakeLoss is the objective of wake, in plain loops.
-func wakeLoss(t testing.TB, w *eStep, kind grammar.Kind, objective string) (loss float64, trees int) {
+// wakeLoss is the objective of wake, in plain loops; without one it counts trees only.
+func wakeLoss(t testing.TB, w *eStep) (loss float64, trees int) {
 	t.Helper()
 	l := w.learning
 	s := along(t, w.gflownet, l.words, l.wake[forest.WalkForest:], l.wake[forest.WalkMade], false)
@@ -213,11 +266,19 @@ func wakeLoss(t testing.TB, w *eStep, kind grammar.Kind, objective string) (loss
 	logR, nodes := rewardsOf(t, w, l.wake)
 	ints := func(i int) []int32 { return tensors.MustCopyFlatData[int32](l.wake[i]) }
 	when, left, right := ints(forest.WalkMade), ints(forest.WalkLeft), ints(forest.WalkRight)
+	signal := func(b int) float64 { return logR[b] + sum(s.logPB[b]) - sum(s.logPF[b]) }
+	all := mean(len(logR), signal)
 	return mean(len(logR), func(b int) float64 {
+		if w.Objective == "hvi" {
+			// The baseline is the mean of the others.
+			k := float64(len(logR))
+			others := (k*all - signal(b)) / (k - 1)
+			return -sum(s.logPB[b]) - (signal(b)-others)*sum(s.logPF[b])
+		}
 		row, last := b*gaps, len(s.logPF[b])
 		settled := map[int]int{} // the step after which the score of a gap counts
 		for g := range last {
-			if kind == grammar.CFG {
+			if w.Grammar == string(grammar.CFG) {
 				settled[g] = int(when[row+g])
 				continue
 			}
@@ -239,13 +300,14 @@ func wakeLoss(t testing.TB, w *eStep, kind grammar.Kind, objective string) (loss
 			ratio += s.logPF[b][at] - s.logPB[b][at]
 		}
 		value[last] = logR[b] - ratio
-		if objective == "tb" {
+		if w.Objective == "tb" {
 			return math.Pow(value[0]-value[last], 2)
 		}
 		total, spans := 0.0, 0.0
 		for j := range value {
 			for i := range j {
-				total, spans = total+math.Pow(value[i]-value[j], 2), spans+1
+				weight := math.Pow(w.Lambda, float64(j-i-1))
+				total, spans = total+weight*math.Pow(value[i]-value[j], 2), spans+weight
 			}
 		}
 		return total / spans

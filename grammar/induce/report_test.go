@@ -16,6 +16,9 @@ import (
 // reported trains a tiny grammar in a folder and returns its report.
 func reported(t *testing.T, c Config, data *treebank.Dataset) (dir, page string) {
 	t.Helper()
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
 	s, err := newSession(simd(), c, data)
 	if err != nil {
 		t.Fatal(err)

@@ -167,10 +167,13 @@ func TestLosses(t *testing.T) {
 }
 
 // poison makes a parameter of a session NaN.
-func poison(t *testing.T, s *session) {
+func poison(t *testing.T, s *session, path string) {
 	t.Helper()
 	state := stateOf(t, s)
-	a := state.Arrays["/theta/symbols"]
+	a, ok := state.Arrays[path]
+	if !ok {
+		t.Fatalf("there is no variable %s", path)
+	}
 	for i := range a.Data {
 		a.Data[i] = 0xff
 	}
@@ -181,15 +184,22 @@ func poison(t *testing.T, s *session) {
 
 // Five updates in a row that are not finite end a training; its state stays what it was but for the counts.
 func TestDivergence(t *testing.T) {
-	for _, method := range []string{Marginal, Exact, MCEM} {
-		s := tinySession(t, tinyConfig(method))
+	grammarOf, network := "/theta/symbols", "/phi/encoder/tokens"
+	for _, c := range []struct {
+		Config
+		poisoned string
+	}{
+		{tinyConfig(Marginal), grammarOf}, {tinyConfig(Exact), grammarOf}, {tinyConfig(MCEM), grammarOf}, {smallGFN(), grammarOf}, {smallGFN(), network},
+	} {
+		method := c.Method + " with NaN in " + c.poisoned
+		s := tinySession(t, c.Config)
 		steps(t, s, 2)
 		s.InARow = patience - 1
 		steps(t, s, 1)
 		if s.InARow != 0 || s.Skipped != 0 {
 			t.Errorf("%s: after a good update %d were skipped in a row, %d in all", method, s.InARow, s.Skipped)
 		}
-		poison(t, s)
+		poison(t, s, c.poisoned)
 		before := stateOf(t, s)
 		steps(t, s, patience-1)
 		if s.Skipped != patience-1 {
