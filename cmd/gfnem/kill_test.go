@@ -21,8 +21,103 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return exec.Command(path, args...)
 }
 
+// lives is a run that was trained without interruption, and the same one again, killed and resumed.
+type lives struct {
+	*testing.T
+	task, config, dir string
+	want              string        // the state in which the whole run ended
+	took              time.Duration // by the whole run
+}
+
+// newLives trains the whole run.
+func newLives(t *testing.T, task, config string) *lives {
+	t.Helper()
+	l := &lives{T: t, task: task, dir: t.TempDir()}
+	l.config = filepath.Join(l.dir, "config.toml")
+	if err := os.WriteFile(l.config, []byte(config), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	l.want = l.end("train", task, "--config", l.config, "--out", filepath.Join(l.dir, "whole"))
+	l.took = time.Since(begin)
+	return l
+}
+
+// end runs the program to its end and returns the hash of the state.
+func (l *lives) end(args ...string) string {
+	l.Helper()
+	out, err := program(l.T, append(args, "--json")...).Output()
+	if err != nil {
+		l.Fatal(err)
+	}
+	var o struct {
+		Hash string `json:"state_sha256"`
+	}
+	if err := json.Unmarshal(out, &o); err != nil || o.Hash == "" {
+		l.Fatalf("result %q: %v", out, err)
+	}
+	return o.Hash
+}
+
+func (l *lives) killed() string { return filepath.Join(l.dir, "killed") }
+
+// newest is the newest checkpoint of the run that is killed; empty if there is none.
+func (l *lives) newest() string {
+	saved, _ := filepath.Glob(filepath.Join(l.killed(), "state", "????????????"))
+	if len(saved) == 0 {
+		return ""
+	}
+	return saved[len(saved)-1]
+}
+
+// live begins or resumes the run that is killed, kills it when a channel says so, and returns whether it reached its end before.
+func (l *lives) live(kill func() <-chan time.Time) (ended bool) {
+	l.Helper()
+	cmd := program(l.T, "resume", l.killed(), "--save-every", "1ms", "--json")
+	if _, err := os.Stat(filepath.Join(l.killed(), "run.json")); err != nil {
+		cmd = program(l.T, "train", l.task, "--config", l.config, "--out", l.killed(), "--save-every", "1ms", "--json")
+	}
+	var errOut bytes.Buffer
+	cmd.Stderr = &errOut
+	if err := cmd.Start(); err != nil {
+		l.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	var err error
+	select {
+	case err = <-done:
+	case <-kill():
+		cmd.Process.Kill()
+		err = <-done
+	}
+	if err != nil && cmd.ProcessState.ExitCode() != -1 {
+		l.Fatalf("a run that was killed before does not resume: %v\n%s", err, errOut.Bytes())
+	}
+	return err == nil
+}
+
+// compare resumes the run for the last time: it must end as the one that was never killed, with the same state and metrics, to the bit.
+func (l *lives) compare() {
+	l.Helper()
+	if got := l.end("resume", l.killed()); got != l.want {
+		l.Errorf("state after kills %v, without %v", got, l.want)
+	}
+	a, err := os.ReadFile(filepath.Join(l.dir, "whole", "metrics.jsonl"))
+	if err != nil {
+		l.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(l.killed(), "metrics.jsonl"))
+	if err != nil {
+		l.Fatal(err)
+	}
+	if !bytes.Equal(a, b) {
+		l.Errorf("metrics after kills differ: %d and %d bytes", len(b), len(a))
+	}
+}
+
 // TestKilled kills a run with SIGKILL at random instants, many of them during saves, which follow each other closely, and
-// resumes it each time. It must end as a run that was never killed: the same state and the same metrics, to the bit.
+// resumes it each time.
 func TestKilled(t *testing.T) {
 	kills := 100
 	if testing.Short() {
@@ -31,59 +126,17 @@ func TestKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d kills", seed, kills)
 	r := rand.New(rand.NewPCG(seed, 0))
-	dir := t.TempDir()
-	config := filepath.Join(dir, "config.toml")
-	text := "seed = 3\nn_points = 200\nbatch = 50\nfirst_e_steps = 25\ne_steps = 25\niterations = 400\nhidden = 8\n"
-	if err := os.WriteFile(config, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-
-	type outcome struct {
-		Hash string `json:"state_sha256"`
-	}
-	end := func(out []byte) (o outcome) {
-		t.Helper()
-		if err := json.Unmarshal(out, &o); err != nil || o.Hash == "" {
-			t.Fatalf("result %q: %v", out, err)
-		}
-		return o
-	}
-	whole := filepath.Join(dir, "whole")
-	begin := time.Now()
-	out, err := program(t, "train", "mixture", "--config", config, "--out", whole, "--json").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := end(out)
-	took := time.Since(begin) / 3 // lives are killed within a part of the time that a whole run takes on this machine
-
-	killed := filepath.Join(dir, "killed")
-	next := func() *exec.Cmd {
-		if _, err := os.Stat(filepath.Join(killed, "run.json")); err != nil {
-			return program(t, "train", "mixture", "--config", config, "--out", killed, "--save-every", "1ms", "--json")
-		}
-		return program(t, "resume", killed, "--save-every", "1ms", "--json")
-	}
+	l := newLives(t, "mixture", "seed = 3\nn_points = 200\nbatch = 50\nfirst_e_steps = 25\ne_steps = 25\niterations = 400\nhidden = 8\n")
+	// Lives are killed within a part of the time that a whole run takes on this machine.
+	kill := func() <-chan time.Time { return time.After(time.Duration(r.Int64N(int64(l.took / 3)))) }
 	const least = 3 // lives that must have saved something for the test to show anything
 	done, advanced, newest := 0, 0, ""
 	for life := 0; life < kills || advanced < least && life < 3*kills; life++ {
-		cmd := next()
-		var errOut bytes.Buffer
-		cmd.Stderr = &errOut
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+		if l.live(kill) {
+			done++ // resuming a finished run must change nothing either
 		}
-		timer := time.AfterFunc(time.Duration(r.Int64N(int64(took))), func() { cmd.Process.Kill() })
-		err := cmd.Wait()
-		timer.Stop()
-		switch {
-		case err == nil:
-			done++ // the run ended before the signal; resuming a finished run must change nothing either
-		case cmd.ProcessState.ExitCode() != -1:
-			t.Fatalf("a run that was killed before does not resume: %v\n%s", err, errOut.Bytes())
-		}
-		if saved, _ := filepath.Glob(filepath.Join(killed, "state", "????????????")); len(saved) > 0 && saved[len(saved)-1] > newest {
-			newest = saved[len(saved)-1]
+		if saved := l.newest(); saved > newest {
+			newest = saved
 			advanced++
 		}
 	}
@@ -91,21 +144,56 @@ func TestKilled(t *testing.T) {
 	if advanced < least {
 		t.Errorf("only %d lives saved anything: the test shows too little", advanced)
 	}
-	if out, err = program(t, "resume", killed, "--json").Output(); err != nil {
-		t.Fatal(err)
+	l.compare()
+}
+
+// TestKilledGrammar does the same with GFlowNet-EM for grammars, which takes longer to begin: every life is killed soon after its first
+// save.
+func TestKilledGrammar(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	l := newLives(t, "grammar", `method = "gfn"
+data = "small"
+ebm = true
+ebm_updates = 3
+nonterminals = 3
+preterminals = 4
+width = 8
+batch = 8
+max_length = 4
+bucket = 4
+gfn_width = 8
+gfn_layers = 1
+dream_leaves = 6
+dream_steps = 4
+moves = 2
+threshold = 1e9
+threshold_end = 1e9
+updates = 150
+eval_every = 50
+`)
+	const kills = 3
+	killed := 0
+	for range kills {
+		before, later := l.newest(), time.Duration(r.Int64N(int64(100*time.Millisecond)))
+		kill := func() <-chan time.Time {
+			now := make(chan time.Time)
+			go func() {
+				defer close(now)
+				for begin := time.Now(); l.newest() <= before && time.Since(begin) < time.Minute; {
+					time.Sleep(time.Millisecond)
+				}
+				time.Sleep(later)
+			}()
+			return now
+		}
+		if !l.live(kill) {
+			killed++
+		}
 	}
-	if got := end(out); got != want {
-		t.Errorf("state after kills %v, without %v", got, want)
+	if killed < kills {
+		t.Errorf("only %d of %d lives were killed before the end: the run is too short", killed, kills)
 	}
-	a, err := os.ReadFile(filepath.Join(whole, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(filepath.Join(killed, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(a, b) {
-		t.Errorf("metrics after kills differ: %d and %d bytes", len(b), len(a))
-	}
+	l.compare()
 }

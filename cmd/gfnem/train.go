@@ -29,7 +29,7 @@ type backendFlag struct {
 
 // shortcuts are flags for keys that are set often. A task whose configuration has no such key refuses the flag.
 type shortcuts struct {
-	Data    *string `help:"Data, the same as --set data=DATA. Grammars: a folder of \"gfnem data treebank\", synthetic or synthetic-ncfg; vae: digits, binarized or a folder of idx files." placeholder:"DATA"`
+	Data    *string `help:"Data, the same as --set data=DATA. Grammars: a folder of \"gfnem data treebank\", synthetic, synthetic-ncfg or small; vae: digits, binarized or a folder of idx files." placeholder:"DATA"`
 	Method  *string `help:"How to learn, the same as --set method=NAME. Grammars: marginal, exact, mcem or gfn; vae: vq, gfn, gfn-gd or gfn-gd-prior." placeholder:"NAME"`
 	Grammar *string `help:"Kind of a grammar, the same as --set grammar=KIND: cfg, or ncfg, whose rules depend on the parent." placeholder:"KIND"`
 	K       *string `name:"k" help:"Number of codes of a vae, the same as --set k=K." placeholder:"K"`
