@@ -82,6 +82,7 @@ func (trainCmd) Help() string {
   gfnem train grammar --method gfn                                GFlowNet-EM, about ten minutes
   gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent
   gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj
+  gfnem train grammar --method gfn --preset paper --set updates=2000 --set horizon=10000     a fifth of the published schedule
   gfnem train vae --method gfn-gd                                 handwritten digits as grids of codes, a few minutes
 
 The folder of a run holds run.toml (the configuration), run.json (where it came from), metrics.jsonl and

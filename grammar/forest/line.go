@@ -42,57 +42,57 @@ func newLine(p Path, most, size int) *line {
 }
 
 // begin finds where each forest begins.
-func (p *line) begin() {
-	g := p.When.Graph()
-	rows := p.When.Shape().Dim(0)
+func (l *line) begin() {
+	g := l.When.Graph()
+	rows := l.When.Shape().Dim(0)
 	square := shapes.Make(dtypes.Int32, rows, rows)
-	others := BroadcastToDims(InsertAxes(p.Tokens(), 0), rows, rows)
+	others := BroadcastToDims(InsertAxes(l.Tokens(), 0), rows, rows)
 	earlier := LessThan(Iota(g, square, 1), Iota(g, square, 0))
 	first := ReduceSum(Where(earlier, others, ZerosLike(others)), 1) // [P]
-	p.fits = LessOrEqual(ReduceAllSum(p.Tokens()), Const(g, int32(p.size)))
+	l.fits = LessOrEqual(ReduceAllSum(l.Tokens()), Const(g, int32(l.size)))
 	// Before step t come forests of k+1, k, ..., k+2-t trees.
-	t := Iota(g, shapes.Make(dtypes.Int32, rows, p.most), 1)
-	k := InsertAxes(p.Steps, -1)
-	p.base = Add(InsertAxes(first, -1), Sub(tokens(k), tokens(Sub(k, t))))
+	t := Iota(g, shapes.Make(dtypes.Int32, rows, l.most), 1)
+	k := InsertAxes(l.Steps, -1)
+	l.base = Add(InsertAxes(first, -1), Sub(tokens(k), tokens(Sub(k, t))))
 }
 
 // alive marks the nodes that are tops of trees before each step: [P,T,n+G].
-func (p *line) alive() *Node {
-	g := p.When.Graph()
-	rows, k := p.When.Shape().Dim(0), p.When.Shape().Dim(1)
-	live := p.live()
+func (l *line) alive() *Node {
+	g := l.When.Graph()
+	rows, k := l.When.Shape().Dim(0), l.When.Shape().Dim(1)
+	live := l.live()
 	// Leaves are there from the start, and a tree is a top until its parent is made.
 	node := InsertAxes(Iota(g, shapes.Make(dtypes.Int32, rows, 2*k+1), 1), -1) // [P,n+G,1]
 	takes := func(c *Node) *Node { return Equal(node, InsertAxes(c, 1)) }
-	taken := LogicalAnd(LogicalOr(takes(p.Trees.Left), takes(p.Trees.Right)), InsertAxes(live, 1)) // [P,n+G,G]
-	when := BroadcastToDims(InsertAxes(p.When, 1), rows, 2*k+1, k)
+	taken := LogicalAnd(LogicalOr(takes(l.Trees.Left), takes(l.Trees.Right)), InsertAxes(live, 1)) // [P,n+G,G]
+	when := BroadcastToDims(InsertAxes(l.When, 1), rows, 2*k+1, k)
 	until := ReduceMax(Where(taken, when, MulScalar(OnesLike(when), -2)), 2) // -2: never taken
 	until = Where(LessThan(until, MulScalar(OnesLike(until), -1)), MulScalar(OnesLike(until), 1<<20), until)
 	leaf := Iota(g, shapes.Make(dtypes.Int32, rows, k+1), 1)
-	since := Concatenate([]*Node{Neg(OnesLike(leaf)), p.When}, 1)
-	real := Concatenate([]*Node{LessThan(leaf, InsertAxes(p.Length, -1)), live}, 1)
+	since := Concatenate([]*Node{Neg(OnesLike(leaf)), l.When}, 1)
+	real := Concatenate([]*Node{LessThan(leaf, InsertAxes(l.Length, -1)), live}, 1)
 
-	all := []int{rows, p.most, 2*k + 1}
+	all := []int{rows, l.most, 2*k + 1}
 	t := Iota(g, shapes.Make(dtypes.Int32, all...), 1)
 	wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 1), all...) }
 	there := LogicalAnd(LessThan(wide(since), t), GreaterOrEqual(wide(until), t))
-	return LogicalAnd(LogicalAnd(there, wide(real)), BroadcastToDims(InsertAxes(p.valid, 2), all...))
+	return LogicalAnd(LogicalAnd(there, wide(real)), BroadcastToDims(InsertAxes(l.valid, 2), all...))
 }
 
 // spots are the places on the line of the tops before each step; those that are none go to the last one.
-func (p *line) spots() *Node {
-	alive := p.alive()
-	at := Add(InsertAxes(p.base, -1), p.ranks())
-	return Where(alive, at, MulScalar(OnesLike(at), p.size))
+func (l *line) spots() *Node {
+	alive := l.alive()
+	at := Add(InsertAxes(l.base, -1), l.ranks())
+	return Where(alive, at, MulScalar(OnesLike(at), l.size))
 }
 
 // ranks counts the trees before that of a node: one for each open gap before its first word. [P,T,n+G]
-func (p *line) ranks() *Node {
-	rows, k := p.When.Shape().Dim(0), p.When.Shape().Dim(1)
-	first, _ := spans(p.Trees, p.live())
+func (l *line) ranks() *Node {
+	rows, k := l.When.Shape().Dim(0), l.When.Shape().Dim(1)
+	first, _ := spans(l.Trees, l.live())
 	first = Concatenate([]*Node{Iota(first.Graph(), shapes.Make(dtypes.Int32, rows, k+1), 1), first}, 1) // [P,n+G]
 	// The gap before word i is i-1.
-	open := ConvertDType(p.pending, dtypes.Float32) // [P,T,G]
+	open := ConvertDType(l.pending, dtypes.Float32) // [P,T,G]
 	before := LessThan(Iota(first.Graph(), shapes.Make(dtypes.Int32, rows, k, 2*k+1), 1),
 		BroadcastToDims(InsertAxes(first, 1), rows, k, 2*k+1))
 	n := DotGeneral(open, []int{2}, []int{0}, ConvertDType(before, dtypes.Float32), []int{1}, []int{0}) // [P,T,n+G]
@@ -101,14 +101,14 @@ func (p *line) ranks() *Node {
 
 // entries are what the line says of each top: the number of its embedding, its place, the number of its forest, and whether it is an
 // inner node.
-func (p *line) entries() *Node {
-	g := p.When.Graph()
-	rows, k := p.When.Shape().Dim(0), p.When.Shape().Dim(1)
-	all := shapes.Make(dtypes.Int32, rows, p.most, 2*k+1)
-	slot := Add(BroadcastToDims(InsertAxes(p.plan.slot, 1), all.Dimensions...), MulScalar(Iota(g, all, 0), 2*k+1))
-	forest := Add(MulScalar(Iota(g, all, 0), p.most), Iota(g, all, 1))
+func (l *line) entries() *Node {
+	g := l.When.Graph()
+	rows, k := l.When.Shape().Dim(0), l.When.Shape().Dim(1)
+	all := shapes.Make(dtypes.Int32, rows, l.most, 2*k+1)
+	slot := Add(BroadcastToDims(InsertAxes(l.plan.slot, 1), all.Dimensions...), MulScalar(Iota(g, all, 0), 2*k+1))
+	forest := Add(MulScalar(Iota(g, all, 0), l.most), Iota(g, all, 1))
 	inner := ConvertDType(GreaterThan(Iota(g, all, 2), Const(g, int32(k))), dtypes.Int32)
-	return Stack([]*Node{slot, p.ranks(), AddScalar(forest, 1), inner}, -1)
+	return Stack([]*Node{slot, l.ranks(), AddScalar(forest, 1), inner}, -1)
 }
 
 // encode evaluates the transformer on the line, given all embeddings by slot, [P,n+G,d]: [C,d].

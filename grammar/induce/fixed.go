@@ -19,7 +19,7 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// given is the scope of the variables that hold a grammar which stays as it is. They are not trained.
+// given is the scope of the variables that hold a grammar which stays as it is.
 const given = "/grammar"
 
 // logNever stands for the logarithm of probability 0 in them, so that every tree has a finite reward. A tree with one rule that the
@@ -112,14 +112,21 @@ func translate(d *treebank.Dataset, words []string) (*treebank.Dataset, error) {
 
 // setFixed puts a grammar into a store, and returns how graphs read it.
 func setFixed(store *model.Store, g *grammar.Grammar) func(*Graph) grammar.Tables {
-	scope := store.Scope(given)
 	root, rules, emit := g.LogTables(dtypes.Float32)
-	for name, t := range map[string]*tensors.Tensor{"root": root, "rules": rules, "emit": emit} {
+	for _, t := range []*tensors.Tensor{root, rules, emit} {
 		tensors.MustMutableFlatData(t, func(log []float32) {
 			for i := range log {
 				log[i] = max(log[i], logNever)
 			}
 		})
+	}
+	return storeTables(store, root, rules, emit)
+}
+
+// storeTables puts the logarithms of a grammar's probabilities into a store, where they are not trained, and returns how graphs read them.
+func storeTables(store *model.Store, root, rules, emit *tensors.Tensor) func(*Graph) grammar.Tables {
+	scope := store.Scope(given)
+	for name, t := range map[string]*tensors.Tensor{"root": root, "rules": rules, "emit": emit} {
 		scope.VariableWithValue(name, t).SetTrainable(false)
 	}
 	return func(g *Graph) grammar.Tables {

@@ -13,7 +13,6 @@ import (
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
-	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -26,7 +25,6 @@ type gflownet struct {
 	*Config
 	backend   compute.Backend
 	store     *model.Store
-	model     grammar.Neural
 	tables    func(g *Graph) grammar.Tables // of the grammar whose posterior is learned
 	net       forest.Network
 	optimizer optim.Optimizer
@@ -49,7 +47,7 @@ type gflownet struct {
 }
 
 func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Config) (*gflownet, error) {
-	e := &gflownet{Config: c, backend: b, store: store, model: m, learn: map[int]*program{}}
+	e := &gflownet{Config: c, backend: b, store: store, learn: map[int]*program{}}
 	e.tables = func(g *Graph) grammar.Tables { return m.Tables(store.Scope(theta), g) }
 	e.net = forest.Network{
 		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, DType: dtypes.Float32,
@@ -72,7 +70,7 @@ func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 // longest is the number of trees that forests of sentences and dreams have at most.
 func (c *Config) longest() int { return max(c.MaxLength, min(c.DreamSteps+1, c.DreamLeaves)) }
 
-// program is compiled when it is first called, once for each shape of its arguments.
+// program is a computation whose time can be taken.
 type program struct {
 	*model.Exec
 	name string
@@ -80,14 +78,10 @@ type program struct {
 }
 
 func (e *gflownet) program(name string, f func(in []*Node) []*Node) (*program, error) {
-	p, err := model.NewExec(e.backend, e.store, func(_ *model.Scope, in []*Node) []*Node {
-		defer panics.WithError()
-		return f(in)
-	})
+	p, err := compile(e.backend, e.store, f)
 	if err != nil {
 		return nil, fmt.Errorf("program %q: %w", name, err)
 	}
-	p.SetMaxCache(-1)
 	return &program{p.WithName(name), name, e}, nil
 }
 

@@ -246,7 +246,9 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			continue
 		}
 		s.Temperature, s.Epsilon = 1.1, 0
-		for name, forget := range map[string][]int{"P_B": {forest.WalkUndoneBack, forest.WalkMadeBack}, "P_F": {forest.WalkUndoneForward, forest.WalkMadeForward}} {
+		for name, forget := range map[string][]int{
+			"P_B": {forest.WalkUndoneBack, forest.WalkMadeBack}, "P_F": {forest.WalkUndoneForward, forest.WalkMadeForward},
+		} {
 			broken, err := s.gfn.program("broken", func(in []*Node) []*Node {
 				in = append([]*Node{}, in...)
 				for _, i := range forget {

@@ -123,7 +123,8 @@ func (s SplitResult) gfnTable() *report.Table {
 			fmt.Sprintf("bound: -E[log p(x,z) + log P_B - log P_F], from %d trajectories of each sentence at temperature 1, without moves", g.Samples),
 			"flow estimate: what the network takes -log p(x) for; it is no bound",
 			"KL over trajectories: the bound less the exact value; the KL over trees, from q(z) to the exact posterior, is no greater",
-			fmt.Sprintf("KL over trees: q(z) from %d orders of a tree by P_B, without and with the one it was made in, too low and too high on average", g.Orders),
+			fmt.Sprintf("KL over trees: q(z) from %d orders of a tree by P_B, without and with the one it was made in, too low and too high on average",
+				g.Orders),
 			fmt.Sprintf("%d of the nonterminals are used by the samples, perplexity %.1f", g.Labels, g.LabelPerplexity),
 		},
 	}

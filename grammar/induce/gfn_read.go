@@ -3,7 +3,6 @@ package induce
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -76,10 +75,8 @@ func (e *gflownet) check() error {
 		if !v.Shape().Equal(want.Shape()) {
 			return fmt.Errorf("variable %s is of shape %s in its checkpoint, and %s in its configuration", v.Path(), v.Shape(), want.Shape())
 		}
-		for _, x := range widened(v.MustValue()) {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return errors.New("its parameters are not finite")
-			}
+		if !finite(widened(v.MustValue())...) {
+			return errors.New("its parameters are not finite")
 		}
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
-	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -51,8 +50,7 @@ type lister struct {
 }
 
 func newLister(net *gflownet) (*lister, error) {
-	read, err := model.NewExec(net.backend, net.store, func(_ *model.Scope, in []*Node) []*Node {
-		defer panics.WithError()
+	read, err := compile(net.backend, net.store, func(in []*Node) []*Node {
 		s := gfn.State(in[2:])
 		env := forest.Env{Words: in[0].Shape().Dim(1), Labels: net.Nonterminals}
 		h := forest.Policy{Network: net.net}.Heads(net.store.Scope(phi), gfn.Batch(in[:2]), s, s[0].Shape().Dim(0))
@@ -61,11 +59,7 @@ func newLister(net *gflownet) (*lister, error) {
 		}
 		return []*Node{logs(h.Forward, env.Legal(s)), logs(h.Backward, env.LegalBack(s))}
 	})
-	if err != nil {
-		return nil, err
-	}
-	read.SetMaxCache(-1)
-	return &lister{net, read}, nil
+	return &lister{net, read}, err
 }
 
 func (l *lister) close() { l.read.Finalize() }

@@ -12,7 +12,9 @@ import (
 
 // The number of forests is that of what is listed; trees alone are Catalan numbers times labels.
 func TestCountForests(t *testing.T) {
-	for _, c := range []struct{ n, labels, want int }{{1, 5, 1}, {2, 3, 4}, {3, 1, 5}, {3, 3, 25}, {4, 3, 190}, {6, 3, 14_506}, {20, 29, mostForests + 1}} {
+	for _, c := range []struct{ n, labels, want int }{
+		{1, 5, 1}, {2, 3, 4}, {3, 1, 5}, {3, 3, 25}, {4, 3, 190}, {6, 3, 14_506}, {20, 29, mostForests + 1},
+	} {
 		if got := countForests(c.n, c.labels); got != c.want {
 			t.Errorf("%d words and %d labels have %d forests, want %d", c.n, c.labels, got, c.want)
 		}

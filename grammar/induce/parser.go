@@ -11,7 +11,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/grammar"
-	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -44,30 +43,14 @@ type Parser struct {
 // NewParser returns a parser of a table of probabilities, in double precision.
 func NewParser(b compute.Backend, g *grammar.Grammar) (*Parser, error) {
 	store := model.NewStore()
-	scope := store.Scope("/grammar")
 	root, rules, emit := g.LogTables(dtypes.Float64)
-	for name, t := range map[string]*tensors.Tensor{"root": root, "rules": rules, "emit": emit} {
-		scope.VariableWithValue(name, t).SetTrainable(false)
-	}
-	return newParser(b, store, func(g *Graph) grammar.Tables {
-		value := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
-		return grammar.Tables{Root: value("root"), Rules: value("rules"), Emit: value("emit")}
-	})
+	return newParser(b, store, storeTables(store, root, rules, emit))
 }
 
 func newParser(b compute.Backend, store *model.Store, tables func(*Graph) grammar.Tables) (*Parser, error) {
 	p := &Parser{Rows: 32, Bucket: 5, decode: map[Decode]*model.Exec{}}
 	potentials := func(in []*Node) grammar.Potentials { return tables(in[0].Graph()).For(in[0], in[1]) }
-	build := func(f func(in []*Node) []*Node) (*model.Exec, error) {
-		e, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) []*Node {
-			defer panics.WithError()
-			return f(in)
-		})
-		if err == nil {
-			e.SetMaxCache(-1)
-		}
-		return e, err
-	}
+	build := func(f func(in []*Node) []*Node) (*model.Exec, error) { return compile(b, store, f) }
 	var err error
 	if p.inside, err = build(func(in []*Node) []*Node {
 		return []*Node{ConvertDType(grammar.LogLikelihood(potentials(in)), dtypes.Float64)}

@@ -42,21 +42,17 @@ func newPrograms(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 	potentials := func(in []*Node) grammar.Potentials {
 		return m.Tables(store.Scope(theta), in[0].Graph()).For(in[0], in[1])
 	}
-	update := func(logP func(in []*Node) *Node) func(*model.Scope, []*Node) []*Node {
-		return func(_ *model.Scope, in []*Node) []*Node {
-			defer panics.WithError()
+	update := func(logP func(in []*Node) *Node) func(in []*Node) []*Node {
+		return func(in []*Node) []*Node {
 			loss := Neg(ReduceAllMean(logP(in[1:])))
 			r := p.optimizer.Minimize(store, loss, in[0])
 			return []*Node{loss, r.GradNorm, r.OK}
 		}
 	}
 	var err error
-	build := func(to **model.Exec, f func(*model.Scope, []*Node) []*Node) {
+	build := func(to **model.Exec, f func(in []*Node) []*Node) {
 		if err == nil {
-			*to, err = model.NewExec(b, store, f)
-			if err == nil {
-				(*to).SetMaxCache(-1)
-			}
+			*to, err = compile(b, store, f)
 		}
 	}
 	build(&p.marginal, update(func(in []*Node) *Node { return grammar.LogLikelihood(potentials(in)) }))
@@ -74,12 +70,23 @@ func newPrograms(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 	build(&p.forests, update(func(in []*Node) *Node {
 		return potentials(in).LogTree(forest.FromState(gfn.State(in[2:])).Trees())
 	}))
-	build(&p.values, func(_ *model.Scope, in []*Node) []*Node {
-		defer panics.WithError()
+	build(&p.values, func(in []*Node) []*Node {
 		q := potentials(in)
 		return []*Node{q.Root, q.Rules, q.Terms}
 	})
 	return p, err
+}
+
+// compile prepares a program, which is compiled when it is first called, once for each shape of its arguments.
+func compile(b compute.Backend, store *model.Store, f func(in []*Node) []*Node) (*model.Exec, error) {
+	e, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) []*Node {
+		defer panics.WithError()
+		return f(in)
+	})
+	if err == nil {
+		e.SetMaxCache(-1)
+	}
+	return e, err
 }
 
 func (p *programs) close() {

@@ -101,7 +101,7 @@ func TestReportGFN(t *testing.T) {
 	c.EBM, c.EBMUpdates, c.EvalEvery, c.Updates = true, 20, 5, 10
 	dir, page := reported(t, c, tinyData(t))
 	made := files(t, dir)
-	for _, name := range []string{"loss", "nll", "f1", "acceptance", "prior", "wake", "balance", "sleep", "gate", "m-steps", "labels", "labels-gfn", "tree-1"} {
+	for _, name := range strings.Fields("loss nll f1 acceptance prior wake balance sleep gate m-steps labels labels-gfn tree-1") {
 		if !made[name] {
 			t.Errorf("no figure %s", name)
 		}
@@ -130,7 +130,9 @@ func TestReportOfLittle(t *testing.T) {
 	}
 	dir, page := reported(t, c, data)
 	made := files(t, dir)
-	for name, want := range map[string]bool{"loss": true, "tree-1": true, "labels": true, "nll": false, "f1": false, "acceptance": false, "prior": false} {
+	for name, want := range map[string]bool{
+		"loss": true, "tree-1": true, "labels": true, "nll": false, "f1": false, "acceptance": false, "prior": false,
+	} {
 		if made[name] != want {
 			t.Errorf("figure %s is there: %t", name, made[name])
 		}

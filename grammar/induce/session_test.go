@@ -70,7 +70,9 @@ func TestResume(t *testing.T) {
 // The number of processors does not change a bit of a training.
 func TestProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for name, c := range methods() {
+	all := methods()
+	all["gfn"] = gfnMethods()["ncfg with a prior"]
+	for name, c := range all {
 		var hashes []string
 		for _, procs := range []int{1, 2} {
 			runtime.GOMAXPROCS(procs)
@@ -79,7 +81,7 @@ func TestProcessors(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := sessionOn(t, b, c)
-			steps(t, s, 8)
+			steps(t, s, 10)
 			hashes = append(hashes, run.StateHash(stateOf(t, s)))
 		}
 		if hashes[0] != hashes[1] {

@@ -9,7 +9,8 @@ import (
 // compareFigures are those of tables of trainings.
 var compareFigures = []tableFigure{
 	{"nll", "nats per word", "Exact −log p(x), by words and sentence ends, of all runs.", nllOf},
-	{"f1", "percent", "F1 of one sampled tree of each sentence, mean of sentences, of all runs.", func(r *Result) float64 { return r.sampled().Sentence }},
+	{"f1", "percent", "F1 of one sampled tree of each sentence, mean of sentences, of all runs.",
+		func(r *Result) float64 { return r.sampled().Sentence }},
 }
 
 func nllOf(r *Result) float64 { return r.shown().NLL }

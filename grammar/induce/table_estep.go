@@ -23,7 +23,8 @@ func estepTable() paperTable {
 		name: "grammar-estep", title: "E-step of GFlowNet-EM, the grammar being given", preset: "small", seeds: 3, show: compareEStep,
 		figures: []tableFigure{
 			{"bound", "nats per word above the exact value", "How far the variational bound is above the exact −log p(x), all runs.", gapOf},
-			{"variation", "total variation", "Total variation between where trajectories end and the exact posterior, mean of sentences, all runs.", variationOf},
+			{"variation", "total variation", "Total variation between where trajectories end and the exact posterior, mean of sentences, all runs.",
+				variationOf},
 		},
 		check: func(c Config) error {
 			if c.Fixed == "" {

@@ -219,7 +219,9 @@ func fakeResult(method string, seed uint64, nll float64) json.RawMessage {
 	f1 := func(trees string, x float64) F1 {
 		return F1{Trees: trees, Sentence: x, Corpus: x + 1, Released: x - 10}
 	}
-	test := SplitResult{Name: "test", NLL: nll, LabelPerplexity: 4, F1: []F1{f1("viterbi", 50+nll), f1("sample", 40+nll), f1("gfn", 30+nll), f1("right-branching", 61)}}
+	test := SplitResult{Name: "test", NLL: nll, LabelPerplexity: 4, F1: []F1{
+		f1("viterbi", 50+nll), f1("sample", 40+nll), f1("gfn", 30+nll), f1("right-branching", 61),
+	}}
 	if method == GFN {
 		test.GFlowNet = &GFNResult{Bound: Measure{PerWord: nll + 1}}
 	}
