@@ -36,9 +36,15 @@ func TestLikelihoodOfSessions(t *testing.T) {
 		if method == MethodVQ && (!(n.NLL < got.Bound) || *got.Published != got.Bound || got.FitUpdates != 300) {
 			t.Errorf("the bound of the VQ-VAE is %g, its NLL %g", got.Bound, n.NLL)
 		}
-		if method != MethodVQ && *got.Published != n.NLL {
+		near(t, method+": reconstruction", got.Reconstruction, reconstruction(t, s), 1e-3)
+		if method == MethodVQ {
+			near(t, "the bound of the VQ-VAE", got.Bound, got.Reconstruction+4*math.Log(2), 1e-4)
+			continue
+		}
+		if *got.Published != n.NLL {
 			t.Errorf("%s: published %g, NLL %g", method, *got.Published, n.NLL)
 		}
+		near(t, method+": bound", got.Bound, -n.ELBO, 1) // one sample of each of 20 images: an error of about 0.15
 	}
 }
 
@@ -64,6 +70,27 @@ func TestRefresh(t *testing.T) {
 	if run.StateHash(stateOf(t, s)) != before {
 		t.Error("the training has changed")
 	}
+}
+
+// reconstruction is -log p(x|z) of the most probable codes of the test images, by the means of their pixels.
+func reconstruction(t *testing.T, s *session) (mean float64) {
+	t.Helper()
+	codes, err := s.codec.Encode(s.test, true, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	means, err := s.codec.Decode(codes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range s.test.Floats() {
+		p := float64(means[i])
+		if x == 0 {
+			p = 1 - p
+		}
+		mean -= math.Log(p) / float64(s.test.Len())
+	}
+	return mean
 }
 
 func allOf(n int) []int {
