@@ -98,7 +98,7 @@ func (p *ctxPool) put(c *rowCtx) {
 func (p *rowProgram) bind(fr *frame) func() {
 	chunks := (p.m + p.chunk - 1) / p.chunk
 	shared := alloc(p.sharedBytes)
-	parts := alloc(p.partBytes * chunks)
+	var parts ptr
 	first := &rowCtx{mem: fr.mem, shared: shared, rows: p.block}
 	for _, in := range p.static {
 		in(first)
@@ -116,6 +116,10 @@ func (p *rowProgram) bind(fr *frame) func() {
 		ctx.put(c)
 	}
 	return func() {
+		if p.partBytes > 0 {
+			parts = scratch.get(p.partBytes * chunks)
+			defer func() { scratch.put(parts, p.partBytes*chunks) }()
+		}
 		for _, in := range p.before {
 			in(first)
 		}
