@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -85,7 +84,7 @@ func iterations(t *induce.Trial, maximize bool, about time.Duration) (g Grammar,
 	}
 	g.MedianMS, g.Reps, g.Parts = ms(times), len(times), map[string]float64{}
 	g.MinMS = float64(times[0]) / float64(time.Millisecond)
-	for name := range maps.Keys(parts) {
+	for name := range parts {
 		g.Parts[name] = ms(parts[name])
 	}
 	return g, nil

@@ -20,7 +20,7 @@ import (
 // phi is the scope of the GFlowNet's variables.
 const phi = "/phi"
 
-// gflownet is the E-step: compiled programs whose tensors stay on the device. The host sees a few numbers of each update.
+// gflownet is the network and the compiled programs of E-steps, whose tensors stay on the device: the host sees a few numbers of each update.
 type gflownet struct {
 	*Config
 	backend   compute.Backend
