@@ -61,11 +61,16 @@ func (w *eStep) run(maximize bool, epoch int) error {
 	if err := w.moveOn(maximize, epoch); err != nil {
 		return err
 	}
+	return w.learnWith(w.optimizer.Rates(w.it))
+}
+
+// learnWith updates the GFlowNet with these learning rates.
+func (w *eStep) learnWith(rates []float32) error {
 	learner, err := w.learner(w.tokens)
 	if err != nil {
 		return err
 	}
-	out, err = learner.Call(w.learning.args(w.optimizer.Rates(w.it))...)
+	out, err := learner.Call(w.learning.args(rates)...)
 	if err != nil {
 		return err
 	}

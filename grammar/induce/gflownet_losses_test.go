@@ -2,6 +2,7 @@ package induce
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/internal/testkit"
+	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -361,5 +363,38 @@ func TestParentsOfNothing(t *testing.T) {
 	closeTo(t, "loss of the M-step", ncfgM.loss, cfgM.loss, 1e-5)
 	if math.Abs(other.outcome.wake/cfg.outcome.wake-1) < 1e-3 {
 		t.Error("parents make no difference")
+	}
+}
+
+// TestWeightsOfLosses: plain gradient descent from the same walks lowers the sum of losses, each by its weight, by the rate times the square
+// of the gradient's norm, to first order. The step is so small that the rest is less than a tenth of that.
+func TestWeightsOfLosses(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(c *Config){
+		"wake":    func(c *Config) { c.Balance, c.Sleep = 0, 0 },
+		"balance": func(c *Config) { c.Objective, c.Balance, c.Sleep = "none", 0.3, 0 },
+		"sleep":   func(c *Config) { c.Objective, c.Balance, c.Sleep = "none", 0, 7 },
+		"all":     func(c *Config) { c.Balance, c.Sleep = 0.3, 7 },
+	} {
+		config := smallGFN()
+		config.Clip, config.Warmup = 0, 40 // the first rate is 0
+		change(&config)
+		s := tinySession(t, config)
+		for i := range s.gfn.optimizer.Groups {
+			s.gfn.optimizer.Groups[i].Rule = optim.SGD{}
+		}
+		w := awake(t, s, false)
+		total := func() float64 {
+			return w.outcome.wake + config.Balance*w.outcome.balance + config.Sleep*w.outcome.sleep
+		}
+		before := total()
+		fall := before / 100
+		rate := fall / (w.outcome.norm * w.outcome.norm)
+		for _, r := range []float64{rate, 0} { // what the second says is of the network after the first
+			if err := w.learnWith(slices.Repeat([]float32{float32(r)}, len(s.gfn.optimizer.Groups))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		closeTo(t, what+": how much the losses fall", (before-total())/fall, 1, 0.05)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -112,7 +113,7 @@ func TestGFNGate(t *testing.T) {
 		}
 	}
 	config := smallGFN()
-	config.Threshold, config.ThresholdEnd, config.Updates, config.Warmup = c.Threshold, c.ThresholdEnd, c.Updates, 40
+	config.Threshold, config.ThresholdEnd, config.Updates, config.Horizon, config.Warmup = c.Threshold, c.ThresholdEnd, 2000, c.Horizon, 40
 	s := tinySession(t, config)
 	tick, err := s.Step()
 	if err != nil {
@@ -130,6 +131,30 @@ func TestGFNGate(t *testing.T) {
 				t.Errorf("after %d M-steps an average of %.4f gives %v", made, s.Gate.Average, s.Gate.Open)
 			}
 		}
+	}
+}
+
+// The temperature of the prior follows the number of M-steps up to the horizon, not that of iterations.
+func TestGFNTemperature(t *testing.T) {
+	t.Parallel()
+	c := smallGFN()
+	c.EBM, c.EBMUpdates, c.Horizon, c.Warmup = true, 0, 100, 40
+	s := tinySession(t, c)
+	s.prior.Params = spreadEBM(rng.New(1, "prior"), 4)
+	first := func(made uint64) float64 { // the first iteration, whose rate is 0
+		s.Iterations, s.Made, s.Gate = 0, made, em.GateState{}
+		tick, err := s.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tick.Log["wake/loss"]
+	}
+	hot, warm, cold := first(0), first(50), first(100)
+	if hot == warm || warm == cold {
+		t.Errorf("the loss is %g, %g and %g after none, half and all of the M-steps of the horizon", hot, warm, cold)
+	}
+	if late := first(150); late != cold {
+		t.Errorf("the loss is %g at the horizon and %g after it", cold, late)
 	}
 }
 
