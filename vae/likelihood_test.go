@@ -198,6 +198,9 @@ func TestMerge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if slices.Equal(drawn[0].codes[:20*4], drawn[0].codes[40*4:]) { // a call draws 40
+		t.Error("the second call draws what the first one drew")
+	}
 	alone := samples{codes: drawn[0].codes, logQ: drawn[0].logQ}
 	for i := range alone.logQ { // as if all were distinct
 		alone.which = append(alone.which, i)
