@@ -21,6 +21,8 @@ type Neural struct {
 	Words        int // of the vocabulary
 	Specials     int // words 0 to Specials-1 (padding and the like) are never emitted
 	DType        dtypes.DType
+	// ParentScale is the standard deviation of parents' embeddings at the start. With 0 an NCFG starts as a CFG.
+	ParentScale float64
 }
 
 // baseWidth is the width at which the released code's scaling of readouts is 1.
@@ -30,6 +32,7 @@ const baseWidth = 128
 func Paper(kind Kind, words, specials int) Neural {
 	return Neural{
 		Kind: kind, Nonterminals: 29, Preterminals: 60, Width: 256, Words: words, Specials: specials, DType: dtypes.Float32,
+		ParentScale: 1,
 	}
 }
 
@@ -67,7 +70,7 @@ func (m Neural) Tables(scope *model.Scope, g *Graph) Tables {
 
 	rules := binary.of(inner, nil) // [N,S*S]
 	if m.Kind == NCFG {
-		parents := nn.Normal(scope, g, m.DType, "parents", 1, 1+n, d)
+		parents := nn.Normal(scope, g, m.DType, "parents", m.ParentScale, 1+n, d)
 		top = Add(top, SliceAxis(parents, 0, AxisElem(0)))
 		tags = Add(InsertAxes(tags, 1), InsertAxes(SliceAxis(parents, 0, AxisRangeToEnd(1)), 0)) // [T,N,D]
 		rules = Add(InsertAxes(rules, 1), InsertAxes(binary.linear(parents, nil), 0))            // [N,P,S*S]

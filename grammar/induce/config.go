@@ -35,6 +35,8 @@ type Config struct {
 	Nonterminals int `toml:"nonterminals"` // without ROOT
 	Preterminals int `toml:"preterminals"`
 	Width        int `toml:"width"` // of embeddings
+	// ParentScale is the standard deviation of the embeddings of parents at the start: 0 lets a Non-CFG start as a CFG.
+	ParentScale float64 `toml:"parent_scale"`
 
 	MaxLength int     `toml:"max_length"` // longer sentences are left out, in training and evaluation
 	Batch     int     `toml:"batch"`
@@ -122,7 +124,7 @@ type GFlowNet struct {
 // Paper is the published configuration of a method, apart from its seeds.
 func Paper() Config {
 	return Config{
-		Seed: 1111, Data: "synthetic", Method: Marginal, Grammar: string(grammar.CFG), Nonterminals: 29, Preterminals: 60, Width: 256,
+		Seed: 1111, Data: "synthetic", Method: Marginal, Grammar: string(grammar.CFG), Nonterminals: 29, Preterminals: 60, Width: 256, ParentScale: 1,
 		MaxLength: 20, Batch: 32, Updates: 10_000, LR: 1e-3, Beta1: 0.75, Beta2: 0.999, Clip: 3, Warmup: 40, FinalLR: 39.0 / 40, Decay: 1,
 		Pool: 1, Bucket: 20, Tags: true, Chain: 1000,
 		EBMUpdates: 20_000, EBMLR: 1e-4, EBML2: 1e-4, EBMReset: 0.1, EBMTempStart: 1, EBMTempEnd: 1000, EBMAnneal: annealExp,
@@ -163,7 +165,7 @@ var presets = map[string]func() Config{"quick": Quick, "paper": Paper, "small": 
 // model returns the network of a configuration for a vocabulary.
 func (c *Config) model(words int) grammar.Neural {
 	m := grammar.Paper(grammar.Kind(c.Grammar), words, 0)
-	m.Nonterminals, m.Preterminals, m.Width = c.Nonterminals, c.Preterminals, c.Width
+	m.Nonterminals, m.Preterminals, m.Width, m.ParentScale = c.Nonterminals, c.Preterminals, c.Width, c.ParentScale
 	return m
 }
 
