@@ -62,6 +62,9 @@ func methods() map[string]Config {
 	mixed := tinyConfig(MethodGFN)
 	mixed.GreedyProb, mixed.LogZ, mixed.RandProb, mixed.Beta, mixed.Floor = 0.5, logZImage, 0.1, 0.8, 1e-9
 	out["mixed"] = mixed
+	compared := tinyConfig(MethodGD)
+	compared.LogZ, compared.WakeSamples, compared.Gain, compared.DecoderReducedLR = logZNone, 3, 2, 1e-3
+	out["compared"] = compared
 	return out
 }
 
@@ -288,8 +291,10 @@ func TestGoldenLosses(t *testing.T) {
 		MethodGFN:   {0.55749, 77.70290, 75.83667, 0.55484}, // M, E, E, M
 		MethodGD:    {0.55748, 77.69687, 75.83569, 0.55484},
 		MethodPrior: {1.66038, 97.87714, 96.51557, 1.69013},
+		"mixed":     {0.55748, 80.35939, 77.68973, 0.55493},
+		"compared":  {0.46745, 0.000616, 0.001156, 0.46479},
 	} {
-		c := tinyConfig(method)
+		c := methods()[method]
 		c.EvalEvery = 1 // notes every update
 		for i, log := range steps(t, tinySession(t, c), 4) {
 			got := math.NaN()
@@ -298,7 +303,7 @@ func TestGoldenLosses(t *testing.T) {
 					got = v
 				}
 			}
-			near(t, fmt.Sprintf("%s: loss %d", method, i), got, want[i], 1e-4*want[i])
+			near(t, fmt.Sprintf("%s: loss %d", method, i), got, want[i], 1e-4*want[i]+2e-6) // the second for variances of large numbers
 		}
 	}
 }
@@ -353,7 +358,7 @@ func TestBadConfig(t *testing.T) {
 // A run's folder has a report with all figures, and its model can be loaded without the data.
 func TestReportAndLoad(t *testing.T) {
 	for name, c := range methods() {
-		if name == MethodGFN || name == MethodGD {
+		if name == MethodGFN || name == MethodGD || name == "compared" {
 			continue // others do what they do
 		}
 		if err := c.Validate(); err != nil {
