@@ -50,7 +50,7 @@ func TestParameters(t *testing.T) {
 		t.Errorf("NCFG has %d parameters, want %d", got, want+7680)
 	}
 	for _, m := range []Neural{
-		{CFG, 3, 2, 8, 5, 2, dtypes.Float64}, {NCFG, 3, 2, 8, 5, 0, dtypes.Float64}, Paper(CFG, 100, 2),
+		{CFG, 3, 2, 8, 5, 2, dtypes.Float64, 0}, {NCFG, 3, 2, 8, 5, 0, dtypes.Float64, 1}, Paper(CFG, 100, 2),
 	} {
 		store := nn.NewStore(1)
 		neuralTables(t, store, m)
