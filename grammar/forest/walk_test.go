@@ -84,12 +84,15 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// TestUniformBack: log P_B of a path is minus the logarithm of the number of trees that could be split, summed over its forests.
+// TestUniformBack: log P_B of a path is minus the logarithm of the number of trees that could be split, summed over its forests. P_F is what
+// it would be otherwise.
 func TestUniformBack(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := newRig(t, seed, dtypes.Float64, 7, 5, 2, 6)
+	learned, _ := r.walk(t, seed, 1, plain)
 	r.UniformBack = true
 	wake, _ := r.walk(t, seed, 1, plain)
+	near(t, "log P_F", wake[WalkMadeForward], learned[WalkMadeForward], 1e-12)
 	ints := func(i int) []int32 { return tensors.MustCopyFlatData[int32](wake[i]) }
 	made, left, right := ints(WalkMade), ints(WalkLeft), ints(WalkRight)
 	for b, n := range tensors.MustCopyFlatData[int32](r.lengths) {
