@@ -284,6 +284,14 @@ func TestDecoderRate(t *testing.T) {
 	}
 }
 
+// E-steps explore as configured; losses hardly tell, since untrained policies are nearly uniform anyway.
+func TestExploration(t *testing.T) {
+	c := methods()["mixed"]
+	if w := c.spec(tiny(2), nil, 1).Wake; w.Beta != em.Constant(0.8) || w.Epsilon != em.Constant(0.1) {
+		t.Errorf("beta %v, epsilon %v", w.Beta, w.Epsilon)
+	}
+}
+
 // The first losses are frozen: a change that moves them says why. Instruction sets round differently, hence the tolerance.
 func TestGoldenLosses(t *testing.T) {
 	for method, want := range map[string][]float64{
