@@ -109,7 +109,8 @@ func (c *Config) checkRanges() error {
 	}{
 		{"seed", float64(c.Seed), 0, math.MaxInt64},
 		{"nonterminals", float64(c.Nonterminals), 1, 500}, {"preterminals", float64(c.Preterminals), 1, 1000},
-		{"width", float64(c.Width), 1, 1 << 14}, {"max_length", float64(c.MaxLength), 2, 200}, {"batch", float64(c.Batch), 1, 1 << 16},
+		{"width", float64(c.Width), 1, 1 << 14}, {"parent_scale", c.ParentScale, 0, 1e3},
+		{"max_length", float64(c.MaxLength), 2, 200}, {"batch", float64(c.Batch), 1, 1 << 16},
 		{"updates", float64(c.Updates), 1, big}, {"lr", c.LR, 0, 1e3}, {"beta1", c.Beta1, 0, 0.999999}, {"beta2", c.Beta2, 0, 0.9999999},
 		{"clip", c.Clip, 0, 1e12}, {"warmup", float64(c.Warmup), 0, big}, {"lr_drop", c.FinalLR, 0, 1}, {"lr_end", c.Decay, 1e-9, 1},
 		{"pool", float64(c.Pool), 1, big}, {"bucket", float64(c.Bucket), 1, 200}, {"chain", float64(c.Chain), 0, big},
