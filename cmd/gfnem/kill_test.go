@@ -147,13 +147,10 @@ func TestKilled(t *testing.T) {
 	l.compare()
 }
 
-// TestKilledGrammar does the same with GFlowNet-EM for grammars, which takes longer to begin: every life is killed soon after its first
-// save.
-func TestKilledGrammar(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	l := newLives(t, "grammar", `method = "gfn"
+// TestKilledSlow does the same with GFlowNet-EM for grammars and for images, which takes longer to begin: every life is killed soon after
+// its first save.
+func TestKilledSlow(t *testing.T) {
+	for task, config := range map[string]string{"grammar": `method = "gfn"
 data = "small"
 ebm = true
 ebm_updates = 3
@@ -172,7 +169,28 @@ threshold = 1e9
 threshold_end = 1e9
 updates = 150
 eval_every = 50
-`)
+`, "vae": `method = "gfn-gd-prior"
+rows = 2
+columns = 2
+k = 3
+channels = 2
+train_images = 800
+test_images = 8
+batch = 8
+epochs = 6
+alternate_every = 7
+nll = false
+eval_every = 100
+`} {
+		t.Run(task, func(t *testing.T) { killSlow(t, task, config) })
+	}
+}
+
+func killSlow(t *testing.T, task, config string) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	l := newLives(t, task, config)
 	const kills = 3
 	killed := 0
 	for range kills {
