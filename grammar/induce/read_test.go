@@ -24,7 +24,7 @@ func savedRun(t *testing.T, kind grammar.Kind) (*session, *run.Run) {
 	}
 	c := Quick()
 	c.Grammar, c.Nonterminals, c.Preterminals, c.Width, c.Batch, c.Bucket, c.MaxLength = string(kind), 3, 4, 8, 8, 8, 8
-	c.EvalEvery = 0
+	c.EvalEvery, c.ParentScale = 0, 1
 	s, err := Task{}.Start(b, &c)
 	if err != nil {
 		t.Fatal(err)
