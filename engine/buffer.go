@@ -27,7 +27,7 @@ type pool struct {
 	held int // bytes kept
 }
 
-// maxHeld bounds the memory that a pool keeps; beyond it the garbage collector has it.
+// maxHeld bounds the memory that a pool keeps, but for one block of each class; beyond it the garbage collector has it.
 const maxHeld = 1 << 31
 
 // class is the size class of n bytes: blocks of 1<<class bytes.
@@ -50,7 +50,7 @@ func (p *pool) get(n int) ptr {
 func (p *pool) put(m ptr, n int) {
 	c := class(n)
 	p.mu.Lock()
-	if p.held+1<<c <= maxHeld {
+	if p.held+1<<c <= maxHeld || len(p.free[c]) == 0 {
 		p.free[c] = append(p.free[c], m)
 		p.held += 1 << c
 	}

@@ -89,7 +89,7 @@ func (e *Executable) Execute(inputs []compute.Buffer, donate []bool, device comp
 		fr.set(p.outputs, i, y.mem)
 		out[i] = y
 	}
-	fr.runAlone()
+	fr.borrowAndRun()
 	for i, d := range donate {
 		if d {
 			_ = inputs[i].Finalize()

@@ -6,6 +6,12 @@ import (
 	"github.com/gomlx/compute"
 )
 
+// Arena is the memory, in bytes, that a compiled program borrows.
+func Arena(e compute.Executable) int {
+	p := e.(*Executable).prog
+	return p.arena + p.nested
+}
+
 // Spoil overwrites the memory that is lent to programs while they run. It returns how many bytes that is.
 func Spoil(b compute.Backend) (held int) {
 	p := &b.(*Backend).scratch

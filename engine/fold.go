@@ -152,7 +152,7 @@ func (c *compiler) evaluate(n *node) *node {
 	}
 	out := alloc(n.shape.Size() * sizeOf(n.shape.DType))
 	fr.set(p.outputs, 0, out)
-	fr.runAlone()
+	fr.borrowAndRun()
 	return &node{fn: n.fn, id: n.id, op: compute.OpTypeConstant, shape: n.shape, constant: out}
 }
 

@@ -67,24 +67,24 @@ func (p *program) newFrame() *frame {
 	return fr
 }
 
-// runAlone borrows an arena and runs.
-func (fr *frame) runAlone() {
+// borrowAndRun runs in an arena that is lent to it.
+func (fr *frame) borrowAndRun() {
 	p := fr.prog
 	arena := p.backend.scratch.get(p.arena + p.nested)
-	fr.settle(arena)
+	fr.place(arena)
 	fr.run()
 	p.backend.scratch.put(arena, p.arena+p.nested)
 }
 
-// settle places values in an arena, and those of functions inside steps behind them.
-func (fr *frame) settle(arena ptr) {
+// place puts values into an arena, and those of functions inside steps behind them.
+func (fr *frame) place(arena ptr) {
 	for _, f := range fr.prog.fixed {
 		if f.constant == nil {
 			fr.mem[f.slot] = add(arena, f.off, 1)
 		}
 	}
 	for _, sub := range fr.subs {
-		sub.settle(add(arena, fr.prog.arena, 1))
+		sub.place(add(arena, fr.prog.arena, 1))
 	}
 }
 

@@ -21,7 +21,7 @@ type Neural struct {
 	Words        int // of the vocabulary
 	Specials     int // words 0 to Specials-1 (padding and the like) are never emitted
 	DType        dtypes.DType
-	// ParentScale is the standard deviation of parents' embeddings at the start. With 0 an NCFG starts as a CFG.
+	// ParentScale is the standard deviation of parents' embeddings at the start, 1 as published. With 0 an NCFG starts as a CFG.
 	ParentScale float64
 }
 

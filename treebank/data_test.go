@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// dataFile returns the path of a file of treebanks: below $GFNEM_DATA, or in a folder shared/data beside the project.
-// It skips the test where there is none.
+// dataFile returns the path of a file of treebanks: below $GFNEM_DATA, or in the project's folder data. It skips the test
+// where there is none.
 func dataFile(t testing.TB, name string) string {
 	t.Helper()
 	folder := os.Getenv("GFNEM_DATA")
 	if folder == "" {
-		folder = filepath.Join("..", "..", "shared", "data")
+		folder = filepath.Join("..", "data")
 	}
 	path := filepath.Join(folder, name)
 	if _, err := os.Stat(path); err != nil {

@@ -54,6 +54,7 @@ type Config struct {
 	// DecoderReducedLR is the rate after the drop; 0 means that of the decoder is never reduced, as published.
 	DecoderReducedLR float64 `toml:"dec_reduced_lr"`
 	GreedyProb       float64 `toml:"greedy_prob"` // probability that an M-step takes the most probable codes; -1 means as the method says
+	Moves            int     `toml:"moves"`       // Metropolis-Hastings moves of the codes before an M-step; 0 as published
 	SleepProb        float64 `toml:"sleep_prob"`  // probability that a sleep step follows an E-step
 	SleepWeight      float64 `toml:"sleep_weight"`
 	Gain             float64 `toml:"init_gain"`    // multiplies the initial values of convolutions; 1 as published
@@ -92,13 +93,13 @@ func PaperConfig() Config {
 // QuickConfig is the experiment in little, for two cores and a few minutes: grids of 2x2 codes, small networks, minibatches of 32
 // and, for every method alike, 7 epochs with ten times the published rates; and, for the GFlowNet, what makes it learn faster than
 // as published: a decoder's rate that falls too, initial values that tell images apart from the start, a sleep step after each
-// E-step, and several latents per image that are compared with each other instead of with a learned log Z.
+// E-step, several latents per image that are compared with each other instead of with a learned log Z, and moves before an M-step.
 func QuickConfig() Config {
 	c := PaperConfig()
 	c.Method, c.Rows, c.Columns, c.Channels, c.TestImages = MethodGD, 2, 2, 16, 1000
 	c.Batch, c.Epochs, c.ReduceOn = 32, 7, 6
 	c.LR, c.ReducedLR, c.DecoderLR, c.DecoderReducedLR, c.VQLR, c.VQReducedLR = 2e-3, 3e-4, 2e-3, 3e-4, 2e-3, 3e-4
-	c.Alternate, c.SleepProb, c.Gain, c.LogZ, c.WakeSamples = 20, 1, 2, logZNone, 4
+	c.Alternate, c.SleepProb, c.Gain, c.LogZ, c.WakeSamples, c.Moves = 20, 1, 2, logZNone, 4, 6
 	c.NLLImages, c.Samples, c.FitUpdates, c.ExtraE, c.EvalEvery = 500, 500, 3000, 20, 1000
 	return c
 }
@@ -157,8 +158,8 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.explores() && c.LogZ == logZScalar {
-		return fmt.Errorf("rand_prob = %g and beta = %g explore, which needs log_z = %q: with one log Z for all images "+
-			"the loss is biased off the policy", c.RandProb, c.Beta, logZImage)
+		return fmt.Errorf("rand_prob = %g and beta = %g explore, which needs log_z = %q or %q: with one log Z for all images "+
+			"the loss is biased off the policy", c.RandProb, c.Beta, logZImage, logZNone)
 	}
 	if c.LogZ == logZNone && c.WakeSamples < 2 {
 		return fmt.Errorf("log_z = %q compares the samples of an image: set wake_samples to 2 or more", logZNone)
@@ -197,7 +198,7 @@ func (c *Config) checkBounds() error {
 		{"alternate_every", float64(c.Alternate), 1, big},
 		{"gfn_lr", c.LR, 1e-12, 1e3}, {"gfn_reduced_lr", c.ReducedLR, 0, 1e3}, {"gfn_logz_lr", c.LogZLR, 0, 1e3},
 		{"dec_lr", c.DecoderLR, 1e-12, 1e3}, {"dec_reduced_lr", c.DecoderReducedLR, 0, 1e3},
-		{"sleep_prob", c.SleepProb, 0, 1}, {"sleep_weight", c.SleepWeight, 0, 1e6}, {"init_gain", c.Gain, 1e-3, 100},
+		{"sleep_prob", c.SleepProb, 0, 1}, {"sleep_weight", c.SleepWeight, 0, 1e6}, {"moves", float64(c.Moves), 0, 1000}, {"init_gain", c.Gain, 1e-3, 100},
 		{"wake_samples", float64(c.WakeSamples), 1, 1000}, {"floor", c.Floor, 0, 0.1}, {"rand_prob", c.RandProb, 0, 1}, {"beta", c.Beta, 1e-3, 100},
 		{"vq_lr", c.VQLR, 1e-12, 1e3}, {"vq_reduced_lr", c.VQReducedLR, 0, 1e3},
 		{"nll_images", float64(c.NLLImages), 0, big}, {"importance_samples", float64(c.Samples), 1, 1e7},

@@ -38,7 +38,7 @@ func (c *Config) spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		Sleep: c.sleep(size),
 		Gate:  em.Gate{Alternate: c.Alternate},
 		MStep: em.MStep{
-			Greedy: c.greedy() > 0, GreedyProbability: c.greedy(), Loss: m.decoderLoss,
+			Greedy: c.greedy() > 0, GreedyProbability: c.greedy(), Moves: c.Moves, Loss: m.decoderLoss,
 			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: c.decoderRate(perEpoch)}}},
 		},
 	}

@@ -38,7 +38,10 @@ func (s *session) refresh(store *model.Store) error {
 	spec.Prepare, spec.Gate = pick, em.Gate{First: math.MaxInt}
 	bar := run.NewProgress(s.progress, int64(s.ExtraE), "posterior")
 	defer bar.Done()
-	return s.expect(store, spec, s.trainer.made(), s.ExtraE, bar, 0)
+	if err := s.expect(store, spec, s.trainer.made(), s.ExtraE, bar, 0); err != nil {
+		return fmt.Errorf("extra_e_updates: %w", err)
+	}
+	return nil
 }
 
 // expect makes E-updates, the first of which is a given iteration, when so many steps of a progress bar are done.
@@ -52,16 +55,16 @@ func (s *session) expect(store *model.Store, spec em.Spec, first uint64, updates
 	for i := range updates {
 		r, err := l.Step()
 		if err != nil {
-			return fmt.Errorf("fit a posterior to the decoder: %w", err)
+			return fmt.Errorf("E-update %d: %w", i, err)
 		}
 		bar.Set(int64(done+i+1), fmt.Sprintf("E-step, loss %.4g", r.Wake.Loss))
 	}
 	return nil
 }
 
-// fit trains a policy for the decoder of a VQ-VAE, which has none, on training images, with a uniform prior. For the first third of the updates the
-// policy imitates the encoder of the VQ-VAE, since from a random start it would hardly find the few latents that explain an
-// image; then come E-steps, the last third of all updates with the reduced rate.
+// fit trains a policy for the decoder of a VQ-VAE, which has none, on training images, with a uniform prior. For the first third
+// of the updates the policy imitates the encoder of the VQ-VAE, since from a random start it would hardly find the few latents
+// that explain an image; then come E-steps, the last third of all updates with the reduced rate.
 func (s *session) fit(store *model.Store) error {
 	seed := rng.New(s.Config.Seed, "fit a posterior").Uint64()
 	data, err := shuffled(s.backend, seed, s.Batch, s.train)
@@ -81,7 +84,10 @@ func (s *session) fit(store *model.Store) error {
 	if err := s.imitate(store, spec, imitations, bar); err != nil {
 		return fmt.Errorf("fit a posterior to the encoder: %w", err)
 	}
-	return s.expect(store, spec, 0, s.FitUpdates-imitations, bar, imitations)
+	if err := s.expect(store, spec, 0, s.FitUpdates-imitations, bar, imitations); err != nil {
+		return fmt.Errorf("fit a posterior to the decoder: %w", err)
+	}
+	return nil
 }
 
 // imitationWeight is that of the published sleep phase, which has the same loss on dreamt images.

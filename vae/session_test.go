@@ -340,7 +340,7 @@ func TestBadConfig(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		`method = "vqvae" is not one of vq gfn gfn-gd gfn-gd-prior`: func(c *Config) { c.Method = "vqvae" },
 		"k = 1 is not between 2 and 256":                            func(c *Config) { c.Codes = 1 },
-		`which needs log_z = "image"`:                               func(c *Config) { c.RandProb = 0.1 },
+		`which needs log_z = "image" or "none"`:                     func(c *Config) { c.RandProb = 0.1 },
 		"beta = 0.5 explore":                                        func(c *Config) { c.Beta = 0.5 },
 		"greedy_prob = 2 is neither":                                func(c *Config) { c.GreedyProb = 2 },
 		"log_z = \"both\" is not one of":                            func(c *Config) { c.LogZ = "both" },

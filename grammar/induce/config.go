@@ -35,7 +35,7 @@ type Config struct {
 	Nonterminals int `toml:"nonterminals"` // without ROOT
 	Preterminals int `toml:"preterminals"`
 	Width        int `toml:"width"` // of embeddings
-	// ParentScale is the standard deviation of the embeddings of parents at the start: 0 lets a Non-CFG start as a CFG.
+	// ParentScale is the standard deviation of the embeddings of parents at the start, 1 as published: 0 lets a Non-CFG start as a CFG.
 	ParentScale float64 `toml:"parent_scale"`
 
 	MaxLength int     `toml:"max_length"` // longer sentences are left out, in training and evaluation

@@ -367,7 +367,7 @@ func TestParentsOfNothing(t *testing.T) {
 }
 
 // TestWeightsOfLosses: plain gradient descent from the same walks lowers the sum of losses, each by its weight, by the rate times the square
-// of the gradient's norm, to first order. The step is so small that the rest is less than a tenth of that.
+// of the gradient's norm, to first order. The step is so small that the rest is less than a twentieth of that.
 func TestWeightsOfLosses(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(c *Config){
