@@ -40,7 +40,7 @@ type Config struct {
 
 	MaxLength int     `toml:"max_length"` // longer sentences are left out, in training and evaluation
 	Batch     int     `toml:"batch"`
-	Updates   int     `toml:"updates"` // 0 means as many as a method makes in some minutes: 10,000, or 2,500 for gfn
+	Updates   int     `toml:"updates"` // 0 means as many as a method makes in some minutes: 10,000, or 4,000 for gfn
 	LR        float64 `toml:"lr"`
 	Beta1     float64 `toml:"beta1"`
 	Beta2     float64 `toml:"beta2"`
@@ -145,7 +145,7 @@ func Quick() Config {
 	c.Updates, c.LR, c.FinalLR, c.Decay, c.Pool, c.Bucket, c.EvalEvery = 0, 3e-3, 1, 0.05, 20, 4, 500
 	c.EBMUpdates, c.Threshold, c.ThresholdEnd = 3000, 6, 3
 	c.ParentScale = 0
-	c.GFNWidth, c.GFNLayers, c.GFNLR, c.FlowLR, c.GFNDecay, c.DreamLeaves, c.DreamSteps = 64, 2, 2e-3, 1e-2, 0.2, 20, 19
+	c.GFNWidth, c.GFNLayers, c.GFNLR, c.FlowLR, c.GFNDecay, c.Moves, c.DreamLeaves, c.DreamSteps = 64, 2, 1e-3, 1e-2, 0.2, 4, 20, 19
 	return c
 }
 

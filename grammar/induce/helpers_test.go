@@ -71,7 +71,7 @@ func tinyConfig(method string) Config {
 	c := Quick()
 	c.Method, c.Nonterminals, c.Preterminals, c.Width = method, 3, 4, 8
 	c.MaxLength, c.Batch, c.Bucket, c.Pool, c.Updates, c.Warmup, c.LR, c.Chain, c.EvalEvery = 5, 8, 5, 3, 200, 0, 0.02, 30, 0
-	c.EBMUpdates, c.Moves = 6, 4
+	c.EBMUpdates = 6
 	c.ParentScale = 1 // parents matter from the start
 	return c
 }

@@ -360,7 +360,7 @@ func TestOpenKeys(t *testing.T) {
 		{"paper", run.Set{"grammar=ncfg", "ebm=true"}, 4, 2, 10_000},
 		{"paper", run.Set{"threshold=12"}, 12, 6, 10_000},
 		{"paper", run.Set{"ebm=true", "threshold_end=0"}, 4, 0, 10_000},
-		{"quick", nil, 6, 3, 2500},
+		{"quick", nil, 6, 3, 4000},
 		{"quick", run.Set{"grammar=ncfg", "ebm=true", "horizon=50"}, 6, 3, 50},
 	} {
 		got := presets[c.preset]()

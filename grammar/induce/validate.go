@@ -80,7 +80,7 @@ func (c *Config) fill() {
 	if c.Updates == 0 {
 		c.Updates = 10_000
 		if c.Method == GFN {
-			c.Updates = 2500
+			c.Updates = 4000
 		}
 	}
 	if c.Horizon == 0 {
