@@ -55,7 +55,7 @@ func (s *session) expect(store *model.Store, spec em.Spec, first uint64, updates
 	for i := range updates {
 		r, err := l.Step()
 		if err != nil {
-			return fmt.Errorf("E-update %d: %w", i, err)
+			return fmt.Errorf("update %d of the posterior: %w", i, err)
 		}
 		bar.Set(int64(done+i+1), fmt.Sprintf("E-step, loss %.4g", r.Wake.Loss))
 	}
