@@ -1,7 +1,6 @@
 package mixture
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/gfnem/gfnem/run"
@@ -81,13 +80,8 @@ var presets = map[string]func() Config{
 
 // Validate implements the last word of run.Resolve.
 func (c *Config) Validate() error {
-	type bound struct {
-		key       string
-		value     float64
-		low, high float64
-	}
 	big := math.MaxInt32 * 1.0
-	for _, b := range []bound{
+	return run.CheckRanges([]run.Range{
 		{"seed", float64(c.Seed), 0, math.MaxInt64}, {"run", float64(c.Run), 0, big},
 		{"n_points", float64(c.Points), 1, 1e7}, {"n_super", float64(c.Super), 1, 64}, {"n_petals", float64(c.Petals), 1, 64},
 		{"sigma", c.Sigma, 1e-6, 1e6}, {"iterations", float64(c.Iterations), 1, big},
@@ -98,12 +92,7 @@ func (c *Config) Validate() error {
 		{"loss_threshold", c.LossThreshold, 0, math.Inf(1)}, {"m_steps", float64(c.MSteps), 1, big},
 		{"m_lr", c.MLR, 0, 1e3}, {"posterior_samples", float64(c.PosteriorSamples), 1, 1e4},
 		{"mcmc_moves", float64(c.Moves), 0, 1000},
-	} {
-		if !(b.low <= b.value && b.value <= b.high) {
-			return fmt.Errorf("%s = %.12g is not between %.12g and %.12g", b.key, b.value, b.low, b.high)
-		}
-	}
-	return nil
+	})
 }
 
 var _ run.Task = Task{}

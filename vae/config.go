@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gfnem/gfnem/mnist"
+	"github.com/gfnem/gfnem/run"
 )
 
 // The methods, in the order of the published table.
@@ -186,10 +187,7 @@ func (c *Config) Validate() error {
 
 func (c *Config) checkBounds() error {
 	big := math.MaxInt32 * 1.0
-	for _, b := range []struct {
-		key              string
-		value, low, high float64
-	}{
+	err := run.CheckRanges([]run.Range{
 		{"seed", float64(c.Seed), 0, math.MaxInt64},
 		{"k", float64(c.Codes), 2, 256}, {"rows", float64(c.Rows), 1, 64}, {"columns", float64(c.Columns), 1, 64},
 		{"channels", float64(c.Channels), 1, 1 << 12},
@@ -204,10 +202,9 @@ func (c *Config) checkBounds() error {
 		{"nll_images", float64(c.NLLImages), 0, big}, {"importance_samples", float64(c.Samples), 1, 1e7},
 		{"fit_updates", float64(c.FitUpdates), 1, big}, {"extra_e_updates", float64(c.ExtraE), 0, big},
 		{"eval_every", float64(c.EvalEvery), 0, big},
-	} {
-		if !(b.low <= b.value && b.value <= b.high) {
-			return fmt.Errorf("%s = %.12g is not between %.12g and %.12g", b.key, b.value, b.low, b.high)
-		}
+	})
+	if err != nil {
+		return err
 	}
 	if c.GreedyProb != -1 && !(c.GreedyProb >= 0 && c.GreedyProb <= 1) {
 		return fmt.Errorf("greedy_prob = %g is neither -1 nor between 0 and 1", c.GreedyProb)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/run"
 )
 
 // Validate implements the last word of run.Resolve. It fills in what a configuration leaves open.
@@ -103,10 +104,7 @@ func (c *Config) fill() {
 
 func (c *Config) checkRanges() error {
 	big := math.MaxInt32 * 1.0
-	for _, b := range []struct {
-		key              string
-		value, low, high float64
-	}{
+	return run.CheckRanges([]run.Range{
 		{"seed", float64(c.Seed), 0, math.MaxInt64},
 		{"nonterminals", float64(c.Nonterminals), 1, 500}, {"preterminals", float64(c.Preterminals), 1, 1000},
 		{"width", float64(c.Width), 1, 1 << 14}, {"parent_scale", c.ParentScale, 0, 1e3},
@@ -124,10 +122,5 @@ func (c *Config) checkRanges() error {
 		{"balance", c.Balance, 0, 1e9}, {"moves", float64(c.Moves), 0, 1e6}, {"e_moves", float64(c.EMoves), 0, 1e6},
 		{"back_steps", float64(c.BackSteps), 1, 1000}, {"back_start", float64(c.BackStart), 0, 1000},
 		{"threshold", c.Threshold, 0, 1e300}, {"threshold_end", c.ThresholdEnd, 0, 1e300}, {"max_iterations", float64(c.MaxIterations), 0, big},
-	} {
-		if !(b.low <= b.value && b.value <= b.high) {
-			return fmt.Errorf("%s = %.12g is not between %.12g and %.12g", b.key, b.value, b.low, b.high)
-		}
-	}
-	return nil
+	})
 }
