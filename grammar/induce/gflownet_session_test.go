@@ -1,6 +1,7 @@
 package induce
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -89,6 +90,36 @@ func TestGFNSchedule(t *testing.T) {
 	steps(t, s, 3)
 	if s.Made != made+1 { // the gate was open for the first of them
 		t.Errorf("a gate that never opens let %d M-steps pass", s.Made-made)
+	}
+}
+
+// M-steps that fail end a training though its E-steps are well, and so do E-steps that fail, which no M-step follows. The count goes on
+// in a session that continues the training.
+func TestGFNDivergesByHalves(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ moments, scope, other, want string }{
+		{"/optim/theta/symbols/m1", theta, phi, "updates of the grammar"}, {"/optim/phi/encoder/tokens/m1", phi, theta, "updates of the GFlowNet"},
+	} {
+		s := tinySession(t, smallGFN())
+		steps(t, s, 3)
+		poison(t, s, c.moments)
+		before := stateOf(t, s)
+		steps(t, s, 2)
+		again := tinySession(t, smallGFN())
+		if err := again.Restore(stateOf(t, s)); err != nil {
+			t.Fatal(err)
+		}
+		steps(t, again, patience-3)
+		if _, err := again.Step(); !errors.Is(err, run.ErrGaveUp) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s are NaN: error %v, want one about %s", c.moments, err, c.want)
+		}
+		after := stateOf(t, again)
+		if again.Skipped != patience || hashBelow(after, c.scope) != hashBelow(before, c.scope) {
+			t.Errorf("%s are NaN: %d updates were skipped, and %s may have changed", c.moments, again.Skipped, c.scope)
+		}
+		if moved := hashBelow(after, c.other) != hashBelow(before, c.other); moved != (c.other == phi) {
+			t.Errorf("%s are NaN: %s changed: %v", c.moments, c.other, moved)
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ func (s *session) iterate() (run.Tick, error) {
 		s.Made++ // an update is one of the GFlowNet
 	}
 	log := w.metrics()
-	if err := s.made(e.ok); err != nil {
+	if err := s.count(e.ok, &s.InARow.E, "the GFlowNet"); err != nil {
 		return run.Tick{}, err
 	}
 	tick := run.Tick{Text: fmt.Sprintf("%s, %d of %d updates", w.text(), s.Made, s.Config.Updates)}
@@ -79,7 +79,7 @@ func (s *session) maximize(b batch, trees []*tensors.Tensor, log map[string]floa
 	}
 	s.Made++
 	log["loss"], log["loss_per_word"], log["grad_norm"] = out.loss, out.loss*float64(b.size)/float64(b.tokens), out.norm
-	return s.made(out.ok)
+	return s.count(out.ok, &s.InARow.M, "the grammar")
 }
 
 func number(b bool) float64 {

@@ -69,7 +69,7 @@ type counters struct {
 	Made    uint64 `json:"updates"` // of the grammar, or of the GFlowNet alone if the grammar is fixed; skipped ones included
 	OfPrior uint64 `json:"prior_updates"`
 	Skipped uint64 `json:"skipped"` // updates that were not made, since something was not finite
-	InARow  int    `json:"skipped_in_a_row"`
+	InARow  inARow `json:"in_a_row"`
 	// Of method gfn: iterations, and what the gate remembers.
 	Iterations uint64       `json:"iterations,omitempty"`
 	Gate       em.GateState `json:"gate"`
@@ -79,7 +79,15 @@ type counters struct {
 	Prior   *ebmState `json:"prior,omitempty"`
 }
 
-// patience is the number of skipped updates in a row that end a training.
+// inARow counts, for each kind of update, those skipped since the last good one of that kind: an E-step that is well does not hide that
+// M-steps fail.
+type inARow struct {
+	Prior int `json:"prior"`
+	E     int `json:"e"` // of the GFlowNet
+	M     int `json:"m"` // of the grammar
+}
+
+// patience is the number of skipped updates of one kind in a row that end a training.
 const patience = 5
 
 var _ run.Session = (*session)(nil)
@@ -173,7 +181,7 @@ func (s *session) Step() (run.Tick, error) {
 	s.Made++
 	perWord := out.loss * float64(b.size) / float64(b.tokens)
 	tick := run.Tick{Step: s.at(), Total: s.total(), Text: fmt.Sprintf("%.3f nats a word", perWord)}
-	if err := s.made(out.ok); err != nil {
+	if err := s.count(out.ok, &s.InARow.M, "the grammar"); err != nil {
 		return run.Tick{}, err
 	}
 	if step%10 == 0 {
@@ -192,15 +200,15 @@ func (s *session) maybeWatch(tick *run.Tick, log map[string]float64) error {
 	return s.watch(log)
 }
 
-// made counts an update that was made or not.
-func (s *session) made(ok bool) error {
+// count takes note of an update that was made or not, of the kind that is counted there.
+func (s *session) count(ok bool, inARow *int, of string) error {
 	if ok {
-		s.InARow = 0
+		*inARow = 0
 		return nil
 	}
 	s.Skipped++
-	if s.InARow++; s.InARow >= patience {
-		return fmt.Errorf("%w: %d updates in a row were not finite, at step %d", run.ErrGaveUp, patience, s.at())
+	if *inARow++; *inARow >= patience {
+		return fmt.Errorf("%w: %d updates of %s in a row were not finite, at step %d", run.ErrGaveUp, patience, of, s.at())
 	}
 	return nil
 }
@@ -208,7 +216,7 @@ func (s *session) made(ok bool) error {
 func (s *session) stepPrior() (run.Tick, error) {
 	gap := s.prior.step(s.OfPrior)
 	s.OfPrior++
-	if err := s.made(finite(gap)); err != nil {
+	if err := s.count(finite(gap), &s.InARow.Prior, "the prior"); err != nil {
 		return run.Tick{}, err
 	}
 	tick := run.Tick{Step: s.at(), Total: s.total(), Text: fmt.Sprintf("prior, energy gap %.3f", gap)}

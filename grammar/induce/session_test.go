@@ -196,10 +196,13 @@ func TestDivergence(t *testing.T) {
 		method := c.Method + " with NaN in " + c.poisoned
 		s := tinySession(t, c.Config)
 		steps(t, s, 2)
-		s.InARow = patience - 1
+		s.InARow.M = patience - 1
+		if c.Method == GFN {
+			s.InARow.E = patience - 1
+		}
 		steps(t, s, 1)
-		if s.InARow != 0 || s.Skipped != 0 {
-			t.Errorf("%s: after a good update %d were skipped in a row, %d in all", method, s.InARow, s.Skipped)
+		if s.InARow != (inARow{}) || s.Skipped != 0 {
+			t.Errorf("%s: after a good update %+v were skipped in a row, %d in all", method, s.InARow, s.Skipped)
 		}
 		poison(t, s, c.poisoned)
 		before := stateOf(t, s)
@@ -216,6 +219,43 @@ func TestDivergence(t *testing.T) {
 		if run.StateHash(after) != run.StateHash(before) {
 			t.Errorf("%s: a skipped update changed a variable", method)
 		}
+	}
+}
+
+// Updates of one kind that all fail end a training, however well those of another kind go in between.
+func TestCountsApart(t *testing.T) {
+	for _, bad := range []string{"E", "M"} {
+		s := &session{}
+		for i := 1; i <= patience; i++ {
+			e, m := s.count(bad != "E", &s.InARow.E, "E"), s.count(bad != "M", &s.InARow.M, "M")
+			err := errors.Join(e, m)
+			if (err != nil) != (i == patience) {
+				t.Errorf("%s failed %d times, error %v", bad, i, err)
+			}
+			if err != nil && (!errors.Is(err, run.ErrGaveUp) || !strings.Contains(err.Error(), "updates of "+bad)) {
+				t.Errorf("error %v, want that updates of %s failed", err, bad)
+			}
+		}
+	}
+}
+
+// A state that was saved when there was one count for all kinds has none of the new ones.
+func TestRestoreOfOldCounts(t *testing.T) {
+	s := tinySession(t, tinyConfig(Marginal))
+	steps(t, s, 1)
+	s.Skipped = 4
+	state := stateOf(t, s)
+	now := `"in_a_row":{"prior":0,"e":0,"m":0}`
+	if !strings.Contains(string(state.Extra), now) {
+		t.Fatalf("no %s in %s", now, state.Extra)
+	}
+	state.Extra = []byte(strings.Replace(string(state.Extra), now, `"skipped_in_a_row":4`, 1))
+	s.InARow.M = 3
+	if err := s.Restore(state); err != nil {
+		t.Fatal(err)
+	}
+	if s.InARow != (inARow{}) || s.Skipped != 4 || s.Made != 1 {
+		t.Errorf("after %d updates and %d skipped, %+v in a row", s.Made, s.Skipped, s.InARow)
 	}
 }
 
