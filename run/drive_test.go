@@ -183,26 +183,31 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// failTask's trainings all fail; those of seed 0 wait until another one has.
-type failTask struct {
-	countTask
-	failed chan struct{}
+// failTask's trainings all fail: that of seed 0 when it is to save itself because another one has failed, the others at once.
+type failTask struct{ countTask }
+
+func (failTask) Start(_ compute.Backend, config any) (Session, error) {
+	if seed := config.(*countConfig).Seed; seed > 0 {
+		return nil, Inputf("seed %d fails", seed)
+	}
+	return &unsavable{countSession{counting: counting{total: 10_000}}}, nil
 }
 
-func (k failTask) Start(_ compute.Backend, config any) (Session, error) {
-	seed := config.(*countConfig).Seed
-	if seed == 0 {
-		<-k.failed
-	} else {
-		defer close(k.failed)
-	}
-	return nil, Inputf("seed %d fails", seed)
+// unsavable is a session of ten seconds that cannot be saved.
+type unsavable struct{ countSession }
+
+func (s *unsavable) Step() (Tick, error) {
+	time.Sleep(time.Millisecond)
+	return s.counting.Step()
 }
+
+func (*unsavable) State() (State, error) { return State{}, errors.New("seed 0 fails") }
 
 func TestGridNamesTheFirstFailure(t *testing.T) {
-	g := Grid{Dir: t.TempDir(), Task: failTask{failed: make(chan struct{})}, Workers: 2, Every: time.Hour}
+	g := Grid{Dir: t.TempDir(), Task: failTask{}, Workers: 2, Every: time.Hour}
 	cells := []Cell{{Row: "row", Index: 0, Config: &countConfig{}}, {Row: "row", Index: 1, Config: &countConfig{Seed: 1}}}
-	if _, err := g.Run(t.Context(), cells); err == nil || err.Error() != "row, run 0: seed 0 fails" {
+	_, err := g.Run(t.Context(), cells)
+	if err == nil || !strings.HasPrefix(err.Error(), "row, run 0: ") || !strings.HasSuffix(err.Error(), "seed 0 fails") {
 		t.Errorf("got %v, want the failure of run 0", err)
 	}
 }
