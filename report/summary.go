@@ -51,6 +51,23 @@ func Quantile(sample []float64, p float64) float64 {
 	return sorted[i] + t*(sorted[i+1]-sorted[i])
 }
 
+// Usage returns how many counts are positive, and exp of the entropy of the distribution they make, the number of equally frequent
+// ones that would be as diverse: 1 if all counts but one are zero, or all.
+func Usage(counts []float64) (used int, perplexity float64) {
+	total := 0.0
+	for _, c := range counts {
+		total += c
+	}
+	entropy := 0.0
+	for _, c := range counts {
+		if c > 0 {
+			used++
+			entropy -= c / total * math.Log(c/total)
+		}
+	}
+	return used, math.Exp(entropy)
+}
+
 // Rate is a number of successes in a number of independent trials.
 type Rate struct {
 	Successes int `json:"successes"`

@@ -43,6 +43,23 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
+func TestUsage(t *testing.T) {
+	for _, c := range []struct {
+		counts     []float64
+		used       int
+		perplexity float64
+	}{
+		{[]float64{1, 0, 1, 2}, 3, math.Pow(2, 1.5)},
+		{[]float64{5, 5, 5, 5, 5}, 5, 5},
+		{[]float64{0, 9}, 1, 1},
+		{[]float64{0, 0}, 0, 1},
+	} {
+		if used, p := Usage(c.counts); used != c.used || !(math.Abs(p-c.perplexity) <= 1e-12) {
+			t.Errorf("%v: %d used, perplexity %v", c.counts, used, p)
+		}
+	}
+}
+
 func TestRateInterval(t *testing.T) {
 	for _, c := range []struct {
 		rate   Rate

@@ -3,7 +3,6 @@ package vae
 import (
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
@@ -46,7 +45,7 @@ func (s *session) Evaluate() (run.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Used, r.Perplexity = usage(count(codes, s.Codes))
+	r.Used, r.Perplexity = report.Usage(count(codes, s.Codes))
 	if s.Method == MethodVQ {
 		r.Published = &r.Bound
 	}
@@ -83,22 +82,6 @@ func count(latents []Codes, codes int) []float64 {
 		}
 	}
 	return out
-}
-
-// usage returns how many counts are positive, and exp of the entropy of the distribution they make.
-func usage(counts []float64) (used int, perplexity float64) {
-	total := 0.0
-	for _, c := range counts {
-		total += c
-	}
-	entropy := 0.0
-	for _, c := range counts {
-		if c > 0 {
-			used++
-			entropy -= c / total * math.Log(c/total)
-		}
-	}
-	return used, math.Exp(entropy)
 }
 
 // table shows a result.

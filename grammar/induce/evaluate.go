@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/rng"
@@ -118,7 +117,7 @@ func (s *session) evaluate(split *treebank.Split) (SplitResult, error) {
 					count[l]++
 				}
 			}
-			r.Labels, r.LabelPerplexity = usage(count)
+			r.Labels, r.LabelPerplexity = report.Usage(count)
 		}
 		if split.Gold {
 			if err := r.score(string(how), split, spansOf(trees)); err != nil {
@@ -171,22 +170,6 @@ func perToken(logP []float64, tokens int) float64 {
 		nll -= v
 	}
 	return nll / float64(tokens)
-}
-
-// usage returns how many counts are positive, and exp of the entropy of the distribution they make.
-func usage(counts []float64) (used int, perplexity float64) {
-	total := 0.0
-	for _, c := range counts {
-		total += c
-	}
-	entropy := 0.0
-	for _, c := range counts {
-		if c > 0 {
-			used++
-			entropy -= c / total * math.Log(c/total)
-		}
-	}
-	return used, math.Exp(entropy)
 }
 
 // watch measures the grammar on some validation sentences, for the curves.

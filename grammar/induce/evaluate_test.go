@@ -7,23 +7,6 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-func TestUsage(t *testing.T) {
-	for _, c := range []struct {
-		counts     []float64
-		used       int
-		perplexity float64
-	}{
-		{[]float64{1, 0, 1, 2}, 3, math.Pow(2, 1.5)},
-		{[]float64{5, 5, 5, 5, 5}, 5, 5},
-		{[]float64{0, 9}, 1, 1},
-		{[]float64{0, 0}, 0, 1},
-	} {
-		if used, p := usage(c.counts); used != c.used || !(math.Abs(p-c.perplexity) <= 1e-12) {
-			t.Errorf("%v: %d used, perplexity %v", c.counts, used, p)
-		}
-	}
-}
-
 // The likelihood per word counts the end of each sentence as a word, and is that of the grammar's table in double precision.
 func TestEvaluate(t *testing.T) {
 	s := tinySession(t, tinyConfig(Marginal))

@@ -50,7 +50,7 @@ func (s *session) evaluateGFN(r *SplitResult, split *treebank.Split, logX []floa
 		return err
 	}
 	r.GFlowNet = newGFNResult(split.Sentences, logX, flows, all)
-	r.GFlowNet.Labels, r.GFlowNet.LabelPerplexity = usage(labels)
+	r.GFlowNet.Labels, r.GFlowNet.LabelPerplexity = report.Usage(labels)
 	if !split.Gold {
 		return nil
 	}

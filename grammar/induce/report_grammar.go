@@ -27,7 +27,7 @@ func (p *parsed) usageFigures() []figure {
 }
 
 func (p *parsed) usageFigure(name, trees string, counts []float64) figure {
-	used, perplexity := usage(counts)
+	used, perplexity := report.Usage(counts)
 	b := report.Bars{
 		Axes:   report.Axes{X: report.Axis{Label: "fraction of constituents"}},
 		Levels: []report.Level{{Name: "all alike", Value: 1 / float64(len(counts))}},
