@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/ml/model"
@@ -185,6 +186,11 @@ func (s *session) Parameters() (map[string]run.Array, error) {
 		}
 	}
 	return arrays, err
+}
+
+// isModel reports whether a variable belongs to the model or the policy, not to an optimiser.
+func isModel(path string) bool {
+	return strings.HasPrefix(path, em.Theta+"/") || strings.HasPrefix(path, em.Phi+"/")
 }
 
 // Watch makes evaluation show its progress.

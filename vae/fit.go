@@ -3,7 +3,6 @@ package vae
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -16,11 +15,6 @@ import (
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 )
-
-// isModel reports whether a variable belongs to the model or the policy, not to an optimiser.
-func isModel(path string) bool {
-	return strings.HasPrefix(path, em.Theta+"/") || strings.HasPrefix(path, em.Phi+"/")
-}
 
 // copyStore copies all variables, so that what is fitted to the model is no part of the training.
 func (s *session) copyStore() (*model.Store, error) {

@@ -3,7 +3,6 @@ package vae
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/gfnem/gfnem/em"
@@ -100,10 +99,4 @@ func allOf(n int) []int {
 		out[i] = i
 	}
 	return out
-}
-
-func TestCount(t *testing.T) {
-	if got := count([]Codes{{0, 1, 1}, {3, 1, 0}}, 5); !slices.Equal(got, []float64{2, 3, 0, 1, 0}) {
-		t.Errorf("codes are counted as %v", got)
-	}
 }
