@@ -36,12 +36,8 @@ func tableOf(b compute.Backend, m mnist.Images) (*tensors.Tensor, error) {
 
 // shuffled supplies minibatches of images, each epoch in a new order, as a table of all of them and the numbers of some: what is
 // sent for an update is a few bytes. Programs turn that into images by pick.
-func shuffled(b compute.Backend, seed uint64, size int, m mnist.Images) (em.Data, error) {
-	batch, err := em.Batches(seed, size, m.Len())
-	if err != nil {
-		return nil, err
-	}
-	table, err := tableOf(b, m)
+func shuffled(seed uint64, size int, table *tensors.Tensor) (em.Data, error) {
+	batch, err := em.Batches(seed, size, table.Shape().Dim(0))
 	if err != nil {
 		return nil, err
 	}

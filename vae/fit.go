@@ -61,7 +61,7 @@ func (s *session) expect(store *model.Store, spec em.Spec, first uint64, updates
 // that explain an image; then come E-steps, the last third of all updates with the reduced rate.
 func (s *session) fit(store *model.Store) error {
 	seed := rng.New(s.Config.Seed, "fit a posterior").Uint64()
-	data, err := shuffled(s.backend, seed, s.Batch, s.train)
+	data, err := shuffled(seed, s.Batch, s.table)
 	if err != nil {
 		return err
 	}

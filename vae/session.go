@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/em"
@@ -52,7 +53,8 @@ type session struct {
 	backend     compute.Backend
 	hash        string // of the data
 	train, test mnist.Images
-	data        em.Data // minibatches of train
+	table       *tensors.Tensor // train, where the backend has it
+	data        em.Data         // minibatches of it
 	store       *model.Store
 	trainer     trainer
 	codec       *Codec
@@ -76,7 +78,10 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 		return nil, run.Inputf("%s has no test images to evaluate on", c.Data)
 	}
 	var err error
-	if s.data, err = shuffled(b, c.Seed, c.Batch, s.train); err != nil {
+	if s.table, err = tableOf(b, s.train); err != nil {
+		return nil, err
+	}
+	if s.data, err = shuffled(c.Seed, c.Batch, s.table); err != nil {
 		return nil, err
 	}
 	if c.Method == MethodVQ {

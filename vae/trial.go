@@ -65,7 +65,11 @@ func (t *Trial) Update(kind string) error {
 }
 
 func (t *Trial) trainer(kind string) (trainer, error) {
-	data, err := shuffled(t.backend, t.config.Seed, t.config.Batch, t.images)
+	table, err := tableOf(t.backend, t.images)
+	if err != nil {
+		return nil, err
+	}
+	data, err := shuffled(t.config.Seed, t.config.Batch, table)
 	if err != nil {
 		return nil, err
 	}
