@@ -50,9 +50,10 @@ func (l *listing) outcomes(p gfn.Table, from, back int) (out []outcome) {
 			out = append(out, o)
 		}
 	}
+	const initial = 0 // the state of bare words, which nothing can be undone of
 	var down func(at, left int, o outcome)
 	down = func(at, left int, o outcome) {
-		if at == 0 || left == 0 {
+		if at == initial || left == 0 {
 			up(at, o)
 			return
 		}
@@ -226,8 +227,9 @@ func TestMoves(t *testing.T) {
 		}
 	}
 	out := r.journey(t, r.run(t, func(in []*Node) []*Node {
-		start := r.Embed(r.scope(), FromState(in[4:]), in[1])
-		return r.SetOut(start, rng.In(in[0]), in[2], in[3], tempered(beta)(in[0].Graph())).List()
+		key, words, back, rise, trees := in[0], in[1], in[2], in[3], in[4:]
+		start := r.Embed(r.scope(), FromState(trees), words)
+		return r.SetOut(start, rng.In(key), back, rise, tempered(beta)(key.Graph())).List()
 	}, append([]any{rng.Key(seed, "move"), r.words, back, rise}, l.objects(from)...)...))
 	counts := map[int32]map[string]int{1: {}, 2: {}, 3: {}}
 	for i, o := range l.taken(out, from) {
@@ -279,12 +281,10 @@ func (l *listing) objects(which []int) (out []any) {
 func (l *listing) taken(walk []*tensors.Tensor, from []int) (out []outcome) {
 	gaps := len(l.words) - 1
 	ints := func(i int) []int32 { return tensors.MustCopyFlatData[int32](walk[i]) }
-	undone, made, label := ints(5), ints(6), ints(7)
+	floats := func(i int) []float64 { return tensors.MustCopyFlatData[float64](walk[i]) }
+	undone, made, label := ints(WalkUndone), ints(WalkMade), ints(WalkLabel)
+	b1, f1, f2, b2 := floats(WalkUndoneBack), floats(WalkUndoneForward), floats(WalkMadeForward), floats(WalkMadeBack)
 	ends := readForests(walk[WalkForest:])
-	numbers := make([][]float64, 4)
-	for i := range numbers {
-		numbers[i] = tensors.MustCopyFlatData[float64](walk[1+i])
-	}
 	for row, start := range from {
 		was := map[int]int{}
 		visit(l.forest[l.Objects[start]], func(v, _ *tree) { was[v.gap] = v.label })
@@ -301,7 +301,7 @@ func (l *listing) taken(walk []*tensors.Tensor, from []int) (out []outcome) {
 			undone: sorted(undone, func(g int) int { return was[g] }),
 			made:   sorted(made, func(g int) int { return int(label[row*gaps+g]) - 1 }),
 			to:     l.index[key(ends[row], gaps+1)],
-			b1:     numbers[0][row], f1: numbers[1][row], f2: numbers[2][row], b2: numbers[3][row],
+			b1:     b1[row], f1: f1[row], f2: f2[row], b2: b2[row],
 		})
 	}
 	return out
@@ -349,7 +349,10 @@ func (l *listing) checkOutcome(t *testing.T, what string, o outcome, p gfn.Table
 	if to != o.to {
 		t.Fatalf("%s: %v does not lead where the walk is", what, o)
 	}
-	for i, pair := range [][2]float64{{o.b1, b1}, {o.f1, f1}, {o.f2, f2}, {o.b2, b2}} {
-		checkNumber(t, fmt.Sprintf("%s: %s", what, []string{"b1", "f1", "f2", "b2"}[i]), pair[0], pair[1], 1e-10)
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{{"b1", o.b1, b1}, {"f1", o.f1, f1}, {"f2", o.f2, f2}, {"b2", o.b2, b2}} {
+		checkNumber(t, what+": "+c.name, c.got, c.want, 1e-10)
 	}
 }

@@ -259,8 +259,8 @@ func pathOf(in []*Node) Path {
 
 // pathsOf reads the paths that walks made, [B,G] Made, from what List says of them.
 func pathsOf(r *rig, walk walkTensors) (out []hostPath) {
-	labels := tensors.MustCopyFlatData[int32](walk[7])
-	return r.paths(labels, tensors.MustCopyFlatData[int32](walk[6]))
+	labels := tensors.MustCopyFlatData[int32](walk[WalkLabel])
+	return r.paths(labels, tensors.MustCopyFlatData[int32](walk[WalkMade]))
 }
 
 // paths are paths from bare words, given labels plus one and the step of each gap.
