@@ -47,7 +47,9 @@ type Config struct {
 	// ReduceOn is the epoch, counted from 1, from which rates are reduced; 0 means as published if epochs is 0, else never.
 	ReduceOn int `toml:"reduce_lr_on"`
 
-	Alternate int     `toml:"alternate_every"` // minibatches of an E- or M-phase; the M-phase comes first
+	// Alternate is the number of minibatches of an E- or M-phase, of which the M-phase comes first; 0 means that each minibatch serves an E-
+	// and an M-update.
+	Alternate int     `toml:"alternate_every"`
 	LR        float64 `toml:"gfn_lr"`
 	ReducedLR float64 `toml:"gfn_reduced_lr"`
 	LogZLR    float64 `toml:"gfn_logz_lr"`
@@ -193,7 +195,7 @@ func (c *Config) checkBounds() error {
 		{"channels", float64(c.Channels), 1, 1 << 12},
 		{"train_images", float64(c.TrainImages), 0, big}, {"test_images", float64(c.TestImages), 0, big},
 		{"batch", float64(c.Batch), 1, 1 << 16}, {"epochs", float64(c.Epochs), 0, big}, {"reduce_lr_on", float64(c.ReduceOn), 0, big},
-		{"alternate_every", float64(c.Alternate), 1, big},
+		{"alternate_every", float64(c.Alternate), 0, big},
 		{"gfn_lr", c.LR, 1e-12, 1e3}, {"gfn_reduced_lr", c.ReducedLR, 0, 1e3}, {"gfn_logz_lr", c.LogZLR, 0, 1e3},
 		{"dec_lr", c.DecoderLR, 1e-12, 1e3}, {"dec_reduced_lr", c.DecoderReducedLR, 0, 1e3},
 		{"sleep_prob", c.SleepProb, 0, 1}, {"sleep_weight", c.SleepWeight, 0, 1e6}, {"moves", float64(c.Moves), 0, 1000}, {"init_gain", c.Gain, 1e-3, 100},

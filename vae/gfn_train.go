@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -36,7 +37,7 @@ func (c *Config) spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 			}},
 		},
 		Sleep: c.sleep(size),
-		Gate:  em.Gate{Alternate: c.Alternate},
+		Gate:  c.gate(),
 		MStep: em.MStep{
 			Greedy: c.greedy() > 0, GreedyProbability: c.greedy(), Moves: c.Moves, Loss: m.decoderLoss,
 			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: c.decoderRate(perEpoch)}}},
@@ -72,20 +73,19 @@ func reducible(base, reduced float64, epoch int, perEpoch uint64) optim.Rate {
 	return r
 }
 
-// decoderRate is the rate of M-updates, which are counted apart from E-updates: about half of an epoch's minibatches.
+// gate makes E- and M-updates in turns, or both of each minibatch.
+func (c *Config) gate() em.Gate { return em.Gate{Alternate: c.Alternate} }
+
+// decoderRate is the rate of M-updates, which are counted apart from E-updates.
 func (c *Config) decoderRate(perEpoch uint64) optim.Rate {
 	if c.DecoderReducedLR == 0 || c.ReduceOn == 0 {
 		return optim.Rate{Base: c.DecoderLR}
 	}
-	made := mUpdates(uint64(c.ReduceOn-1)*perEpoch, uint64(c.Alternate))
+	made := uint64(c.ReduceOn-1) * perEpoch
+	if c.Alternate > 0 {
+		made = c.gate().Maximized(made)
+	}
 	return optim.Rate{Base: c.DecoderLR, Drops: []optim.Drop{{Step: made, Factor: c.DecoderReducedLR / c.DecoderLR}}}
-}
-
-// mUpdates is how many of the first iterations em.Gate makes M-updates, by turns of the given length: those s from 1 with
-// s mod 2 turn below turn.
-func mUpdates(iterations, turn uint64) uint64 {
-	rounds, rest := (iterations+1)/(2*turn), (iterations+1)%(2*turn)
-	return rounds*turn + min(rest, turn) - 1 // there is no iteration 0
 }
 
 // decoderLoss is the M-step's: the mean over images and pixels of -log p(x|z) and, with a learned prior, that over images and
@@ -127,15 +127,19 @@ func (t gfnTrainer) step() (string, map[string]float64, error) {
 		return "", nil, err
 	}
 	log := map[string]float64{"skipped": float64(r.State.Skipped)}
-	if r.M != nil {
-		log["m/loss"], log["m/grad_norm"] = r.M.Loss, r.M.GradNorm
-		return fmt.Sprintf("M-phase, loss %.4g", r.M.Loss), log, nil
+	var text []string
+	if r.Wake != (em.Update{}) {
+		log["e/loss"], log["e/grad_norm"] = r.Wake.Loss, r.Wake.GradNorm
+		text = append(text, fmt.Sprintf("E-step, loss %.4g", r.Wake.Loss))
 	}
-	log["e/loss"], log["e/grad_norm"] = r.Wake.Loss, r.Wake.GradNorm
 	if r.Sleep != nil {
 		log["sleep/loss"] = r.Sleep.Loss
 	}
-	return fmt.Sprintf("E-phase, loss %.4g", r.Wake.Loss), log, nil
+	if r.M != nil {
+		log["m/loss"], log["m/grad_norm"] = r.M.Loss, r.M.GradNorm
+		text = append(text, fmt.Sprintf("M-step, loss %.4g", r.M.Loss))
+	}
+	return strings.Join(text, ", "), log, nil
 }
 
 func (t gfnTrainer) counters() (json.RawMessage, error) { return json.Marshal(t.State()) }

@@ -264,23 +264,33 @@ func TestPublishedSchedule(t *testing.T) {
 	}
 }
 
-// The decoder's rate falls, if it does, at the first M-update of the epoch: those before it are counted as the gate makes them.
+// The decoder's rate falls, if it does, at the first M-update of the epoch, by turns of 20 (90 iterations, of which 50 are M-updates) and
+// with an M-update in each iteration.
 func TestDecoderRate(t *testing.T) {
-	for _, turn := range []int{1, 2, 7, 400} {
-		made := uint64(0)
-		for it := range uint64(3000) {
-			if got := mUpdates(it, uint64(turn)); got != made {
-				t.Fatalf("%d M-updates in the first %d iterations by turns of %d, want %d", got, it, turn, made)
-			}
-			if (em.Gate{Alternate: turn}).Maximizes(it) {
-				made++
+	c := QuickConfig()
+	c.ReduceOn, c.DecoderLR, c.DecoderReducedLR = 3, 0.5, 0.125
+	for turn, made := range map[int]uint64{20: 50, 0: 90} {
+		c.Alternate = turn
+		for at, want := range map[uint64]float64{0: 0.5, made - 1: 0.5, made: 0.125} {
+			near(t, fmt.Sprintf("rate of M-update %d", at), float64(c.spec(tiny(2), nil, 45).MStep.Optimizer.Rates(at)[0]), want, 1e-9)
+		}
+	}
+}
+
+// Without turns each minibatch serves both kinds of updates.
+func TestUpdatesOfBothKinds(t *testing.T) {
+	c := tinyConfig(MethodGD)
+	c.Alternate, c.EvalEvery = 0, 1
+	s := tinySession(t, c)
+	for i, log := range steps(t, s, 3) {
+		for _, key := range []string{"e/loss", "m/loss"} {
+			if v, ok := log[key]; !ok || !(v > 0) {
+				t.Errorf("update %d: %s is %v", i, key, v)
 			}
 		}
 	}
-	c := QuickConfig()
-	c.ReduceOn, c.DecoderLR, c.DecoderReducedLR, c.Alternate = 3, 0.5, 0.125, 20 // from iteration 90 on: 50 M-updates come before
-	for at, want := range map[uint64]float64{0: 0.5, 49: 0.5, 50: 0.125} {
-		near(t, fmt.Sprintf("rate of M-update %d", at), float64(c.spec(tiny(2), nil, 45).MStep.Optimizer.Rates(at)[0]), want, 1e-9)
+	if st := s.trainer.(gfnTrainer).State(); st.Iteration != 3 || st.M != 3 {
+		t.Errorf("%d E-updates and %d M-updates in 3 iterations", st.Iteration, st.M)
 	}
 }
 
