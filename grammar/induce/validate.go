@@ -1,11 +1,9 @@
 package induce
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
@@ -23,17 +21,12 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) checkNames() error {
-	for _, k := range []struct{ key, value, known string }{
-		{"method", c.Method, Marginal + " " + Exact + " " + MCEM + " " + GFN},
-		{"grammar", c.Grammar, string(grammar.CFG) + " " + string(grammar.NCFG)},
-		{"ebm_anneal", c.EBMAnneal, annealExp + " " + annealLinear},
-		{"objective", c.Objective, "subtb tb hvi none"},
-	} {
-		if !slices.Contains(strings.Fields(k.known), k.value) {
-			return fmt.Errorf("%s = %q is not one of %s", k.key, k.value, k.known)
-		}
-	}
-	return nil
+	return cmp.Or(
+		run.CheckName("method", c.Method, Marginal, Exact, MCEM, GFN),
+		run.CheckName("grammar", c.Grammar, string(grammar.CFG), string(grammar.NCFG)),
+		run.CheckName("ebm_anneal", c.EBMAnneal, annealExp, annealLinear),
+		run.CheckName("objective", c.Objective, "subtb", "tb", "hvi", "none"),
+	)
 }
 
 // checkTogether refuses settings that do not go with each other.
@@ -56,24 +49,9 @@ func (c *Config) checkTogether() error {
 	return nil
 }
 
-// makeAbsolute makes paths independent of the folder that the program runs in: a run is resumed and evaluated from others, too.
 func (c *Config) makeAbsolute() error {
-	for key, path := range map[string]*string{"data": &c.Data, "fixed": &c.Fixed} {
-		if *path == "" && key == "fixed" || builtIn(*path) {
-			continue
-		}
-		abs, err := filepath.Abs(*path)
-		if err != nil {
-			return fmt.Errorf("%s = %q: %w", key, *path, err)
-		}
-		*path = abs
-	}
-	return nil
-}
-
-// builtIn says whether a name is that of data, and of a grammar, which the program has.
-func builtIn(name string) bool {
-	return name == small || name == "synthetic" || name == "synthetic-ncfg"
+	names := []string{small, "synthetic", "synthetic-ncfg"} // of data, and of grammars, that the program has
+	return cmp.Or(run.MakeAbsolute("data", &c.Data, names...), run.MakeAbsolute("fixed", &c.Fixed, append(names, "")...))
 }
 
 // fill gives keys that are left open the values that they have then.
