@@ -121,6 +121,11 @@ func replaceFile(d disk, path string, write func(io.Writer) error) error {
 	return d.SyncDir(filepath.Dir(path))
 }
 
+// WriteFile writes a file at any path. Whatever happens, there is either the whole file or what was there before.
+func WriteFile(path string, write func(io.Writer) error) error {
+	return replaceFile(osDisk{}, path, write)
+}
+
 // mkdirAll makes a folder and those above it, each durable.
 func mkdirAll(d disk, dir string) error {
 	info, err := os.Stat(dir)

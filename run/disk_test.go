@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -302,5 +303,32 @@ func TestShadow(t *testing.T) {
 				t.Errorf("a power cut left %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// A file is replaced by one that was written to its end, and by no other; nothing else is left beside it.
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out.json")
+	for _, c := range []struct {
+		text, want string
+		fail       error
+	}{{"a long text", "a long text", nil}, {"half", "a long text", errors.New("full")}, {"new", "new", nil}} {
+		err := WriteFile(path, func(w io.Writer) error {
+			_, err := io.WriteString(w, c.text)
+			return errors.Join(err, c.fail)
+		})
+		if !errors.Is(err, c.fail) {
+			t.Errorf("writing %q: error %v, want %v", c.text, err, c.fail)
+		}
+		if got := readFile(t, path); got != c.want {
+			t.Errorf("after writing %q there is %q, want %q", c.text, got, c.want)
+		}
+		if names := listDir(t, dir); len(names) != 1 {
+			t.Errorf("after writing %q there are %v", c.text, names)
+		}
+	}
+	if err := WriteFile(filepath.Join(dir, "none", "out"), func(io.Writer) error { return nil }); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a folder that is not there: error %v", err)
 	}
 }

@@ -210,7 +210,7 @@ func parseHeader(text []byte) (map[string]tensorInfo, map[string]string, error) 
 // Export writes arrays to a safetensors file at any path, for other programs to read. Whatever happens, there is
 // either the whole file or what was there before.
 func Export(path string, arrays map[string]Array, metadata map[string]string) error {
-	err := replaceFile(osDisk{}, path, func(w io.Writer) error {
+	err := WriteFile(path, func(w io.Writer) error {
 		return WriteSafetensors(w, arrays, metadata)
 	})
 	if err != nil {

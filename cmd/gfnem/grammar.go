@@ -80,28 +80,10 @@ func (c grammarExportCmd) Run(con console) error {
 	return writeWhole(c.Out, g.Write)
 }
 
-// writeWhole writes a file of which, whatever happens, either the old content or all of the new one is there.
+// writeWhole writes the file of --out, as run.WriteFile does, and nothing that is not a file.
 func writeWhole(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return run.Inputf("--out %s is not a file", path)
 	}
-	tmp := path + ".tmp"
-	f, err := os.Create(tmp)
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		os.Remove(tmp)
-	}
-	return err
+	return run.WriteFile(path, write)
 }
