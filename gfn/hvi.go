@@ -7,7 +7,7 @@ import . "github.com/gomlx/gomlx/core/graph"
 // Deleu, Ji, Hu, Everett, Zhang, Bengio, "GFlowNets and Variational Inference", 2023). With the learning signal
 // A = log R + sum log P_B - sum log P_F, a constant, and its mean over the other rows of the group as baseline:
 //
-//   - sum_t log P_B - (A - mean of the others' A) sum_t log P_F
+//	-sum_t log P_B - (A - mean of the others' A) sum_t log P_F
 //
 // Leaving a row out of its own baseline keeps the gradient unbiased. The value is a surrogate: only its gradient means
 // something. Trajectories must be on-policy.
