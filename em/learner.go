@@ -67,6 +67,9 @@ func New(b compute.Backend, store *model.Store, spec Spec) (*Learner, error) {
 	if _, ok := spec.Model.(lvm.Maximizer); spec.MStep.ClosedForm && !ok {
 		return nil, fmt.Errorf("em: a closed-form M-step needs a model with Maximize, which %T has not", spec.Model)
 	}
+	if err := spec.checkBest(); err != nil {
+		return nil, err
+	}
 	if err := below(Phi, "Wake", spec.Wake.Optimizer); err != nil {
 		return nil, err
 	}
@@ -143,6 +146,10 @@ func (l *Learner) Step() (Report, error) {
 	if err := l.stepE(&r, it, x); err != nil {
 		return r, err
 	}
+	if l.spec.MStep.Best {
+		r.State = *s
+		return r, nil
+	}
 	u := r.Wake
 	if l.spec.Sleep.Alone {
 		u = *r.Sleep
@@ -171,6 +178,12 @@ func (l *Learner) stepE(r *Report, it uint64, x []*tensors.Tensor) error {
 	}
 	dream := l.spec.Sleep.Weight != 0 &&
 		rng.New(l.spec.Seed, "sleep coin", it).Float64() < l.spec.Sleep.Probability
+	if l.spec.MStep.Best {
+		if err := l.stepBoth(r, it, x); err != nil || !dream {
+			return err
+		}
+		return l.stepSleep(r, it, x)
+	}
 	program := wake
 	if dream && !l.spec.Sleep.Apart {
 		program = wakeAndSleep
@@ -192,6 +205,24 @@ func (l *Learner) stepE(r *Report, it uint64, x []*tensors.Tensor) error {
 	}
 	s.Sleep++
 	return nil
+}
+
+// stepBoth makes an E- and an M-update of the same latents.
+func (l *Learner) stepBoth(r *Report, it uint64, x []*tensors.Tensor) error {
+	s := &l.state
+	rates := append(l.spec.Wake.Optimizer.Rates(it), l.spec.MStep.Optimizer.Rates(s.M)...)
+	out, err := l.call(wakeAndMaximize, it, it, rates, x)
+	if err != nil {
+		return err
+	}
+	s.Iteration++
+	s.M++
+	u := update(out[4:])
+	r.Wake, r.M = update(out), &u
+	if err := l.count(r.Wake, &s.InARow.E, "E"); err != nil {
+		return err
+	}
+	return l.count(u, &s.InARow.M, "M")
 }
 
 // stepSleep makes a sleep update.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -26,6 +27,7 @@ const (
 	maximize     kind = "M-step"
 	// maximizeSampled is the M-step of a greedy learner when its coin says that it samples.
 	maximizeSampled kind = "sampled M-step"
+	wakeAndMaximize kind = "wake and M-step" // with MStep.Best; returns the numbers of both
 )
 
 // program returns a program, building it at its first use.
@@ -39,17 +41,19 @@ func (l *Learner) program(k kind) (*model.Exec, error) {
 		how := l.behaviour(in[2])
 		switch k {
 		case wake:
-			loss := l.wakeLoss(r, x, how)
+			loss, _ := l.wakeLoss(r, x, how)
 			return numbers(loss, l.spec.Wake.Optimizer.Minimize(l.store, loss, rates), nil)
 		case wakeAndSleep:
 			dreamt := l.sleepLoss(r)
-			loss := l.wakeLoss(r, x, how)
+			loss, _ := l.wakeLoss(r, x, how)
 			total := Add(loss, MulScalar(dreamt, l.spec.Sleep.Weight))
 			return numbers(loss, l.spec.Wake.Optimizer.Minimize(l.store, total, rates), dreamt)
 		case sleep:
 			loss := l.sleepLoss(r)
 			weighted := MulScalar(loss, l.spec.Sleep.Weight)
 			return numbers(loss, l.spec.Wake.Optimizer.Minimize(l.store, weighted, rates), nil)
+		case wakeAndMaximize:
+			return l.wakeAndMaximize(r, x, how, rates)
 		default:
 			return l.maximize(r, x, how, rates, l.spec.MStep.Greedy && k == maximize)
 		}
@@ -95,8 +99,8 @@ func (l *Learner) behaviour(knobs *Node) gfn.Behaviour {
 	return how
 }
 
-// wakeLoss is the E-step's objective on samples of the behaviour.
-func (l *Learner) wakeLoss(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) *Node {
+// wakeLoss is the E-step's objective on samples of the behaviour, and the best of the samples of each observation.
+func (l *Learner) wakeLoss(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) (loss *Node, z gfn.State) {
 	net, spec := l.net(), l.spec.Wake
 	tr := net.Rollout(r, l.seen(x).Repeat(spec.Samples), nil, how)
 	x = x.Repeat(spec.Samples)
@@ -109,7 +113,34 @@ func (l *Learner) wakeLoss(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) *Node 
 		partial = net.Partials(tr, func(_ gfn.Batch, s gfn.State, k int) *Node { return spec.Partial(l.theta(), x, s, k) })
 	}
 	logR := spec.Reward(l.theta(), x, tr.Last())
-	return ReduceAllMean(spec.Objective.Loss(net.Path(tr, score(tr, gfn.Behaviour{}), logR, partial)))
+	loss = ReduceAllMean(spec.Objective.Loss(net.Path(tr, score(tr, gfn.Behaviour{}), logR, partial)))
+	return loss, best(tr.Last(), logR, spec.Samples)
+}
+
+// best takes, of k states in a row, the one with the greatest reward.
+func best(z gfn.State, logR *Node, k int) gfn.State {
+	if k == 1 {
+		return z
+	}
+	rows := logR.Shape().Dim(0) / k
+	first := MulScalar(Iota(logR.Graph(), shapes.Make(dtypes.Int32, rows), 0), k)
+	at := Add(first, ArgMax(Reshape(StopGradient(logR), rows, k), 1, dtypes.Int32))
+	out := make(gfn.State, len(z))
+	for i, t := range z {
+		out[i] = Gather(t, InsertAxes(at, -1))
+	}
+	return out
+}
+
+// wakeAndMaximize makes an E- and an M-update with the same latents.
+func (l *Learner) wakeAndMaximize(r *rng.Stream, x gfn.Batch, how gfn.Behaviour, rates *Node) *Node {
+	wake, m := l.spec.Wake.Optimizer, l.spec.MStep.Optimizer
+	lossE, z := l.wakeLoss(r, x, how)
+	lossM := l.spec.MStep.Loss(l.theta(), x, z, func() gfn.State { return l.net().Rollout(r, l.seen(x), nil, gfn.Behaviour{}).Last() })
+	ofE, ofM := SliceAxis(rates, 0, AxisRange(0, len(wake.Groups))), SliceAxis(rates, 0, AxisRangeToEnd(len(wake.Groups)))
+	return Concatenate([]*Node{
+		numbers(lossE, wake.Minimize(l.store, lossE, ofE), nil), numbers(lossM, m.Minimize(l.store, lossM, ofM), nil),
+	}, 0)
 }
 
 // sleepLoss is the likelihood of dreamt latents.

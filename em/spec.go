@@ -8,6 +8,9 @@
 package em
 
 import (
+	"errors"
+	"math"
+
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -92,6 +95,9 @@ type MStep struct {
 	Greedy bool
 	// GreedyProbability is that of a greedy update to be greedy, one coin for the batch; 0 means 1.
 	GreedyProbability float64
+	// Best takes, of the latents that wake has drawn for an observation, that with the greatest reward. Both updates are one program
+	// then, so Gate must be zero, for one of each in every iteration, and so must everything above.
+	Best bool
 	// Moves is the number of Metropolis-Hastings moves that refine the latents.
 	Moves int
 	// Kernel makes the moves.
@@ -104,6 +110,21 @@ type MStep struct {
 	ClosedForm bool
 	// Optimizer of Theta otherwise; no groups means Adam with rate 1e-3.
 	Optimizer optim.Optimizer
+}
+
+// WithoutM is the same without M-updates.
+func (s Spec) WithoutM() Spec {
+	s.Gate, s.MStep.Best = Gate{First: math.MaxInt}, false
+	return s
+}
+
+// checkBest refuses what MStep.Best leaves no room for.
+func (s Spec) checkBest() error {
+	m := s.MStep
+	if m.Best && (s.Gate != Gate{} || s.Sleep.Alone || m.Data != nil || m.Samples > 1 || m.Greedy || m.Moves > 0 || m.ClosedForm) {
+		return errors.New("em: MStep.Best has the batches and latents of E-updates: leave Gate, Sleep.Alone and MStep's Data, Samples, Greedy, Moves and ClosedForm at zero")
+	}
+	return nil
 }
 
 // withDefaults fills in what the zero value stands for.

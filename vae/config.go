@@ -1,11 +1,10 @@
 package vae
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/run"
@@ -49,7 +48,10 @@ type Config struct {
 
 	// Alternate is the number of minibatches of an E- or M-phase, of which the M-phase comes first; 0 means that each minibatch serves an E-
 	// and an M-update.
-	Alternate int     `toml:"alternate_every"`
+	Alternate int `toml:"alternate_every"`
+	// Best makes greedy M-updates take the best of the latents that the E-update has drawn for an image, instead of the most probable one.
+	// It needs alternate_every = 0.
+	Best      bool    `toml:"best_of_wake"`
 	LR        float64 `toml:"gfn_lr"`
 	ReducedLR float64 `toml:"gfn_reduced_lr"`
 	LogZLR    float64 `toml:"gfn_logz_lr"`
@@ -128,6 +130,9 @@ func published(method string, codes int) (epochs, reduceOn int) {
 // learnsPrior reports whether the method learns a prior.
 func (c *Config) learnsPrior() bool { return c.Method == MethodPrior }
 
+// best reports whether M-updates take latents of E-updates.
+func (c *Config) best() bool { return c.Best && c.Method != MethodVQ && c.greedy() > 0 }
+
 // greedy is the probability of greedy M-steps.
 func (c *Config) greedy() float64 {
 	switch {
@@ -152,13 +157,10 @@ func (c *Config) explores() bool { return c.RandProb > 0 || c.Beta != 1 }
 // Validate implements the last word of run.Resolve. It also fills in what is published and makes the path of the data
 // absolute, since a run is resumed and evaluated from other folders, too.
 func (c *Config) Validate() error {
-	for _, k := range []struct {
-		key, value string
-		known      []string
-	}{{"method", c.Method, Methods()}, {"log_z", c.LogZ, []string{logZScalar, logZImage, logZNone}}} {
-		if !slices.Contains(k.known, k.value) {
-			return fmt.Errorf("%s = %q is not one of %s", k.key, k.value, strings.Join(k.known, " "))
-		}
+	if err := cmp.Or(
+		run.CheckName("method", c.Method, Methods()...), run.CheckName("log_z", c.LogZ, logZScalar, logZImage, logZNone),
+	); err != nil {
+		return err
 	}
 	if c.explores() && c.LogZ == logZScalar {
 		return fmt.Errorf("rand_prob = %g and beta = %g explore, which needs log_z = %q or %q: with one log Z for all images "+
@@ -166,6 +168,9 @@ func (c *Config) Validate() error {
 	}
 	if c.LogZ == logZNone && c.WakeSamples < 2 {
 		return fmt.Errorf("log_z = %q compares the samples of an image: set wake_samples to 2 or more", logZNone)
+	}
+	if c.best() && (c.Alternate != 0 || c.Moves != 0 || c.greedy() != 1) {
+		return errors.New("best_of_wake takes the latents of the E-update: it needs alternate_every = 0, moves = 0 and greedy_prob = 1")
 	}
 	if err := c.checkBounds(); err != nil {
 		return err
@@ -177,14 +182,7 @@ func (c *Config) Validate() error {
 			c.ReduceOn = reduceOn
 		}
 	}
-	if c.Data != mnist.Digits && c.Data != mnist.Binarized {
-		abs, err := filepath.Abs(c.Data)
-		if err != nil {
-			return fmt.Errorf("data = %q: %w", c.Data, err)
-		}
-		c.Data = abs
-	}
-	return nil
+	return run.MakeAbsolute("data", &c.Data, mnist.Digits, mnist.Binarized)
 }
 
 func (c *Config) checkBounds() error {

@@ -2,7 +2,6 @@ package vae
 
 import (
 	"fmt"
-	"math"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -28,8 +27,7 @@ func (s *session) copyStore() (*model.Store, error) {
 
 // refresh continues a training by E-updates alone.
 func (s *session) refresh(store *model.Store) error {
-	spec := s.spec(s.size, s.data, s.perEpoch())
-	spec.Prepare, spec.Gate = pick, em.Gate{First: math.MaxInt}
+	spec := s.spec(s.size, s.data, s.perEpoch()).WithoutM()
 	bar := run.NewProgress(s.progress, int64(s.ExtraE), "posterior")
 	defer bar.Done()
 	if err := s.expect(store, spec, s.trainer.made(), s.ExtraE, bar, 0); err != nil {
@@ -66,9 +64,8 @@ func (s *session) fit(store *model.Store) error {
 		return err
 	}
 	m := Model{Size: s.size, Decoder: VQ{s.size}}
-	spec := s.spec(s.size, data, 1)
-	spec.Model, spec.Prepare, spec.Seed, spec.Wake.Reward = m, pick, seed, m.Reward
-	spec.Gate = em.Gate{First: math.MaxInt}
+	spec := s.spec(s.size, data, 1).WithoutM()
+	spec.Model, spec.Seed, spec.Wake.Reward = m, seed, m.Reward
 	imitations := s.FitUpdates / 3
 	spec.Wake.Optimizer.Groups[0].Rate = optim.Rate{
 		Base: s.LR, Drops: []optim.Drop{{Step: uint64(imitations), Factor: s.ReducedLR / s.LR}},

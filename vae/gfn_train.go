@@ -15,16 +15,17 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
-// spec is GFlowNet-EM as configured, for images of which an epoch has so many minibatches.
+// spec is GFlowNet-EM as configured, for images that data picks from a table (see shuffled), an epoch having so many minibatches.
 func (c *Config) spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 	m := Model{Size: size, Learned: c.learnsPrior()}
 	rate := reducible(c.LR, c.ReducedLR, c.ReduceOn, perEpoch)
 	return em.Spec{
-		Model:  m,
-		Env:    size.Env(),
-		Policy: c.policy(size),
-		Data:   data,
-		Seed:   c.Seed,
+		Model:   m,
+		Env:     size.Env(),
+		Policy:  c.policy(size),
+		Data:    data,
+		Prepare: pick,
+		Seed:    c.Seed,
 		Wake: em.Wake{
 			Objective: c.objective(size),
 			Samples:   c.WakeSamples,
@@ -39,7 +40,7 @@ func (c *Config) spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		Sleep: c.sleep(size),
 		Gate:  c.gate(),
 		MStep: em.MStep{
-			Greedy: c.greedy() > 0, GreedyProbability: c.greedy(), Moves: c.Moves, Loss: m.decoderLoss,
+			Greedy: c.greedy() > 0 && !c.best(), GreedyProbability: c.greedy(), Best: c.best(), Moves: c.Moves, Loss: m.decoderLoss,
 			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: c.decoderRate(perEpoch)}}},
 		},
 	}

@@ -35,6 +35,7 @@ func frozen(t *testing.T, b compute.Backend, seed uint64, images ...int) (*model
 	c.Seed = seed
 	size := small()
 	spec := c.spec(size, em.Full(size.images(images...)), 1)
+	spec.Prepare = nil
 	spec.Gate, spec.Sleep = never, em.Sleep{}
 	spec.Wake.Samples = 256 / len(images)
 	store := newStore(seed)
@@ -233,6 +234,7 @@ func TestEM(t *testing.T) {
 	c := PaperConfig()
 	c.Seed, c.Batch = seed, 64
 	spec := c.spec(size, em.Full(x), 1)
+	spec.Prepare = nil
 	spec.Gate = em.Gate{First: 200, ESteps: 4} // turns would begin with an untrained policy, from which exact EM does not suffer
 	spec.Wake.Samples, spec.MStep.Samples = 8, 8
 	spec.MStep.Optimizer = rate

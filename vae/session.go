@@ -88,9 +88,7 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 		s.trainer, err = c.vqTrainer(b, s.store, s.size, s.data, s.perEpoch())
 	} else {
 		var l *em.Learner
-		spec := c.spec(s.size, s.data, s.perEpoch())
-		spec.Prepare = pick
-		l, err = em.New(b, s.store, spec)
+		l, err = em.New(b, s.store, c.spec(s.size, s.data, s.perEpoch()))
 		s.trainer = gfnTrainer{l}
 	}
 	if err != nil {

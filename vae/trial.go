@@ -74,14 +74,15 @@ func (t *Trial) trainer(kind string) (trainer, error) {
 		return nil, err
 	}
 	spec := t.config.spec(t.size, data, 1)
-	spec.Prepare = pick
 	switch kind {
 	case UpdateE:
-		spec.Gate, spec.Sleep = em.Gate{First: math.MaxInt}, em.Sleep{}
+		spec = spec.WithoutM()
+		spec.Sleep = em.Sleep{}
 	case UpdateSleep:
-		spec.Gate, spec.Sleep.Alone = em.Gate{First: math.MaxInt}, true
+		spec = spec.WithoutM()
+		spec.Sleep.Alone = true
 	case UpdateM:
-		spec.Gate = em.Gate{Alternate: math.MaxInt32}
+		spec.Gate, spec.MStep.Best = em.Gate{Alternate: math.MaxInt32}, false
 	case UpdateVQ:
 		return t.config.vqTrainer(t.backend, t.store, t.size, data, 1)
 	default:
