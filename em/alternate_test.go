@@ -46,11 +46,11 @@ func TestAlternate(t *testing.T) {
 	}
 }
 
-func TestMaximized(t *testing.T) {
+func TestMaximizedBefore(t *testing.T) {
 	for _, turn := range []int{0, 1, 2, 7, 400} {
 		g, made := Gate{Alternate: turn}, uint64(0)
 		for it := range uint64(3000) {
-			if got := g.Maximized(it); got != made {
+			if got := g.MaximizedBefore(it); got != made {
 				t.Fatalf("%d M-updates in the first %d iterations by turns of %d, want %d", got, it, turn, made)
 			}
 			if g.Maximizes(it) {

@@ -1,6 +1,7 @@
 package em
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/optim"
@@ -23,12 +25,12 @@ func TestBestOfRows(t *testing.T) {
 }
 
 // With many samples the best one is the most probable latent of its observation, so the loss of the M-update is known. A policy that is nearly
-// uniform over six latents misses one of them in 256 samples with probability below 1e-19.
+// uniform over six latents misses one of them in 256 samples with probability below 1e-14.
 func TestBestLatents(t *testing.T) {
 	m := newToy(3, dtypes.Float32)
 	spec := toySpec(m)
 	spec.Wake.Samples, spec.MStep.Best = 256, true
-	spec.Sleep = Sleep{Weight: 1, Batch: 4}
+	spec.Sleep = Sleep{Weight: 1, Batch: 4, Apart: true}
 	l := newLearner(t, newBackend(t), spec)
 	want := 0.0
 	for _, logP := range m.table(m.prior, m.emit) {
@@ -72,9 +74,14 @@ func TestBestRates(t *testing.T) {
 func TestBestAlone(t *testing.T) {
 	b, m := newBackend(t), newToy(3, dtypes.Float32)
 	for name, change := range map[string]func(*Spec){
-		"gate":   func(s *Spec) { s.Gate.Alternate = 2 },
-		"greedy": func(s *Spec) { s.MStep.Greedy = true },
-		"moves":  func(s *Spec) { s.MStep.Moves = 1 },
+		"gate":           func(s *Spec) { s.Gate.Alternate = 2 },
+		"data":           func(s *Spec) { s.MStep.Data = s.Data },
+		"samples":        func(s *Spec) { s.MStep.Samples = 2 },
+		"greedy":         func(s *Spec) { s.MStep.Greedy = true },
+		"moves":          func(s *Spec) { s.MStep.Moves = 1 },
+		"closed form":    func(s *Spec) { s.MStep.ClosedForm = true },
+		"sleep alone":    func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 1, Alone: true} },
+		"sleep together": func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 1} },
 	} {
 		spec := toySpec(m)
 		spec.MStep.Best = true
@@ -87,5 +94,48 @@ func TestBestAlone(t *testing.T) {
 	spec.MStep.Best = true
 	if r := steps(t, newLearner(t, b, spec.WithoutM()), 2); r.M != nil || r.State.Iteration != 2 || r.State.M != 0 {
 		t.Errorf("without M-updates: %+v", r)
+	}
+}
+
+// Each half of an iteration is skipped, and counted, for itself.
+func TestBestFailures(t *testing.T) {
+	bad := func(n *Node) *Node { return MulScalar(n, math.NaN()) }
+	b, m := newBackend(t), newToy(3, dtypes.Float32)
+	for _, c := range []struct {
+		name    string
+		change  func(*Spec)
+		moves   string
+		failing func(InARow) int
+	}{
+		{"M-updates", func(s *Spec) {
+			s.MStep.Loss = func(theta *model.Scope, x gfn.Batch, z gfn.State, _ func() gfn.State) *Node {
+				return bad(ReduceAllMean(m.LogJoint(theta, x, z)))
+			}
+		}, Phi, func(n InARow) int { return n.M }},
+		{"E-updates", func(s *Spec) {
+			s.Wake.Reward = func(theta *model.Scope, x gfn.Batch, z gfn.State) *Node { return bad(m.LogJoint(theta, x, z)) }
+		}, Theta, func(n InARow) int { return n.E }},
+	} {
+		spec := toySpec(m)
+		spec.Wake.Samples, spec.MStep.Best = 2, true
+		c.change(&spec)
+		l := newLearner(t, b, spec)
+		steps(t, l, 1)
+		before := snapshot(t, l.Store(), Phi, Theta)
+		r := steps(t, l, maxInARow-2)
+		for _, path := range changed(before, snapshot(t, l.Store(), Phi, Theta)) {
+			if !strings.HasPrefix(path, c.moves+"/") {
+				t.Errorf("%s fail: %s has changed", c.name, path)
+			}
+		}
+		if n := r.State.InARow; c.failing(n) != maxInARow-1 || n.E+n.M != maxInARow-1 || r.State.Skipped != maxInARow-1 {
+			t.Errorf("%s fail: %+v", c.name, r.State)
+		}
+		if _, err := l.Step(); !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), c.name) {
+			t.Errorf("%s fail: error %v", c.name, err)
+		}
+		if len(changed(before, snapshot(t, l.Store(), Phi, Theta))) == 0 {
+			t.Errorf("%s fail: nothing below %s has moved", c.name, c.moves)
+		}
 	}
 }

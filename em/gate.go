@@ -33,13 +33,13 @@ func (g Gate) Maximizes(iteration uint64) bool {
 	return turn > 0 && (iteration+1)%(2*turn) < turn
 }
 
-// Maximized is how many of the first iterations are M-updates alone.
-func (g Gate) Maximized(iterations uint64) uint64 {
+// MaximizedBefore is how many of the iterations before a given one are M-updates alone.
+func (g Gate) MaximizedBefore(iteration uint64) uint64 {
 	turn := uint64(max(g.Alternate, 0))
 	if turn == 0 {
 		return 0
 	}
-	rounds, rest := (iterations+1)/(2*turn), (iterations+1)%(2*turn)
+	rounds, rest := (iteration+1)/(2*turn), (iteration+1)%(2*turn)
 	return rounds*turn + min(rest, turn) - 1 // there is no iteration 0
 }
 

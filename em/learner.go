@@ -130,7 +130,7 @@ func (l *Learner) Train(ctx context.Context, until func(State) bool, each func(R
 	return nil
 }
 
-// Step makes one iteration: an E-update, with its sleep phase, and the M-updates that the gate calls for.
+// Step makes one iteration: an E-update, with its sleep phase, and the M-updates that the gate calls for, or the one that MStep.Best makes.
 func (l *Learner) Step() (Report, error) {
 	s := &l.state
 	r := Report{SleepLoss: math.NaN(), Accepted: math.NaN()}

@@ -41,11 +41,11 @@ func (l *Learner) program(k kind) (*model.Exec, error) {
 		how := l.behaviour(in[2])
 		switch k {
 		case wake:
-			loss, _ := l.wakeLoss(r, x, how)
+			loss, _, _ := l.wakeLoss(r, x, how)
 			return numbers(loss, l.spec.Wake.Optimizer.Minimize(l.store, loss, rates), nil)
 		case wakeAndSleep:
 			dreamt := l.sleepLoss(r)
-			loss, _ := l.wakeLoss(r, x, how)
+			loss, _, _ := l.wakeLoss(r, x, how)
 			total := Add(loss, MulScalar(dreamt, l.spec.Sleep.Weight))
 			return numbers(loss, l.spec.Wake.Optimizer.Minimize(l.store, total, rates), dreamt)
 		case sleep:
@@ -99,8 +99,8 @@ func (l *Learner) behaviour(knobs *Node) gfn.Behaviour {
 	return how
 }
 
-// wakeLoss is the E-step's objective on samples of the behaviour, and the best of the samples of each observation.
-func (l *Learner) wakeLoss(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) (loss *Node, z gfn.State) {
+// wakeLoss is the E-step's objective on samples of the behaviour; these, and their rewards.
+func (l *Learner) wakeLoss(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) (loss *Node, z gfn.State, logR *Node) {
 	net, spec := l.net(), l.spec.Wake
 	tr := net.Rollout(r, l.seen(x).Repeat(spec.Samples), nil, how)
 	x = x.Repeat(spec.Samples)
@@ -112,16 +112,13 @@ func (l *Learner) wakeLoss(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) (loss 
 	if spec.Partial != nil {
 		partial = net.Partials(tr, func(_ gfn.Batch, s gfn.State, k int) *Node { return spec.Partial(l.theta(), x, s, k) })
 	}
-	logR := spec.Reward(l.theta(), x, tr.Last())
+	logR = spec.Reward(l.theta(), x, tr.Last())
 	loss = ReduceAllMean(spec.Objective.Loss(net.Path(tr, score(tr, gfn.Behaviour{}), logR, partial)))
-	return loss, best(tr.Last(), logR, spec.Samples)
+	return loss, tr.Last(), logR
 }
 
 // best takes, of k states in a row, the one with the greatest reward.
 func best(z gfn.State, logR *Node, k int) gfn.State {
-	if k == 1 {
-		return z
-	}
 	rows := logR.Shape().Dim(0) / k
 	first := MulScalar(Iota(logR.Graph(), shapes.Make(dtypes.Int32, rows), 0), k)
 	at := Add(first, ArgMax(Reshape(StopGradient(logR), rows, k), 1, dtypes.Int32))
@@ -135,8 +132,8 @@ func best(z gfn.State, logR *Node, k int) gfn.State {
 // wakeAndMaximize makes an E- and an M-update with the same latents.
 func (l *Learner) wakeAndMaximize(r *rng.Stream, x gfn.Batch, how gfn.Behaviour, rates *Node) *Node {
 	wake, m := l.spec.Wake.Optimizer, l.spec.MStep.Optimizer
-	lossE, z := l.wakeLoss(r, x, how)
-	lossM := l.spec.MStep.Loss(l.theta(), x, z, func() gfn.State { return l.net().Rollout(r, l.seen(x), nil, gfn.Behaviour{}).Last() })
+	lossE, z, logR := l.wakeLoss(r, x, how)
+	lossM := l.spec.MStep.Loss(l.theta(), x, best(z, logR, l.spec.Wake.Samples), func() gfn.State { return l.net().Rollout(r, l.seen(x), nil, gfn.Behaviour{}).Last() })
 	ofE, ofM := SliceAxis(rates, 0, AxisRange(0, len(wake.Groups))), SliceAxis(rates, 0, AxisRangeToEnd(len(wake.Groups)))
 	return Concatenate([]*Node{
 		numbers(lossE, wake.Minimize(l.store, lossE, ofE), nil), numbers(lossM, m.Minimize(l.store, lossM, ofM), nil),

@@ -95,8 +95,9 @@ type MStep struct {
 	Greedy bool
 	// GreedyProbability is that of a greedy update to be greedy, one coin for the batch; 0 means 1.
 	GreedyProbability float64
-	// Best takes, of the latents that wake has drawn for an observation, that with the greatest reward. Both updates are one program
-	// then, so Gate must be zero, for one of each in every iteration, and so must everything above.
+	// Best makes the M-update part of the E-update, one program for both, and takes, of the latents that wake has drawn for an observation, that
+	// with the greatest reward. There is one of each in every iteration: Gate stays zero, and so do Data, Samples, Greedy, Moves and ClosedForm.
+	// Sleep, if any, must be Apart.
 	Best bool
 	// Moves is the number of Metropolis-Hastings moves that refine the latents.
 	Moves int
@@ -121,8 +122,14 @@ func (s Spec) WithoutM() Spec {
 // checkBest refuses what MStep.Best leaves no room for.
 func (s Spec) checkBest() error {
 	m := s.MStep
-	if m.Best && (s.Gate != Gate{} || s.Sleep.Alone || m.Data != nil || m.Samples > 1 || m.Greedy || m.Moves > 0 || m.ClosedForm) {
-		return errors.New("em: MStep.Best has the batches and latents of E-updates: leave Gate, Sleep.Alone and MStep's Data, Samples, Greedy, Moves and ClosedForm at zero")
+	if !m.Best {
+		return nil
+	}
+	if s.Gate != (Gate{}) || m.Data != nil || m.Samples > 1 || m.Greedy || m.Moves > 0 || m.ClosedForm {
+		return errors.New("em: MStep.Best has the batches and latents of E-updates: leave Gate and MStep's Data, Samples, Greedy, Moves and ClosedForm at zero")
+	}
+	if s.Sleep.Alone || s.Sleep.Weight != 0 && !s.Sleep.Apart {
+		return errors.New("em: MStep.Best needs wake updates, and Sleep to be Apart")
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ func TestEStepFindsPosterior(t *testing.T) {
 		name  string
 		wake  Wake
 		sleep Sleep
+		best  bool // in the same program as M-updates, which do nothing
 		flows bool // the flow of the initial state is learned
 		fails bool
 	}{
@@ -55,6 +56,7 @@ func TestEStepFindsPosterior(t *testing.T) {
 		{name: "sleep apart", wake: Wake{Objective: nothing{}}, sleep: Sleep{Weight: 0.1, Batch: 512, Apart: true}},
 		{name: "wake and sleep", sleep: Sleep{Weight: 0.1, Batch: 64}, flows: true},
 		{name: "wake, then sleep", sleep: Sleep{Weight: 0.1, Batch: 128, Apart: true}, flows: true},
+		{name: "VarGrad, with M-updates", wake: Wake{Objective: gfn.VarGrad{Samples: 8}, Rescore: true}, best: true},
 		// What the test can see: no training, and training for another posterior.
 		{name: "no objective", wake: Wake{Objective: nothing{}}, fails: true},
 		{name: "other reward", wake: Wake{Reward: half}, fails: true},
@@ -64,6 +66,9 @@ func TestEStepFindsPosterior(t *testing.T) {
 			spec.Wake, spec.Sleep, spec.Gate = c.wake, c.sleep, never
 			spec.Wake.Samples = 8
 			spec.Wake.Optimizer = adam(Phi, rate)
+			if c.best {
+				spec.Gate, spec.MStep = Gate{}, MStep{Best: true, Optimizer: adam(Theta, optim.Rate{})}
+			}
 			l := newLearner(t, b, spec)
 			steps(t, l, updates)
 			logP := m.learned(t, l.Store())

@@ -121,8 +121,12 @@ func replaceFile(d disk, path string, write func(io.Writer) error) error {
 	return d.SyncDir(filepath.Dir(path))
 }
 
-// WriteFile writes a file at any path. Whatever happens, there is either the whole file or what was there before.
+// WriteFile writes a file at any path. Whatever happens, there is either the whole file or what was there before. A file with the same name
+// and .tmp is overwritten and then gone; a folder is left alone.
 func WriteFile(path string, write func(io.Writer) error) error {
+	if info, err := os.Lstat(path + tmpSuffix); err == nil && !info.Mode().IsRegular() {
+		return Inputf("%s is in the way of writing %s: move it", path+tmpSuffix, path)
+	}
 	return replaceFile(osDisk{}, path, write)
 }
 

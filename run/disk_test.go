@@ -328,6 +328,14 @@ func TestWriteFile(t *testing.T) {
 			t.Errorf("after writing %q there are %v", c.text, names)
 		}
 	}
+	kept := filepath.Join(path+tmpSuffix, "kept")
+	if err := os.MkdirAll(kept, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	wantInputError(t, WriteFile(path, func(io.Writer) error { return nil }), path+".tmp is in the way of writing "+path+": move it")
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("the folder in the way: %v", err)
+	}
 	if err := WriteFile(filepath.Join(dir, "none", "out"), func(io.Writer) error { return nil }); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in a folder that is not there: error %v", err)
 	}

@@ -50,7 +50,7 @@ type Config struct {
 	// and an M-update.
 	Alternate int `toml:"alternate_every"`
 	// Best makes greedy M-updates take the best of the latents that the E-update has drawn for an image, instead of the most probable one.
-	// It needs alternate_every = 0.
+	// It needs alternate_every = 0, no moves, and wake_samples of 2 or more. M-updates that are not greedy sample as ever.
 	Best      bool    `toml:"best_of_wake"`
 	LR        float64 `toml:"gfn_lr"`
 	ReducedLR float64 `toml:"gfn_reduced_lr"`
@@ -169,8 +169,8 @@ func (c *Config) Validate() error {
 	if c.LogZ == logZNone && c.WakeSamples < 2 {
 		return fmt.Errorf("log_z = %q compares the samples of an image: set wake_samples to 2 or more", logZNone)
 	}
-	if c.best() && (c.Alternate != 0 || c.Moves != 0 || c.greedy() != 1) {
-		return errors.New("best_of_wake takes the latents of the E-update: it needs alternate_every = 0, moves = 0 and greedy_prob = 1")
+	if c.best() && (c.Alternate != 0 || c.Moves != 0 || c.greedy() != 1 || c.WakeSamples < 2) {
+		return errors.New("best_of_wake takes the best latent of an E-update: it needs alternate_every = 0, moves = 0, greedy_prob = 1 and wake_samples of 2 or more")
 	}
 	if err := c.checkBounds(); err != nil {
 		return err

@@ -84,7 +84,7 @@ func (c *Config) decoderRate(perEpoch uint64) optim.Rate {
 	}
 	made := uint64(c.ReduceOn-1) * perEpoch
 	if c.Alternate > 0 {
-		made = c.gate().Maximized(made)
+		made = c.gate().MaximizedBefore(made)
 	}
 	return optim.Rate{Base: c.DecoderLR, Drops: []optim.Drop{{Step: made, Factor: c.DecoderReducedLR / c.DecoderLR}}}
 }

@@ -53,7 +53,7 @@ type session struct {
 	backend     compute.Backend
 	hash        string // of the data
 	train, test mnist.Images
-	table       *tensors.Tensor // train, where the backend has it
+	table       *tensors.Tensor // train, in the backend's memory
 	data        em.Data         // minibatches of it
 	store       *model.Store
 	trainer     trainer

@@ -359,12 +359,23 @@ func TestBadConfig(t *testing.T) {
 		"greedy_prob = 2 is neither":                                func(c *Config) { c.GreedyProb = 2 },
 		"log_z = \"both\" is not one of":                            func(c *Config) { c.LogZ = "both" },
 		"floor = NaN is not between":                                func(c *Config) { c.Floor = math.NaN() },
-		"best_of_wake takes":                                        func(c *Config) { c.Method, c.Best = MethodGD, true },
 	} {
 		c := PaperConfig()
 		change(&c)
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	for _, change := range []func(*Config){
+		func(c *Config) { c.Alternate = 20 }, func(c *Config) { c.Moves = 1 }, func(c *Config) { c.GreedyProb = 0.5 }, func(c *Config) { c.WakeSamples, c.LogZ = 1, logZImage },
+	} {
+		c := methods()["best"]
+		if err := c.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "best_of_wake takes") {
+			t.Errorf("%+v: error %v", c, err)
 		}
 	}
 	c := PaperConfig()

@@ -73,7 +73,9 @@ func (t *Trial) trainer(kind string) (trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := t.config.spec(t.size, data, 1)
+	c := t.config
+	c.Best = false // each update alone
+	spec := c.spec(t.size, data, 1)
 	switch kind {
 	case UpdateE:
 		spec = spec.WithoutM()
@@ -82,7 +84,7 @@ func (t *Trial) trainer(kind string) (trainer, error) {
 		spec = spec.WithoutM()
 		spec.Sleep.Alone = true
 	case UpdateM:
-		spec.Gate, spec.MStep.Best = em.Gate{Alternate: math.MaxInt32}, false
+		spec.Gate = em.Gate{Alternate: math.MaxInt32}
 	case UpdateVQ:
 		return t.config.vqTrainer(t.backend, t.store, t.size, data, 1)
 	default:

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/internal/panics"
@@ -328,7 +329,7 @@ func TestParentsOfNothing(t *testing.T) {
 		makeGrammar(t, s)
 		return s
 	}
-	iteration := func(s *session) (*eStep, outcome) {
+	iteration := func(s *session) (*eStep, em.Update) {
 		w := awake(t, s, true)
 		out, err := s.programs.update(s.forests, 0, w.batch, appendAll(nil, w.forests())...)
 		if err != nil {
@@ -360,7 +361,7 @@ func TestParentsOfNothing(t *testing.T) {
 	closeTo(t, "balance", ncfg.outcome.balance, cfg.outcome.balance, 1e-5)
 	closeTo(t, "sleep", ncfg.outcome.sleep, cfg.outcome.sleep, 1e-5)
 	closeTo(t, "norm of the gradient", ncfg.outcome.norm, cfg.outcome.norm, 1e-4)
-	closeTo(t, "loss of the M-step", ncfgM.loss, cfgM.loss, 1e-5)
+	closeTo(t, "loss of the M-step", ncfgM.Loss, cfgM.Loss, 1e-5)
 	if math.Abs(other.outcome.wake/cfg.outcome.wake-1) < 1e-3 {
 		t.Error("parents make no difference")
 	}

@@ -98,7 +98,7 @@ func TestGFNSchedule(t *testing.T) {
 func TestGFNDivergesByHalves(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ moments, scope, other, want string }{
-		{"/optim/theta/symbols/m1", theta, phi, "updates of the grammar"}, {"/optim/phi/encoder/tokens/m1", phi, theta, "updates of the GFlowNet"},
+		{"/optim/theta/symbols/m1", theta, phi, "grammar-updates"}, {"/optim/phi/encoder/tokens/m1", phi, theta, "GFlowNet-updates"},
 	} {
 		s := tinySession(t, smallGFN())
 		steps(t, s, 3)

@@ -33,7 +33,7 @@ func (s *session) iterate() (run.Tick, error) {
 		s.Made++ // an update is one of the GFlowNet
 	}
 	log := w.metrics()
-	if err := s.count(e.ok, &s.InARow.E, "the GFlowNet"); err != nil {
+	if err := s.count(em.Update{Loss: e.wake, GradNorm: e.norm, OK: e.ok}, &s.InARow.E, "GFlowNet"); err != nil {
 		return run.Tick{}, err
 	}
 	tick := run.Tick{Text: fmt.Sprintf("%s, %d of %d updates", w.text(), s.Made, s.Config.Updates)}
@@ -78,8 +78,8 @@ func (s *session) maximize(b batch, trees []*tensors.Tensor, log map[string]floa
 		return err
 	}
 	s.Made++
-	log["loss"], log["loss_per_word"], log["grad_norm"] = out.loss, out.loss*float64(b.size)/float64(b.tokens), out.norm
-	return s.count(out.ok, &s.InARow.M, "the grammar")
+	log["loss"], log["loss_per_word"], log["grad_norm"] = out.Loss, out.Loss*float64(b.size)/float64(b.tokens), out.GradNorm
+	return s.count(out, &s.InARow.M, "grammar")
 }
 
 func number(b bool) float64 {

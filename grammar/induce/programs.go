@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
@@ -97,21 +98,15 @@ func (p *programs) close() {
 	}
 }
 
-// outcome is what an update says.
-type outcome struct {
-	loss, norm float64
-	ok         bool
-}
-
 // update runs one of the programs that change the grammar.
-func (p *programs) update(e *model.Exec, step uint64, b batch, more ...any) (outcome, error) {
+func (p *programs) update(e *model.Exec, step uint64, b batch, more ...any) (em.Update, error) {
 	args := append([]any{p.optimizer.Rates(step), b.words, b.lengths}, more...)
 	out, err := e.Call(args...)
 	if err != nil {
-		return outcome{}, fmt.Errorf("update %d: %w", step, err)
+		return em.Update{}, fmt.Errorf("update %d: %w", step, err)
 	}
-	return outcome{
-		loss: float64(tensors.ToScalar[float32](out[0])), norm: float64(tensors.ToScalar[float32](out[1])),
-		ok: tensors.ToScalar[bool](out[2]),
+	return em.Update{
+		Loss: float64(tensors.ToScalar[float32](out[0])), GradNorm: float64(tensors.ToScalar[float32](out[1])),
+		OK: tensors.ToScalar[bool](out[2]),
 	}, nil
 }

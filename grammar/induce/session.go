@@ -87,9 +87,6 @@ type inARow struct {
 	M     int `json:"m"` // of the grammar
 }
 
-// patience is the number of skipped updates of one kind in a row that end a training.
-const patience = 5
-
 var _ run.Session = (*session)(nil)
 
 func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, error) {
@@ -179,13 +176,13 @@ func (s *session) Step() (run.Tick, error) {
 		return run.Tick{}, err
 	}
 	s.Made++
-	perWord := out.loss * float64(b.size) / float64(b.tokens)
+	perWord := out.Loss * float64(b.size) / float64(b.tokens)
 	tick := run.Tick{Step: s.at(), Total: s.total(), Text: fmt.Sprintf("%.3f nats a word", perWord)}
-	if err := s.count(out.ok, &s.InARow.M, "the grammar"); err != nil {
+	if err := s.count(out, &s.InARow.M, "grammar"); err != nil {
 		return run.Tick{}, err
 	}
 	if step%10 == 0 {
-		log["loss"], log["loss_per_word"], log["grad_norm"], log["skipped"] = out.loss, perWord, out.norm, float64(s.Skipped)
+		log["loss"], log["loss_per_word"], log["grad_norm"], log["skipped"] = out.Loss, perWord, out.GradNorm, float64(s.Skipped)
 		tick.Log = log
 	}
 	return tick, s.maybeWatch(&tick, log)
@@ -200,15 +197,13 @@ func (s *session) maybeWatch(tick *run.Tick, log map[string]float64) error {
 	return s.watch(log)
 }
 
-// count takes note of an update that was made or not, of the kind that is counted there.
-func (s *session) count(ok bool, inARow *int, of string) error {
-	if ok {
-		*inARow = 0
-		return nil
-	}
-	s.Skipped++
-	if *inARow++; *inARow >= patience {
-		return fmt.Errorf("%w: %d updates of %s in a row were not finite, at step %d", run.ErrGaveUp, patience, of, s.at())
+// count takes note of an update of the kind that inARow counts.
+func (s *session) count(u em.Update, inARow *int, kind string) error {
+	t := em.Tally{Skipped: s.Skipped, InARow: *inARow}
+	err := t.Count(u, kind)
+	s.Skipped, *inARow = t.Skipped, t.InARow
+	if err != nil {
+		return fmt.Errorf("%w: step %d: %w", run.ErrGaveUp, s.at(), err)
 	}
 	return nil
 }
@@ -216,7 +211,7 @@ func (s *session) count(ok bool, inARow *int, of string) error {
 func (s *session) stepPrior() (run.Tick, error) {
 	gap := s.prior.step(s.OfPrior)
 	s.OfPrior++
-	if err := s.count(finite(gap), &s.InARow.Prior, "the prior"); err != nil {
+	if err := s.count(em.Update{Loss: gap, OK: finite(gap)}, &s.InARow.Prior, "prior"); err != nil {
 		return run.Tick{}, err
 	}
 	tick := run.Tick{Step: s.at(), Total: s.total(), Text: fmt.Sprintf("prior, energy gap %.3f", gap)}
@@ -227,7 +222,7 @@ func (s *session) stepPrior() (run.Tick, error) {
 }
 
 // update makes one update of the grammar, and says what is worth a note.
-func (s *session) update(step uint64, b batch) (outcome, map[string]float64, error) {
+func (s *session) update(step uint64, b batch) (em.Update, map[string]float64, error) {
 	log := map[string]float64{}
 	switch s.Method {
 	case Marginal:
@@ -239,7 +234,7 @@ func (s *session) update(step uint64, b batch) (outcome, map[string]float64, err
 	}
 	results, err := s.chains(step, b, s.Chain, s.temperature(step))
 	if err != nil {
-		return outcome{}, nil, err
+		return em.Update{}, nil, err
 	}
 	trees := make([]*grammar.Tree, len(results))
 	var all grammar.ChainResult
@@ -252,7 +247,7 @@ func (s *session) update(step uint64, b batch) (outcome, map[string]float64, err
 	log["chain/relabelled"] = float64(all.Relabelled) / float64(max(all.Labels, 1))
 	left, right, label, err := grammar.PackTrees(trees, b.n)
 	if err != nil {
-		return outcome{}, nil, err
+		return em.Update{}, nil, err
 	}
 	out, err := s.programs.update(s.trees, step, b, left, right, label)
 	return out, log, err

@@ -10,10 +10,14 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
+
+// patience is the number of updates of one kind that may fail in a row, that of em.Tally.
+const patience = 5
 
 // methods are trainings that differ in what they do.
 func methods() map[string]Config {
@@ -130,7 +134,7 @@ func TestLosses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return out.loss, tinySession(t, c), b // the session as it was before the update
+		return out.Loss, tinySession(t, c), b // the session as it was before the update
 	}
 	all := methods()
 	marginal, s, b := first(all["marginal"])
@@ -227,13 +231,13 @@ func TestCountsApart(t *testing.T) {
 	for _, bad := range []string{"E", "M"} {
 		s := &session{}
 		for i := 1; i <= patience; i++ {
-			e, m := s.count(bad != "E", &s.InARow.E, "E"), s.count(bad != "M", &s.InARow.M, "M")
+			e, m := s.count(em.Update{OK: bad != "E"}, &s.InARow.E, "E"), s.count(em.Update{OK: bad != "M"}, &s.InARow.M, "M")
 			err := errors.Join(e, m)
 			if (err != nil) != (i == patience) {
 				t.Errorf("%s failed %d times, error %v", bad, i, err)
 			}
-			if err != nil && (!errors.Is(err, run.ErrGaveUp) || !strings.Contains(err.Error(), "updates of "+bad)) {
-				t.Errorf("error %v, want that updates of %s failed", err, bad)
+			if err != nil && (!errors.Is(err, run.ErrGaveUp) || !strings.Contains(err.Error(), bad+"-updates")) {
+				t.Errorf("error %v, want that %s-updates failed", err, bad)
 			}
 		}
 	}
