@@ -179,6 +179,7 @@ test_images = 8
 batch = 8
 epochs = 6
 alternate_every = 7
+best_of_wake = false
 nll = false
 eval_every = 100
 `} {
