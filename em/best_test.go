@@ -80,13 +80,13 @@ func TestBestAlone(t *testing.T) {
 		"greedy":         func(s *Spec) { s.MStep.Greedy = true },
 		"moves":          func(s *Spec) { s.MStep.Moves = 1 },
 		"closed form":    func(s *Spec) { s.MStep.ClosedForm = true },
-		"sleep alone":    func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 1, Alone: true} },
+		"sleep alone":    func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 1, Alone: true, Apart: true} },
 		"sleep together": func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 1} },
 	} {
 		spec := toySpec(m)
 		spec.MStep.Best = true
 		change(&spec)
-		if _, err := New(b, newLearner(t, b, toySpec(m)).Store(), spec); err == nil || !strings.Contains(err.Error(), "MStep.Best") {
+		if _, err := New(b, model.NewStore(), spec); err == nil || !strings.Contains(err.Error(), "MStep.Best") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package em
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,10 +147,6 @@ func (l *Learner) Step() (Report, error) {
 	if err := l.stepE(&r, it, x); err != nil {
 		return r, err
 	}
-	if l.spec.MStep.Best {
-		r.State = *s
-		return r, nil
-	}
 	u := r.Wake
 	if l.spec.Sleep.Alone {
 		u = *r.Sleep
@@ -178,26 +175,30 @@ func (l *Learner) stepE(r *Report, it uint64, x []*tensors.Tensor) error {
 	}
 	dream := l.spec.Sleep.Weight != 0 &&
 		rng.New(l.spec.Seed, "sleep coin", it).Float64() < l.spec.Sleep.Probability
-	if l.spec.MStep.Best {
-		if err := l.stepBoth(r, it, x); err != nil || !dream {
-			return err
-		}
-		return l.stepSleep(r, it, x)
-	}
-	program := wake
-	if dream && !l.spec.Sleep.Apart {
+	program, rates := wake, l.spec.Wake.Optimizer.Rates(it)
+	switch {
+	case l.spec.MStep.Best:
+		program, rates = wakeAndMaximize, append(rates, l.spec.MStep.Optimizer.Rates(s.M)...)
+	case dream && !l.spec.Sleep.Apart:
 		program = wakeAndSleep
 	}
-	out, err := l.call(program, it, it, l.spec.Wake.Optimizer.Rates(it), x)
+	out, err := l.call(program, it, it, rates, x)
 	if err != nil {
 		return err
 	}
 	s.Iteration++
 	r.Wake = update(out)
-	if program == wakeAndSleep {
+	err = l.count(r.Wake, &s.InARow.E, "E")
+	switch program {
+	case wakeAndSleep:
 		r.SleepLoss = out[3]
+	case wakeAndMaximize:
+		u := update(out[4:])
+		r.M = &u
+		s.M++
+		err = cmp.Or(err, l.count(u, &s.InARow.M, "M"))
 	}
-	if err := l.count(r.Wake, &s.InARow.E, "E"); err != nil || !dream {
+	if err != nil || !dream {
 		return err
 	}
 	if l.spec.Sleep.Apart {
@@ -205,24 +206,6 @@ func (l *Learner) stepE(r *Report, it uint64, x []*tensors.Tensor) error {
 	}
 	s.Sleep++
 	return nil
-}
-
-// stepBoth makes an E- and an M-update of the same latents.
-func (l *Learner) stepBoth(r *Report, it uint64, x []*tensors.Tensor) error {
-	s := &l.state
-	rates := append(l.spec.Wake.Optimizer.Rates(it), l.spec.MStep.Optimizer.Rates(s.M)...)
-	out, err := l.call(wakeAndMaximize, it, it, rates, x)
-	if err != nil {
-		return err
-	}
-	s.Iteration++
-	s.M++
-	u := update(out[4:])
-	r.Wake, r.M = update(out), &u
-	if err := l.count(r.Wake, &s.InARow.E, "E"); err != nil {
-		return err
-	}
-	return l.count(u, &s.InARow.M, "M")
 }
 
 // stepSleep makes a sleep update.
@@ -263,10 +246,7 @@ func (l *Learner) stepM(r *Report, it uint64, x []*tensors.Tensor) error {
 
 // count keeps the tally of skipped updates.
 func (l *Learner) count(u Update, inARow *int, name string) error {
-	t := Tally{l.state.Skipped, *inARow}
-	err := t.Count(u, name)
-	l.state.Skipped, *inARow = t.Skipped, t.InARow
-	return err
+	return u.Count(&l.state.Skipped, inARow, name)
 }
 
 // call runs a program for one step of its stream, in iteration it.

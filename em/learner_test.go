@@ -128,7 +128,10 @@ func busySpecs(t *testing.T) map[string]Spec {
 	turns.Sleep.Apart = true
 	turns.Gate = Gate{Alternate: 2}
 	turns.MStep = MStep{Greedy: true, GreedyProbability: 0.5, Optimizer: groups(Theta)}
-	return map[string]Spec{"joint": joint, "apart": apart, "turns": turns}
+
+	best := apart
+	best.Gate, best.MStep = Gate{}, MStep{Best: true, Optimizer: groups(Theta)}
+	return map[string]Spec{"joint": joint, "apart": apart, "turns": turns, "best": best}
 }
 
 // resume makes a learner that goes on from another one, whose variables and state pass through plain values.

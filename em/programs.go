@@ -41,11 +41,11 @@ func (l *Learner) program(k kind) (*model.Exec, error) {
 		how := l.behaviour(in[2])
 		switch k {
 		case wake:
-			loss, _, _ := l.wakeLoss(r, x, how)
+			loss, _, _ := l.wakeLoss(r, x, l.seen(x), how)
 			return numbers(loss, l.spec.Wake.Optimizer.Minimize(l.store, loss, rates), nil)
 		case wakeAndSleep:
 			dreamt := l.sleepLoss(r)
-			loss, _, _ := l.wakeLoss(r, x, how)
+			loss, _, _ := l.wakeLoss(r, x, l.seen(x), how)
 			total := Add(loss, MulScalar(dreamt, l.spec.Sleep.Weight))
 			return numbers(loss, l.spec.Wake.Optimizer.Minimize(l.store, total, rates), dreamt)
 		case sleep:
@@ -99,10 +99,10 @@ func (l *Learner) behaviour(knobs *Node) gfn.Behaviour {
 	return how
 }
 
-// wakeLoss is the E-step's objective on samples of the behaviour; these, and their rewards.
-func (l *Learner) wakeLoss(r *rng.Stream, x gfn.Batch, how gfn.Behaviour) (loss *Node, z gfn.State, logR *Node) {
+// wakeLoss is the E-step's objective on samples of the behaviour, for observations x of which the policy sees u; these, and their rewards.
+func (l *Learner) wakeLoss(r *rng.Stream, x, u gfn.Batch, how gfn.Behaviour) (loss *Node, z gfn.State, logR *Node) {
 	net, spec := l.net(), l.spec.Wake
-	tr := net.Rollout(r, l.seen(x).Repeat(spec.Samples), nil, how)
+	tr := net.Rollout(r, u.Repeat(spec.Samples), nil, how)
 	x = x.Repeat(spec.Samples)
 	score := net.ScoreSampled
 	if spec.Rescore {
@@ -132,8 +132,10 @@ func best(z gfn.State, logR *Node, k int) gfn.State {
 // wakeAndMaximize makes an E- and an M-update with the same latents.
 func (l *Learner) wakeAndMaximize(r *rng.Stream, x gfn.Batch, how gfn.Behaviour, rates *Node) *Node {
 	wake, m := l.spec.Wake.Optimizer, l.spec.MStep.Optimizer
-	lossE, z, logR := l.wakeLoss(r, x, how)
-	lossM := l.spec.MStep.Loss(l.theta(), x, best(z, logR, l.spec.Wake.Samples), func() gfn.State { return l.net().Rollout(r, l.seen(x), nil, gfn.Behaviour{}).Last() })
+	u := l.seen(x)
+	lossE, z, logR := l.wakeLoss(r, x, u, how)
+	draw := func() gfn.State { return l.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() }
+	lossM := l.spec.MStep.Loss(l.theta(), x, best(z, logR, l.spec.Wake.Samples), draw)
 	ofE, ofM := SliceAxis(rates, 0, AxisRange(0, len(wake.Groups))), SliceAxis(rates, 0, AxisRangeToEnd(len(wake.Groups)))
 	return Concatenate([]*Node{
 		numbers(lossE, wake.Minimize(l.store, lossE, ofE), nil), numbers(lossM, m.Minimize(l.store, lossM, ofM), nil),

@@ -159,6 +159,9 @@ func (s Spec) withDefaults() Spec {
 	if s.MStep.GreedyProbability == 0 {
 		s.MStep.GreedyProbability = 1
 	}
+	if s.MStep.Best {
+		s.Gate = Gate{First: math.MaxInt} // M-updates come with E-updates, and no others do
+	}
 	if s.MStep.Loss == nil {
 		s.MStep.Loss = func(theta *model.Scope, x gfn.Batch, z gfn.State, _ func() gfn.State) *Node {
 			return Neg(ReduceAllMean(s.Model.LogJoint(theta, x, z)))

@@ -18,22 +18,26 @@ type Update struct {
 	OK             bool
 }
 
+// Count takes note of the update in the numbers of skipped ones, in all and since the last good one of its kind. It fails with ErrDiverged
+// if five in a row were skipped.
+func (u Update) Count(skipped *uint64, inARow *int, name string) error {
+	if u.OK {
+		*inARow = 0
+		return nil
+	}
+	*skipped++
+	if *inARow++; *inARow < maxInARow {
+		return nil
+	}
+	return fmt.Errorf("%w: %d %s-updates in a row were not finite (loss %g, gradient norm %g); "+
+		"try a smaller learning rate", ErrDiverged, *inARow, name, u.Loss, u.GradNorm)
+}
+
 // Tally counts the updates of one kind that were skipped because something was not finite.
 type Tally struct {
 	Skipped uint64 // in all
 	InARow  int    // since the last good one
 }
 
-// Count takes note of an update. It fails with ErrDiverged if five in a row were skipped.
-func (t *Tally) Count(u Update, name string) error {
-	if u.OK {
-		t.InARow = 0
-		return nil
-	}
-	t.Skipped++
-	if t.InARow++; t.InARow < maxInARow {
-		return nil
-	}
-	return fmt.Errorf("%w: %d %s-updates in a row were not finite (loss %g, gradient norm %g); "+
-		"try a smaller learning rate", ErrDiverged, t.InARow, name, u.Loss, u.GradNorm)
-}
+// Count takes note of an update.
+func (t *Tally) Count(u Update, name string) error { return u.Count(&t.Skipped, &t.InARow, name) }

@@ -314,6 +314,9 @@ func TestWriteFile(t *testing.T) {
 		text, want string
 		fail       error
 	}{{"a long text", "a long text", nil}, {"half", "a long text", errors.New("full")}, {"new", "new", nil}} {
+		if err := os.WriteFile(path+tmpSuffix, []byte("left over, and longer than any of the texts"), 0o666); err != nil {
+			t.Fatal(err)
+		}
 		err := WriteFile(path, func(w io.Writer) error {
 			_, err := io.WriteString(w, c.text)
 			return errors.Join(err, c.fail)

@@ -50,7 +50,7 @@ type Config struct {
 	// and an M-update.
 	Alternate int `toml:"alternate_every"`
 	// Best makes greedy M-updates take the best of the latents that the E-update has drawn for an image, instead of the most probable one.
-	// It needs alternate_every = 0, no moves, and wake_samples of 2 or more. M-updates that are not greedy sample as ever.
+	// It needs alternate_every = 0, no moves, greedy_prob of 1 and wake_samples of 2 or more. A method that is not greedy samples as ever.
 	Best      bool    `toml:"best_of_wake"`
 	LR        float64 `toml:"gfn_lr"`
 	ReducedLR float64 `toml:"gfn_reduced_lr"`

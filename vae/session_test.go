@@ -280,20 +280,32 @@ func TestDecoderRate(t *testing.T) {
 	}
 }
 
-// Without turns each minibatch serves both kinds of updates.
+// Without turns each minibatch serves both kinds of updates, in programs of their own or in one.
 func TestUpdatesOfBothKinds(t *testing.T) {
-	c := tinyConfig(MethodGD)
-	c.Alternate, c.EvalEvery = 0, 1
-	s := tinySession(t, c)
-	for i, log := range steps(t, s, 3) {
-		for _, key := range []string{"e/loss", "m/loss"} {
-			if v, ok := log[key]; !ok || !(v > 0) {
-				t.Errorf("update %d: %s is %v", i, key, v)
+	apart := tinyConfig(MethodGD)
+	apart.Alternate = 0
+	for name, c := range map[string]Config{"apart": apart, "best": methods()["best"]} {
+		c.EvalEvery = 1
+		s := tinySession(t, c)
+		for i, log := range steps(t, s, 3) {
+			for _, key := range []string{"e/loss", "m/loss"} {
+				if v, ok := log[key]; !ok || !(v > 0) {
+					t.Errorf("%s: update %d: %s is %v", name, i, key, v)
+				}
 			}
 		}
+		if st := s.trainer.(gfnTrainer).State(); st.Iteration != 3 || st.M != 3 {
+			t.Errorf("%s: %d E-updates and %d M-updates in 3 iterations", name, st.Iteration, st.M)
+		}
 	}
-	if st := s.trainer.(gfnTrainer).State(); st.Iteration != 3 || st.M != 3 {
-		t.Errorf("%d E-updates and %d M-updates in 3 iterations", st.Iteration, st.M)
+}
+
+// Latents of M-steps are moved as configured.
+func TestMoves(t *testing.T) {
+	c := tinyConfig(MethodGD)
+	c.Moves = 3
+	if m := c.spec(tiny(2), nil, 1).MStep; m.Moves != 3 || !m.Greedy || m.Best {
+		t.Errorf("%d moves, greedy %v, best %v", m.Moves, m.Greedy, m.Best)
 	}
 }
 

@@ -199,10 +199,7 @@ func (s *session) maybeWatch(tick *run.Tick, log map[string]float64) error {
 
 // count takes note of an update of the kind that inARow counts.
 func (s *session) count(u em.Update, inARow *int, kind string) error {
-	t := em.Tally{Skipped: s.Skipped, InARow: *inARow}
-	err := t.Count(u, kind)
-	s.Skipped, *inARow = t.Skipped, t.InARow
-	if err != nil {
+	if err := u.Count(&s.Skipped, inARow, kind); err != nil {
 		return fmt.Errorf("%w: step %d: %w", run.ErrGaveUp, s.at(), err)
 	}
 	return nil
