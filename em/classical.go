@@ -58,7 +58,7 @@ func (c Classical) Train(b compute.Backend, store *model.Store, updates uint64) 
 	}
 	defer exec.Finalize()
 	var bound float64
-	inARow := 0
+	var skipped Tally
 	for step := range updates {
 		args := []any{opt.Rates(step)}
 		for _, t := range c.Data(step) {
@@ -69,11 +69,8 @@ func (c Classical) Train(b compute.Backend, store *model.Store, updates uint64) 
 			return 0, fmt.Errorf("classical EM, update %d: %w", step, err)
 		}
 		u := update(tensors.MustCopyFlatData[float64](out[0]))
-		if inARow++; u.OK {
-			inARow = 0
-		}
-		if inARow == maxInARow {
-			return 0, fmt.Errorf("classical EM, update %d: %w: loss %g, gradient norm %g", step, ErrDiverged, u.Loss, u.GradNorm)
+		if err := skipped.Count(u, "EM"); err != nil {
+			return 0, fmt.Errorf("classical EM, update %d: %w", step, err)
 		}
 		bound = -u.Loss
 	}

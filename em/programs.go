@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -115,31 +114,6 @@ func (l *Learner) wakeLoss(r *rng.Stream, x, u gfn.Batch, how gfn.Behaviour) (lo
 	logR = spec.Reward(l.theta(), x, tr.Last())
 	loss = ReduceAllMean(spec.Objective.Loss(net.Path(tr, score(tr, gfn.Behaviour{}), logR, partial)))
 	return loss, tr.Last(), logR
-}
-
-// best takes, of k states in a row, the one with the greatest reward.
-func best(z gfn.State, logR *Node, k int) gfn.State {
-	rows := logR.Shape().Dim(0) / k
-	first := MulScalar(Iota(logR.Graph(), shapes.Make(dtypes.Int32, rows), 0), k)
-	at := Add(first, ArgMax(Reshape(StopGradient(logR), rows, k), 1, dtypes.Int32))
-	out := make(gfn.State, len(z))
-	for i, t := range z {
-		out[i] = Gather(t, InsertAxes(at, -1))
-	}
-	return out
-}
-
-// wakeAndMaximize makes an E- and an M-update with the same latents.
-func (l *Learner) wakeAndMaximize(r *rng.Stream, x gfn.Batch, how gfn.Behaviour, rates *Node) *Node {
-	wake, m := l.spec.Wake.Optimizer, l.spec.MStep.Optimizer
-	u := l.seen(x)
-	lossE, z, logR := l.wakeLoss(r, x, u, how)
-	draw := func() gfn.State { return l.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() }
-	lossM := l.spec.MStep.Loss(l.theta(), x, best(z, logR, l.spec.Wake.Samples), draw)
-	ofE, ofM := SliceAxis(rates, 0, AxisRange(0, len(wake.Groups))), SliceAxis(rates, 0, AxisRangeToEnd(len(wake.Groups)))
-	return Concatenate([]*Node{
-		numbers(lossE, wake.Minimize(l.store, lossE, ofE), nil), numbers(lossM, m.Minimize(l.store, lossM, ofM), nil),
-	}, 0)
 }
 
 // sleepLoss is the likelihood of dreamt latents.

@@ -8,7 +8,6 @@
 package em
 
 import (
-	"errors"
 	"math"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -117,21 +116,6 @@ type MStep struct {
 func (s Spec) WithoutM() Spec {
 	s.Gate, s.MStep.Best = Gate{First: math.MaxInt}, false
 	return s
-}
-
-// checkBest refuses what MStep.Best leaves no room for.
-func (s Spec) checkBest() error {
-	m := s.MStep
-	if !m.Best {
-		return nil
-	}
-	if s.Gate != (Gate{}) || m.Data != nil || m.Samples > 1 || m.Greedy || m.Moves > 0 || m.ClosedForm {
-		return errors.New("em: MStep.Best has the batches and latents of E-updates: leave Gate and MStep's Data, Samples, Greedy, Moves and ClosedForm at zero")
-	}
-	if s.Sleep.Alone || s.Sleep.Weight != 0 && !s.Sleep.Apart {
-		return errors.New("em: MStep.Best needs wake updates, and Sleep to be Apart")
-	}
-	return nil
 }
 
 // withDefaults fills in what the zero value stands for.

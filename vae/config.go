@@ -50,7 +50,7 @@ type Config struct {
 	// and an M-update.
 	Alternate int `toml:"alternate_every"`
 	// Best makes greedy M-updates take the best of the latents that the E-update has drawn for an image, instead of the most probable one.
-	// It needs alternate_every = 0, no moves, greedy_prob of 1 and wake_samples of 2 or more. A method that is not greedy samples as ever.
+	// It needs alternate_every = 0, no moves, greedy_prob of 1 and wake_samples of 2 or more. Without greedy M-updates it is turned off.
 	Best      bool    `toml:"best_of_wake"`
 	LR        float64 `toml:"gfn_lr"`
 	ReducedLR float64 `toml:"gfn_reduced_lr"`
@@ -131,9 +131,6 @@ func published(method string, codes int) (epochs, reduceOn int) {
 // learnsPrior reports whether the method learns a prior.
 func (c *Config) learnsPrior() bool { return c.Method == MethodPrior }
 
-// best reports whether M-updates take latents of E-updates.
-func (c *Config) best() bool { return c.Best && c.Method != MethodVQ && c.greedy() > 0 }
-
 // greedy is the probability of greedy M-steps.
 func (c *Config) greedy() float64 {
 	switch {
@@ -170,8 +167,9 @@ func (c *Config) Validate() error {
 	if c.LogZ == logZNone && c.WakeSamples < 2 {
 		return fmt.Errorf("log_z = %q compares the samples of an image: set wake_samples to 2 or more", logZNone)
 	}
-	if c.best() && (c.Alternate != 0 || c.Moves != 0 || c.greedy() != 1 || c.WakeSamples < 2) {
-		return errors.New("best_of_wake takes the best latent of an E-update: it needs alternate_every = 0, moves = 0, greedy_prob = 1 and wake_samples of 2 or more")
+	c.Best = c.Best && c.Method != MethodVQ && c.greedy() > 0
+	if c.Best && (c.Alternate != 0 || c.Moves != 0 || c.greedy() != 1 || c.WakeSamples < 2) {
+		return errors.New("best_of_wake takes the best latent of an E-update: it needs alternate_every = 0, moves = 0, greedy_prob = 1 and wake_samples of 2 or more; or set best_of_wake = false")
 	}
 	if err := c.checkBounds(); err != nil {
 		return err

@@ -40,7 +40,7 @@ func (c *Config) spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		Sleep: c.sleep(size),
 		Gate:  c.gate(),
 		MStep: em.MStep{
-			Greedy: c.greedy() > 0 && !c.best(), GreedyProbability: c.greedy(), Best: c.best(), Moves: c.Moves, Loss: m.decoderLoss,
+			Greedy: c.greedy() > 0 && !c.Best, GreedyProbability: c.greedy(), Best: c.Best, Moves: c.Moves, Loss: m.decoderLoss,
 			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: c.decoderRate(perEpoch)}}},
 		},
 	}

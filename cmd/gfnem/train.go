@@ -83,7 +83,8 @@ func (trainCmd) Help() string {
   gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent
   gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj
   gfnem train grammar --method gfn --preset paper --set updates=2000 --set horizon=10000     a fifth of the published schedule
-  gfnem train vae --method gfn-gd                                 handwritten digits as grids of codes, a few minutes
+  gfnem train vae                                                 handwritten digits as grids of codes, a few minutes
+  gfnem train vae --set best_of_wake=false --set alternate_every=20   E- and M-updates by turns, as published
 
 The folder of a run holds run.toml (the configuration), run.json (where it came from), metrics.jsonl and
 TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and report.html.`
