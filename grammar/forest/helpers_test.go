@@ -24,6 +24,7 @@ type rig struct {
 	store          *model.Store
 	words, lengths *tensors.Tensor
 	n              int
+	legs           bool // journeys are made in legs of one pass, with no place to spare
 }
 
 func newRig(t testing.TB, seed uint64, dtype dtypes.DType, lengths ...int32) *rig {
@@ -65,11 +66,11 @@ func (r *rig) run(t testing.TB, f func(in []*Node) []*Node, args ...any) []*tens
 // walk makes walks: wake, and a move of so many steps back from there.
 func (r *rig) walk(t testing.TB, seed uint64, back int32, how func(g *Graph) gfn.Behaviour) (start, end walkTensors) {
 	t.Helper()
-	begun := r.journey(t, r.run(t, func(in []*Node) []*Node {
+	begun := r.byLegs(t, 0, r.run(t, func(in []*Node) []*Node {
 		g := in[0].Graph()
 		return r.SetOut(r.Begin(r.scope(), in[0], in[1]), rng.In(in[2]), Const(g, int32(0)), Const(g, true), how(g)).List()
 	}, r.words, r.lengths, rng.Key(seed, "wake")))
-	moved := r.journey(t, r.run(t, func(in []*Node) []*Node {
+	moved := r.byLegs(t, int(back), r.run(t, func(in []*Node) []*Node {
 		g := in[0].Graph()
 		return r.SetOut(WalkOf(in[1:]), rng.In(in[0]), Const(g, back), Const(g, true), how(g)).List()
 	}, append([]any{rng.Key(seed, "move")}, anys(begun)...)...))
@@ -78,7 +79,34 @@ func (r *rig) walk(t testing.TB, seed uint64, back int32, how func(g *Graph) gfn
 
 func (r *rig) journey(t testing.TB, j []*tensors.Tensor) walkTensors {
 	t.Helper()
-	return r.run(t, func(in []*Node) []*Node { return r.Go(r.scope(), JourneyOf(in)).List() }, anys(j)...)
+	return r.run(t, r.goOn(r.n), anys(j)...)[JourneyWalk:]
+}
+
+func (r *rig) goOn(places int) func(in []*Node) []*Node {
+	return func(in []*Node) []*Node { return r.Go(r.scope(), JourneyOf(in), places).List() }
+}
+
+// byLegs makes a journey of so many steps back, or from bare words.
+func (r *rig) byLegs(t testing.TB, back int, j []*tensors.Tensor) walkTensors {
+	t.Helper()
+	if !r.legs {
+		return r.journey(t, j)
+	}
+	trees := 2
+	if back == 0 {
+		trees, back = r.n, 1
+	}
+	for pass := 0; trees > 1; pass++ {
+		args := anys(j)
+		args[JourneyMore], args[JourneyLeft] = true, int32(1)
+		j = r.run(t, r.goOn(trees), args...)
+		if pass < back-1 {
+			trees++
+		} else {
+			trees--
+		}
+	}
+	return j[JourneyWalk:]
 }
 
 type walkTensors []*tensors.Tensor

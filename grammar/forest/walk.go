@@ -1,6 +1,8 @@
 package forest
 
 import (
+	"math"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -53,6 +55,7 @@ func newWalk(f Forest, nodes *Node) Walk {
 type Journey struct {
 	Walk
 	more  *Node // bool scalar: whether to go on
+	left  *Node // scalar: passes that may still be made
 	done  *Node // [B]: steps back so far, tried ones too
 	ups   *Node // [B]: steps forward so far
 	gap   *Node // [B]: where the last step was
@@ -72,31 +75,34 @@ func (m Network) SetOut(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beha
 	j := Journey{
 		Walk: newWalk(from.Forest, from.Nodes), back: each(back), rise: each(rise), key: r.State(),
 		beta: each(ConvertDType(how.Beta, m.DType)), epsilon: each(ConvertDType(how.Epsilon, m.DType)),
+		left: Const(from.Nodes.Graph(), int32(math.MaxInt32)),
 	}
 	j.begin()
 	return j
 }
 
-// Go makes journeys. No gradient flows.
+// Go makes journeys, or as many passes of them as they have left. No forest on the way has more trees than places; more places
+// cost arithmetic and change nothing. No gradient flows.
 //
 // Each pass of the loop evaluates the network once for all walks. It settles what the pass before left open, since the forward
 // probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step.
 // The top of a whole tree is the only thing to split, so the first step back, when setting out, needs no network.
-func (m Network) Go(scope *model.Scope, j Journey) Walk {
+func (m Network) Go(scope *model.Scope, j Journey, places int) Journey {
 	w := m.weights(scope, j.Nodes.Graph()).halved()
 	state := append(j.List(), w.list()...)
 	out := nn.Loop(state, func(state []*Node) []*Node {
-		t := stepper{JourneyOf(state), w.with(state[JourneySize:])}
+		t := stepper{JourneyOf(state), w.with(state[JourneySize:]), places}
 		t.pass()
 		return append(t.List(), state[JourneySize:]...)
 	})
-	return JourneyOf(out).Walk
+	return JourneyOf(out)
 }
 
 // stepper makes the steps of journeys.
 type stepper struct {
 	Journey
 	*weights
+	places int
 }
 
 // Kinds of steps.
@@ -126,28 +132,30 @@ func anywhere(marks *Node) *Node {
 	return GreaterThan(n, ZerosLike(n))
 }
 
-// journeyHead is the number of tensors of a journey besides its walk.
-const journeyHead = 11
-
-// JourneySize is the number of tensors of a journey.
-const JourneySize = journeyHead + WalkSize
+// Where the tensors of a journey are in its list.
+const (
+	JourneyMore = 0                      // whether to go on
+	JourneyLeft = 1                      // passes that may still be made
+	JourneyWalk = 12                     // where the walk begins, which is the rest
+	JourneySize = JourneyWalk + WalkSize // the number of them
+)
 
 // List is what a journey is made of, for the program that makes it.
 func (s Journey) List() []*Node {
-	return append([]*Node{s.more, s.done, s.ups, s.gap, s.label, s.kind, s.key, s.back, s.rise, s.beta, s.epsilon}, s.Walk.List()...)
+	return append([]*Node{s.more, s.left, s.done, s.ups, s.gap, s.label, s.kind, s.key, s.back, s.rise, s.beta, s.epsilon}, s.Walk.List()...)
 }
 
 // JourneyOf undoes List.
 func JourneyOf(x []*Node) Journey {
 	return Journey{
-		more: x[0], done: x[1], ups: x[2], gap: x[3], label: x[4], kind: x[5], key: x[6], back: x[7], rise: x[8], beta: x[9], epsilon: x[10],
-		Walk: WalkOf(x[journeyHead:]),
+		more: x[0], left: x[1], done: x[2], ups: x[3], gap: x[4], label: x[5], kind: x[6], key: x[7], back: x[8], rise: x[9],
+		beta: x[10], epsilon: x[11], Walk: WalkOf(x[JourneyWalk:]),
 	}
 }
 
 // pass evaluates the network once, settles the last step and makes the next.
 func (s *stepper) pass() {
-	r := s.read(s.Forest, s.Nodes)
+	r := s.read(s.Forest, s.Nodes, s.places)
 	position, mayJoin := r.position()
 	split, maySplit := r.split()
 	legal := Stack([]*Node{mayJoin, maySplit}, 1)
@@ -160,15 +168,15 @@ func (s *stepper) pass() {
 	}
 
 	// Where the last step was, and where the next one will be. Both read a label.
-	g, b, m := r.hidden.Graph(), s.gap.Shape().Dim(0), mayJoin.Shape().Dim(1)
+	g, b, m, most := r.hidden.Graph(), s.gap.Shape().Dim(0), mayJoin.Shape().Dim(1), min(s.Forest.Words(), s.Positions)
 	random := rng.In(s.key)
-	u := random.Uniform(s.DType, b, m+s.Labels)
+	u := random.Uniform(s.DType, b, most+s.Labels)
 	s.key = random.State()
 	was := at(r.place, at(s.Forest.First, s.gap))
 	next := rng.Choose(SliceAxis(u, 1, AxisRange(0, m)), Exp(choice(logSplit, logJoin)))
 	logits := s.head(labelHead, rows(r.hidden, Stack([]*Node{was, next}, 1))) // [B,2,N]
 	logLabel := s.logProbs(logits, always(logits))
-	label := rng.Choose(SliceAxis(u, 1, AxisRangeToEnd(m)), Exp(part(logLabel, 1)))
+	label := rng.Choose(SliceAxis(u, 1, AxisRangeToEnd(most)), Exp(part(logLabel, 1)))
 	add := func(to **Node, on, value *Node) { *to = Add(*to, Where(on, value, ZerosLike(value))) }
 	last := func(kind int32) *Node { return Equal(s.kind, Const(g, kind)) }
 	add(&s.UndoneForward, last(stepBack), Add(at(logJoin, was), at(part(logLabel, 0), s.label)))
@@ -187,7 +195,8 @@ func (s *stepper) pass() {
 	first := Squeeze(SliceAxis(s.Forest.Last, 1, AxisElem(0)), 1)
 	rises := LogicalAnd(s.rise, LessThan(first, SubScalar(s.Forest.Length, 1)))
 	rises = LogicalAnd(rises, LessThan(s.ups, Const(g, int32(s.Forest.Words()))))
-	s.more = anywhere(LogicalOr(LessThan(s.done, s.back), rises))
+	s.left = SubScalar(s.left, 1)
+	s.more = LogicalAnd(anywhere(LogicalOr(LessThan(s.done, s.back), rises)), GreaterThan(s.left, ZerosLike(s.left)))
 }
 
 // logProbs are those of the behaviour, [B,2,...]. Without epsilon they come from the logits alone, exact where probabilities are tiny.

@@ -26,6 +26,27 @@ func TestWalkProbabilities(t *testing.T) {
 	}
 }
 
+// TestLegs: a journey in parts, with no more places than its forests have trees, is the one that is made at once.
+func TestLegs(t *testing.T) {
+	seed := testkit.Seed(t)
+	for _, back := range []int32{1, 3, 6} {
+		r := newRig(t, seed, dtypes.Float64, 7, 4, 2, 6)
+		r.Linear, r.Mixes = back == 3, back == 1
+		wake, move := r.walk(t, seed, back, plain)
+		r.legs = true
+		wake2, move2 := r.walk(t, seed, back, plain)
+		for i := range wake {
+			for _, pair := range [][2]*tensors.Tensor{{wake[i], wake2[i]}, {move[i], move2[i]}} {
+				if pair[0].DType() == dtypes.Float64 {
+					near(t, "a walk", pair[1], pair[0], 1e-10)
+				} else if !pair[0].Equal(pair[1]) {
+					t.Errorf("%d steps back, tensor %d: %v, want %v", back, i, pair[1], pair[0])
+				}
+			}
+		}
+	}
+}
+
 var walkNames = []string{"wake forward", "wake back", "undone forward", "undone back", "made forward", "made back"}
 
 // compare makes walks, and returns what they say of their paths, each followed by the sum over steps that were scored again.

@@ -55,6 +55,9 @@ func (b batch) lengthsOf() []int {
 	return out
 }
 
+// longest is the greatest number of words.
+func (b batch) longest() int { return slices.Max(b.lengthsOf()) }
+
 // tokensOf counts words, and one more for the end of each sentence.
 func tokensOf(sentences []treebank.Sentence) (n int) {
 	for _, s := range sentences {

@@ -2,7 +2,6 @@ package induce
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -81,15 +80,22 @@ func (w *eStep) learnWith(rates []float32) error {
 
 // walk makes the trees of wake, and takes those of sleep apart, if there is a sleep phase.
 func (w *eStep) walk() (err error) {
+	up := rising(w.batch.longest())
 	if w.Sleep == 0 {
-		w.walks, err = w.through(w.wake, w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths)
+		w.walks, err = w.through(up, w.wake, w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths)
 		return err
 	}
 	d, err := w.dream.Call(w.key("dream"))
 	if err != nil {
 		return err
 	}
-	begun, err := w.through(w.begin, appendAll([]any{w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths}, d)...)
+	deepest := 0
+	for _, n := range tensors.MustCopyFlatData[int32](d[1]) {
+		steps := min(int(n)-1, w.DreamSteps)
+		w.tokens += forest.Tokens(steps)
+		deepest = max(deepest, steps)
+	}
+	begun, err := w.through(alongside(up, falling(deepest+1)), w.begin, appendAll([]any{w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths}, d)...)
 	if err != nil {
 		return err
 	}
@@ -97,21 +103,9 @@ func (w *eStep) walk() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, n := range tensors.MustCopyFlatData[int32](d[1]) {
-		w.tokens += forest.Tokens(min(int(n)-1, w.DreamSteps))
-	}
 	w.walks = both[:forest.WalkSize]
 	w.learning.dream, w.learning.down = d, both[forest.WalkSize:]
 	return nil
-}
-
-// through sets out on journeys by a program and makes them.
-func (e *gflownet) through(p *program, args ...any) ([]*tensors.Tensor, error) {
-	j, err := p.Call(args...)
-	if err != nil {
-		return nil, err
-	}
-	return e.travel.Call(appendAll(nil, j)...)
 }
 
 // judged are the arguments by which trees are judged.
@@ -146,7 +140,7 @@ func (w *eStep) moveOn(maximize bool, epoch int) error {
 	accepted := make([]*tensors.Tensor, w.moves)
 	back = append(back, 0) // the program that settles a move prepares the next one, too
 	for m := range w.moves {
-		after, err := w.travel.Call(appendAll(nil, journey)...)
+		after, err := w.travel(backAndForth(back[m]), journey)
 		if err != nil {
 			return err
 		}
@@ -187,7 +181,7 @@ func (w *eStep) stepsBack(maximize bool, epoch int) []int {
 		if m == moves-1 && w.trainsMoves() {
 			most = min(w.BackStart+epoch+1, most)
 		}
-		back[m] = min(1+rng.New(w.seed, "gfn/steps back", w.it, uint64(m)).IntN(most), slices.Max(w.batch.lengthsOf())-1)
+		back[m] = min(1+rng.New(w.seed, "gfn/steps back", w.it, uint64(m)).IntN(most), w.batch.longest()-1)
 	}
 	return back
 }

@@ -297,7 +297,7 @@ func TestAcceptanceOfMoves(t *testing.T) {
 // once makes one move, and returns where it led to and how it was settled.
 func (c *chain) once(t testing.TB, seed uint64, back int) (after, settled []*tensors.Tensor) {
 	t.Helper()
-	after, err := c.through(c.move, appendAll([]any{rng.Key(seed, "move"), c.knobs(), int32(back), true}, c.walks)...)
+	after, err := c.through(backAndForth(back), c.move, appendAll([]any{rng.Key(seed, "move"), c.knobs(), int32(back), true}, c.walks)...)
 	if err != nil {
 		t.Fatal(err)
 	}

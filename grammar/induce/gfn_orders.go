@@ -24,14 +24,11 @@ import (
 // orders draws that many orders of the trees that walks stand at, and returns log P_F - log P_B of each: by sentence, then order.
 func (p *GFNParser) orders(b batch, walks []*tensors.Tensor, count int, key func(k int) *tensors.Tensor) ([][]float64, error) {
 	out := make([][]float64, b.size)
-	longest := 0
-	for _, s := range b.sentences {
-		longest = max(longest, len(s.Words))
-	}
+	longest := b.longest()
 	for k := range count {
 		// One step more than there are: the network settles a step when it looks at where it led to.
 		args := appendAll([]any{key(k), onPolicy, int32(longest), false}, walks)
-		down, err := p.net.through(p.net.move, args...)
+		down, err := p.net.through(falling(longest), p.net.move, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -121,7 +121,7 @@ var onPolicy = []float32{1, 0}
 
 // draw makes a trajectory for each sentence.
 func (p *GFNParser) draw(b batch, key *tensors.Tensor) (drawn, error) {
-	walks, err := p.net.through(p.net.wake, key, onPolicy, b.words, b.lengths)
+	walks, err := p.net.through(rising(b.longest()), p.net.wake, key, onPolicy, b.words, b.lengths)
 	if err != nil {
 		return drawn{}, err
 	}

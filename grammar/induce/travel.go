@@ -1,0 +1,115 @@
+package induce
+
+import (
+	"math"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/engine"
+	"github.com/gfnem/gfnem/grammar/forest"
+)
+
+// leg is a part of a journey: passes in which no forest has more trees than there are places.
+type leg struct{ places, passes int }
+
+// through sets out on journeys by a program and makes them. Trees are those of forests at most, in each pass.
+func (e *gflownet) through(trees []int, p *program, args ...any) ([]*tensors.Tensor, error) {
+	j, err := p.Call(args...)
+	if err != nil {
+		return nil, err
+	}
+	return e.travel(trees, j)
+}
+
+// travel makes journeys. For a CPU a pass costs as much as there are places for trees, and forests have few when trees are nearly whole:
+// so it makes journeys in legs, by programs with more and with less places. For others it costs the same anyway, and to compile a
+// program is dear: there one makes the whole journey.
+func (e *gflownet) travel(trees []int, journey []*tensors.Tensor) ([]*tensors.Tensor, error) {
+	most := journey[forest.JourneyWalk+forest.WalkRoot].Shape().Dim(1)
+	legs := []leg{{most, math.MaxInt32}}
+	if e.backend.Name() == engine.Name {
+		legs = plan(trees, most)
+	}
+	for i, l := range legs {
+		p, err := e.traveller(l.places)
+		if err != nil {
+			return nil, err
+		}
+		args := appendAll(nil, journey)
+		args[forest.JourneyLeft] = int32(l.passes)
+		if i > 0 {
+			args[forest.JourneyMore] = true
+		}
+		if journey, err = p.Call(args...); err != nil {
+			return nil, err
+		}
+	}
+	return journey[forest.JourneyWalk:], nil
+}
+
+// traveller returns the program that makes journeys with so many places.
+func (e *gflownet) traveller(places int) (*program, error) {
+	if p, ok := e.travellers[places]; ok {
+		return p, nil
+	}
+	scope := e.store.Scope(phi)
+	p, err := e.program("travel", func(in []*Node) []*Node { return e.net.Go(scope, forest.JourneyOf(in), places).List() })
+	if err == nil {
+		e.travellers[places] = p
+	}
+	return p, err
+}
+
+// plan divides a journey into legs. The last one goes on to the end.
+func plan(trees []int, most int) []leg {
+	const grain = 4
+	var legs []leg
+	for _, k := range trees {
+		places := min((k+grain-1)/grain*grain, most)
+		if last := len(legs) - 1; last >= 0 && legs[last].places == places {
+			legs[last].passes++
+		} else {
+			legs = append(legs, leg{places, 1})
+		}
+	}
+	if len(legs) == 0 {
+		return []leg{{most, math.MaxInt32}}
+	}
+	legs[len(legs)-1].passes = math.MaxInt32
+	return legs
+}
+
+// rising are the trees in the passes that make whole ones of so many.
+func rising(from int) []int {
+	var out []int
+	for k := from; k > 1; k-- {
+		out = append(out, k)
+	}
+	return out
+}
+
+// falling are the trees in the passes that make so many of whole ones: the first step back, from one tree, needs none.
+func falling(to int) []int {
+	out := rising(to)
+	slices.Reverse(out)
+	return out
+}
+
+// backAndForth are the trees in the passes of a move.
+func backAndForth(steps int) []int { return append(falling(steps), rising(steps+1)...) }
+
+// alongside are the trees in the passes of two journeys at once. Those that fall stay where they end.
+func alongside(rise, fall []int) []int {
+	out := make([]int, max(len(rise), len(fall)))
+	for i := range out {
+		if i < len(rise) {
+			out[i] = rise[i]
+		}
+		if len(fall) > 0 {
+			out[i] = max(out[i], fall[min(i, len(fall)-1)])
+		}
+	}
+	return out
+}
