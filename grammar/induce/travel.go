@@ -64,10 +64,10 @@ func (e *gflownet) traveller(places int) (*program, error) {
 
 // plan divides a journey into legs. The last one goes on to the end.
 func plan(trees []int, most int) []leg {
-	const grain = 4
+	const least, grain = 8, 4 // below which nothing is gained
 	var legs []leg
 	for _, k := range trees {
-		places := min((k+grain-1)/grain*grain, most)
+		places := min(max(least, (k+grain-1)/grain*grain), most)
 		if last := len(legs) - 1; last >= 0 && legs[last].places == places {
 			legs[last].passes++
 		} else {

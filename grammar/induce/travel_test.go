@@ -18,18 +18,18 @@ func TestPlan(t *testing.T) {
 		trees, want []int
 		legs        []leg
 	}{
-		{"from five words", rising(5), []int{5, 4, 3, 2}, []leg{{7, 1}, {4, math.MaxInt32}}},
-		{"one step", backAndForth(1), []int{2}, []leg{{4, math.MaxInt32}}},
-		{"five steps", backAndForth(5), []int{2, 3, 4, 5, 6, 5, 4, 3, 2}, []leg{{4, 3}, {7, 3}, {4, math.MaxInt32}}},
-		{"down alone", falling(5), []int{2, 3, 4, 5}, []leg{{4, 3}, {7, math.MaxInt32}}},
-		{"two at once", alongside(rising(6), falling(3)), []int{6, 5, 4, 3, 3}, []leg{{7, 2}, {4, math.MaxInt32}}},
-		{"the other is longer", alongside(rising(3), falling(5)), []int{3, 3, 4, 5}, []leg{{4, 3}, {7, math.MaxInt32}}},
-		{"nowhere", rising(1), nil, []leg{{7, math.MaxInt32}}},
+		{"from ten words", rising(10), []int{10, 9, 8, 7, 6, 5, 4, 3, 2}, []leg{{12, 2}, {8, math.MaxInt32}}},
+		{"one step", backAndForth(1), []int{2}, []leg{{8, math.MaxInt32}}},
+		{"nine steps", backAndForth(9), []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 9, 8, 7, 6, 5, 4, 3, 2}, []leg{{8, 7}, {12, 3}, {8, math.MaxInt32}}},
+		{"down alone", falling(13), []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, []leg{{8, 7}, {12, 4}, {13, math.MaxInt32}}},
+		{"two at once", alongside(rising(9), falling(3)), []int{9, 8, 7, 6, 5, 4, 3, 3}, []leg{{12, 1}, {8, math.MaxInt32}}},
+		{"the other is longer", alongside(rising(3), falling(9)), []int{3, 3, 4, 5, 6, 7, 8, 9}, []leg{{8, 7}, {12, math.MaxInt32}}},
+		{"nowhere", rising(1), nil, []leg{{13, math.MaxInt32}}},
 	} {
 		if !slices.Equal(c.trees, c.want) {
 			t.Errorf("%s: trees %v, want %v", c.name, c.trees, c.want)
 		}
-		if got := plan(c.trees, 7); !slices.Equal(got, c.legs) {
+		if got := plan(c.trees, 13); !slices.Equal(got, c.legs) {
 			t.Errorf("%s: legs %v, want %v", c.name, got, c.legs)
 		}
 	}
@@ -69,7 +69,7 @@ func TestTravel(t *testing.T) {
 		return out[0]
 	}
 	walks := same("wake", rising(n), w.wake, w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths)
-	for _, back := range []int{4, 9, 12} {
+	for _, back := range []int{8, 10, 12} {
 		same("a move", backAndForth(back), w.move, appendAll([]any{w.key("move"), w.knobs(), int32(back), true}, walks)...)
 	}
 	same("orders", falling(n), w.move, appendAll([]any{w.key("orders"), onPolicy, int32(n), false}, walks)...)
