@@ -100,7 +100,7 @@ func walkStep(b compute.Backend, n, symbols, batch int, linear bool) (func() err
 	if err != nil {
 		return nil, err
 	}
-	return program(b, store, func(in []*Node) []*Node { return []*Node{net.Go(scope, forest.JourneyOf(in), n).MadeForward} }, journey...)
+	return program(b, store, func(in []*Node) []*Node { return []*Node{net.Go(scope, forest.JourneyOf(in)).MadeForward} }, journey...)
 }
 
 // sentences are of n words each.

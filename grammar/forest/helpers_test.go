@@ -79,11 +79,7 @@ func (r *rig) walk(t testing.TB, seed uint64, back int32, how func(g *Graph) gfn
 
 func (r *rig) journey(t testing.TB, j []*tensors.Tensor) walkTensors {
 	t.Helper()
-	return r.run(t, r.goOn(r.n), anys(j)...)[JourneyWalk:]
-}
-
-func (r *rig) goOn(places int) func(in []*Node) []*Node {
-	return func(in []*Node) []*Node { return r.Go(r.scope(), JourneyOf(in), places).List() }
+	return r.run(t, func(in []*Node) []*Node { return r.Go(r.scope(), JourneyOf(in)).List() }, anys(j)...)
 }
 
 // byLegs makes a journey of so many steps back, or from bare words.
@@ -97,9 +93,9 @@ func (r *rig) byLegs(t testing.TB, back int, j []*tensors.Tensor) walkTensors {
 		trees, back = r.n, 1
 	}
 	for pass := 0; trees > 1; pass++ {
-		args := anys(j)
-		args[JourneyMore], args[JourneyLeft] = true, int32(1)
-		j = r.run(t, r.goOn(trees), args...)
+		args := append([]any{int32(1)}, anys(j)...)
+		args[1+JourneyMore] = true
+		j = r.run(t, func(in []*Node) []*Node { return r.GoOn(r.scope(), JourneyOf(in[1:]), in[0], trees).List() }, args...)
 		if pass < back-1 {
 			trees++
 		} else {

@@ -1,7 +1,7 @@
 package forest
 
 import (
-	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -55,7 +55,6 @@ func newWalk(f Forest, nodes *Node) Walk {
 type Journey struct {
 	Walk
 	more  *Node // bool scalar: whether to go on
-	left  *Node // scalar: passes that may still be made
 	done  *Node // [B]: steps back so far, tried ones too
 	ups   *Node // [B]: steps forward so far
 	gap   *Node // [B]: where the last step was
@@ -75,25 +74,40 @@ func (m Network) SetOut(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beha
 	j := Journey{
 		Walk: newWalk(from.Forest, from.Nodes), back: each(back), rise: each(rise), key: r.State(),
 		beta: each(ConvertDType(how.Beta, m.DType)), epsilon: each(ConvertDType(how.Epsilon, m.DType)),
-		left: Const(from.Nodes.Graph(), int32(math.MaxInt32)),
 	}
 	j.begin()
 	return j
 }
 
-// Go makes journeys, or as many passes of them as they have left. No forest on the way has more trees than places; more places
-// cost arithmetic and change nothing. No gradient flows.
+// Go makes journeys. No gradient flows.
 //
 // Each pass of the loop evaluates the network once for all walks. It settles what the pass before left open, since the forward
 // probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step.
 // The top of a whole tree is the only thing to split, so the first step back, when setting out, needs no network.
-func (m Network) Go(scope *model.Scope, j Journey, places int) Journey {
+func (m Network) Go(scope *model.Scope, j Journey) Walk {
+	return m.loop(scope, j, nil, m.Positions).Walk
+}
+
+// GoOn makes a leg of journeys, of so many passes (int32 scalar, at least 1) or to their end, with places for no more trees than forests have
+// on the way. It leads where Go does, with less arithmetic.
+func (m Network) GoOn(scope *model.Scope, j Journey, passes *Node, places int) Journey {
+	return m.loop(scope, j, []*Node{passes}, places)
+}
+
+// loop makes passes, as many as are left if they are counted.
+func (m Network) loop(scope *model.Scope, j Journey, left []*Node, places int) Journey {
 	w := m.weights(scope, j.Nodes.Graph()).halved()
-	state := append(j.List(), w.list()...)
-	out := nn.Loop(state, func(state []*Node) []*Node {
-		t := stepper{JourneyOf(state), w.with(state[JourneySize:]), places}
+	k := JourneySize + len(left)
+	out := nn.Loop(slices.Concat(j.List(), left, w.list()), func(state []*Node) []*Node {
+		t := stepper{JourneyOf(state), w.with(state[k:]), places}
 		t.pass()
-		return append(t.List(), state[JourneySize:]...)
+		var rest []*Node
+		for _, x := range state[JourneySize:k] {
+			x = SubScalar(x, 1)
+			t.more = LogicalAnd(t.more, GreaterThan(x, ZerosLike(x)))
+			rest = append(rest, x)
+		}
+		return slices.Concat(t.List(), rest, state[k:])
 	})
 	return JourneyOf(out)
 }
@@ -135,21 +149,20 @@ func anywhere(marks *Node) *Node {
 // Where the tensors of a journey are in its list.
 const (
 	JourneyMore = 0                      // whether to go on
-	JourneyLeft = 1                      // passes that may still be made
-	JourneyWalk = 12                     // where the walk begins, which is the rest
+	JourneyWalk = 11                     // where the walk begins, which is the rest
 	JourneySize = JourneyWalk + WalkSize // the number of them
 )
 
 // List is what a journey is made of, for the program that makes it.
 func (s Journey) List() []*Node {
-	return append([]*Node{s.more, s.left, s.done, s.ups, s.gap, s.label, s.kind, s.key, s.back, s.rise, s.beta, s.epsilon}, s.Walk.List()...)
+	return append([]*Node{s.more, s.done, s.ups, s.gap, s.label, s.kind, s.key, s.back, s.rise, s.beta, s.epsilon}, s.Walk.List()...)
 }
 
 // JourneyOf undoes List.
 func JourneyOf(x []*Node) Journey {
 	return Journey{
-		more: x[0], left: x[1], done: x[2], ups: x[3], gap: x[4], label: x[5], kind: x[6], key: x[7], back: x[8], rise: x[9],
-		beta: x[10], epsilon: x[11], Walk: WalkOf(x[JourneyWalk:]),
+		more: x[0], done: x[1], ups: x[2], gap: x[3], label: x[4], kind: x[5], key: x[6], back: x[7], rise: x[8], beta: x[9], epsilon: x[10],
+		Walk: WalkOf(x[JourneyWalk:]),
 	}
 }
 
@@ -195,8 +208,7 @@ func (s *stepper) pass() {
 	first := Squeeze(SliceAxis(s.Forest.Last, 1, AxisElem(0)), 1)
 	rises := LogicalAnd(s.rise, LessThan(first, SubScalar(s.Forest.Length, 1)))
 	rises = LogicalAnd(rises, LessThan(s.ups, Const(g, int32(s.Forest.Words()))))
-	s.left = SubScalar(s.left, 1)
-	s.more = LogicalAnd(anywhere(LogicalOr(LessThan(s.done, s.back), rises)), GreaterThan(s.left, ZerosLike(s.left)))
+	s.more = anywhere(LogicalOr(LessThan(s.done, s.back), rises))
 }
 
 // logProbs are those of the behaviour, [B,2,...]. Without epsilon they come from the logits alone, exact where probabilities are tiny.

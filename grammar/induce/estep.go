@@ -2,6 +2,7 @@ package induce
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -80,22 +81,19 @@ func (w *eStep) learnWith(rates []float32) error {
 
 // walk makes the trees of wake, and takes those of sleep apart, if there is a sleep phase.
 func (w *eStep) walk() (err error) {
-	up := rising(w.batch.longest())
+	trees := rising(w.batch.longest())
 	if w.Sleep == 0 {
-		w.walks, err = w.through(up, w.wake, w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths)
+		w.walks, err = w.through(trees, w.wake, w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths)
 		return err
 	}
 	d, err := w.dream.Call(w.key("dream"))
 	if err != nil {
 		return err
 	}
-	deepest := 0
-	for _, n := range tensors.MustCopyFlatData[int32](d[1]) {
-		steps := min(int(n)-1, w.DreamSteps)
-		w.tokens += forest.Tokens(steps)
-		deepest = max(deepest, steps)
+	if w.inLegs() {
+		trees = alongside(trees, falling(1+slices.Max(w.undone(d))))
 	}
-	begun, err := w.through(alongside(up, falling(deepest+1)), w.begin, appendAll([]any{w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths}, d)...)
+	begun, err := w.through(trees, w.begin, appendAll([]any{w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths}, d)...)
 	if err != nil {
 		return err
 	}
@@ -103,9 +101,21 @@ func (w *eStep) walk() (err error) {
 	if err != nil {
 		return err
 	}
+	for _, steps := range w.undone(d) {
+		w.tokens += forest.Tokens(steps)
+	}
 	w.walks = both[:forest.WalkSize]
 	w.learning.dream, w.learning.down = d, both[forest.WalkSize:]
 	return nil
+}
+
+// undone are the steps of each dreamt tree that are undone.
+func (w *eStep) undone(dream []*tensors.Tensor) []int {
+	var out []int
+	for _, n := range tensors.MustCopyFlatData[int32](dream[1]) {
+		out = append(out, min(int(n)-1, w.DreamSteps))
+	}
+	return out
 }
 
 // judged are the arguments by which trees are judged.

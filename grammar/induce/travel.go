@@ -23,24 +23,24 @@ func (e *gflownet) through(trees []int, p *program, args ...any) ([]*tensors.Ten
 	return e.travel(trees, j)
 }
 
-// travel makes journeys. For a CPU a pass costs as much as there are places for trees, and forests have few when trees are nearly whole:
-// so it makes journeys in legs, by programs with more and with less places. For others it costs the same anyway, and to compile a
-// program is dear: there one makes the whole journey.
+// inLegs says that journeys are made in legs, by programs with more and with less places for trees. For a CPU a pass costs as much as there
+// are places, and forests have few trees when these are nearly whole. For others it costs the same anyway, and to compile a program is
+// dear: there one makes the whole journey.
+func (e *gflownet) inLegs() bool { return e.backend.Name() == engine.Name }
+
+// travel makes journeys.
 func (e *gflownet) travel(trees []int, journey []*tensors.Tensor) ([]*tensors.Tensor, error) {
-	most := journey[forest.JourneyWalk+forest.WalkRoot].Shape().Dim(1)
-	legs := []leg{{most, math.MaxInt32}}
-	if e.backend.Name() == engine.Name {
-		legs = plan(trees, most)
+	if !e.inLegs() {
+		return e.voyage.Call(appendAll(nil, journey)...)
 	}
-	for i, l := range legs {
-		p, err := e.traveller(l.places)
+	for i, l := range plan(trees, journey[forest.JourneyWalk+forest.WalkRoot].Shape().Dim(1)) {
+		p, err := e.leg(l.places)
 		if err != nil {
 			return nil, err
 		}
-		args := appendAll(nil, journey)
-		args[forest.JourneyLeft] = int32(l.passes)
+		args := appendAll([]any{int32(l.passes)}, journey)
 		if i > 0 {
-			args[forest.JourneyMore] = true
+			args[1+forest.JourneyMore] = true
 		}
 		if journey, err = p.Call(args...); err != nil {
 			return nil, err
@@ -49,15 +49,16 @@ func (e *gflownet) travel(trees []int, journey []*tensors.Tensor) ([]*tensors.Te
 	return journey[forest.JourneyWalk:], nil
 }
 
-// traveller returns the program that makes journeys with so many places.
-func (e *gflownet) traveller(places int) (*program, error) {
-	if p, ok := e.travellers[places]; ok {
+// leg returns the program that makes legs with so many places.
+func (e *gflownet) leg(places int) (*program, error) {
+	if p, ok := e.legs[places]; ok {
 		return p, nil
 	}
-	scope := e.store.Scope(phi)
-	p, err := e.program("travel", func(in []*Node) []*Node { return e.net.Go(scope, forest.JourneyOf(in), places).List() })
+	p, err := e.program("travel", func(in []*Node) []*Node {
+		return e.net.GoOn(e.store.Scope(phi), forest.JourneyOf(in[1:]), in[0], places).List()
+	})
 	if err == nil {
-		e.travellers[places] = p
+		e.legs[places] = p
 	}
 	return p, err
 }
