@@ -181,6 +181,9 @@ func (c *Config) Validate() error {
 			c.ReduceOn = reduceOn
 		}
 	}
+	if c.ReduceOn > c.Epochs {
+		return fmt.Errorf("reduce_lr_on = %d is after the last of %d epochs: set it to one of them, or to 0 for rates that stay", c.ReduceOn, c.Epochs)
+	}
 	return run.MakeAbsolute("data", &c.Data, mnist.Digits, mnist.Binarized)
 }
 

@@ -368,6 +368,7 @@ func TestBadConfig(t *testing.T) {
 		"k = 1 is not between 2 and 256":                            func(c *Config) { c.Codes = 1 },
 		`which needs log_z = "image" or "none"`:                     func(c *Config) { c.RandProb = 0.1 },
 		"beta = 0.5 explore":                                        func(c *Config) { c.Beta = 0.5 },
+		"reduce_lr_on = 4 is after the last of 3 epochs":            func(c *Config) { c.Epochs, c.ReduceOn = 3, 4 },
 		"greedy_prob = 2 is neither":                                func(c *Config) { c.GreedyProb = 2 },
 		"log_z = \"both\" is not one of":                            func(c *Config) { c.LogZ = "both" },
 		"floor = NaN is not between":                                func(c *Config) { c.Floor = math.NaN() },
