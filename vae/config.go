@@ -182,7 +182,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.ReduceOn > c.Epochs {
-		return fmt.Errorf("reduce_lr_on = %d is after the last of %d epochs: set it to one of them, or to 0 for rates that stay", c.ReduceOn, c.Epochs)
+		return fmt.Errorf("reduce_lr_on = %d is after the last of %d epochs: set it to one of them, or to 0 (and epochs to %[2]d) for rates that stay", c.ReduceOn, c.Epochs)
 	}
 	return run.MakeAbsolute("data", &c.Data, mnist.Digits, mnist.Binarized)
 }

@@ -93,9 +93,8 @@ func (r *rig) byLegs(t testing.TB, back int, j []*tensors.Tensor) walkTensors {
 		trees, back = r.n, 1
 	}
 	for pass := 0; trees > 1; pass++ {
-		args := append([]any{int32(1)}, anys(j)...)
-		args[1+JourneyMore] = true
-		j = r.run(t, func(in []*Node) []*Node { return r.GoOn(r.scope(), JourneyOf(in[1:]), in[0], trees).List() }, args...)
+		leg := func(in []*Node) []*Node { return r.GoOn(r.scope(), JourneyOf(in[1:]), in[0], trees).List() }
+		j = r.run(t, leg, append([]any{int32(1)}, anys(j)...)...)
 		if pass < back-1 {
 			trees++
 		} else {

@@ -11,8 +11,8 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// reading is what the network makes of a batch of forests, one state of each. The trees of a forest have places 0 to M-1 from the left;
-// later places are padding.
+// reading is what the network makes of a batch of forests, one state of each. The trees of a forest have places 0 to M-1 from the left, and later
+// places are padding; M is at most the number of words and that of the network's positions.
 type reading struct {
 	*weights
 	forest Forest

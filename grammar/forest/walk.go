@@ -88,28 +88,31 @@ func (m Network) Go(scope *model.Scope, j Journey) Walk {
 	return m.loop(scope, j, nil, m.Positions).Walk
 }
 
-// GoOn makes a leg of journeys, of so many passes (int32 scalar, at least 1) or to their end, with places for no more trees than forests have
-// on the way. It leads where Go does, with less arithmetic.
+// GoOn makes a leg of journeys: so many passes (int32 scalar, at least 1), or less if they end. No forest may have more trees than places in
+// these passes, or what it returns is wrong without saying so; more places cost arithmetic and change nothing.
 func (m Network) GoOn(scope *model.Scope, j Journey, passes *Node, places int) Journey {
-	return m.loop(scope, j, []*Node{passes}, places)
+	return m.loop(scope, j, passes, places)
 }
 
-// loop makes passes, as many as are left if they are counted.
-func (m Network) loop(scope *model.Scope, j Journey, left []*Node, places int) Journey {
+// loop makes passes to the end, or at most as many as are left. Whether a journey has ended and whether its leg has are two things.
+func (m Network) loop(scope *model.Scope, j Journey, left *Node, places int) Journey {
 	w := m.weights(scope, j.Nodes.Graph()).halved()
-	k := JourneySize + len(left)
-	out := nn.Loop(slices.Concat(j.List(), left, w.list()), func(state []*Node) []*Node {
-		t := stepper{JourneyOf(state), w.with(state[k:]), places}
+	var leg []*Node
+	if left != nil {
+		leg = []*Node{j.more, left}
+	}
+	out := nn.Loop(slices.Concat(leg, j.List(), w.list()), func(state []*Node) []*Node {
+		rest := state[len(leg):]
+		t := stepper{JourneyOf(rest), w.with(rest[journeySize:]), places}
 		t.pass()
-		var rest []*Node
-		for _, x := range state[JourneySize:k] {
-			x = SubScalar(x, 1)
-			t.more = LogicalAnd(t.more, GreaterThan(x, ZerosLike(x)))
-			rest = append(rest, x)
+		var head []*Node
+		if left != nil {
+			still := SubScalar(state[1], 1)
+			head = []*Node{LogicalAnd(t.more, GreaterThan(still, ZerosLike(still))), still}
 		}
-		return slices.Concat(t.List(), rest, state[k:])
+		return slices.Concat(head, t.List(), rest[journeySize:])
 	})
-	return JourneyOf(out)
+	return JourneyOf(out[len(leg):])
 }
 
 // stepper makes the steps of journeys.
@@ -146,12 +149,10 @@ func anywhere(marks *Node) *Node {
 	return GreaterThan(n, ZerosLike(n))
 }
 
-// Where the tensors of a journey are in its list.
-const (
-	JourneyMore = 0                      // whether to go on
-	JourneyWalk = 11                     // where the walk begins, which is the rest
-	JourneySize = JourneyWalk + WalkSize // the number of them
-)
+// JourneyWalk is where the walk begins in the list of a journey, which is the rest of it.
+const JourneyWalk = 11
+
+const journeySize = JourneyWalk + WalkSize
 
 // List is what a journey is made of, for the program that makes it.
 func (s Journey) List() []*Node {

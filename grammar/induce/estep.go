@@ -90,7 +90,7 @@ func (w *eStep) walk() (err error) {
 	if err != nil {
 		return err
 	}
-	if w.inLegs() {
+	if w.onCPU {
 		trees = alongside(trees, falling(1+slices.Max(w.undone(d))))
 	}
 	begun, err := w.through(trees, w.begin, appendAll([]any{w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths}, d)...)

@@ -7,7 +7,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/gfnem/gfnem/engine"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
@@ -17,7 +16,7 @@ import (
 // programs are compiled; where that takes half a minute each, even fewer.
 func (e *gflownet) learner(tokens int) (*program, error) {
 	size, growth := 256.0, 1.25
-	if e.backend.Name() != engine.Name {
+	if !e.onCPU {
 		size, growth = 2048, 2
 	}
 	for size < float64(tokens) {

@@ -7,14 +7,13 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/gfnem/gfnem/engine"
 	"github.com/gfnem/gfnem/grammar/forest"
 )
 
 // leg is a part of a journey: passes in which no forest has more trees than there are places.
 type leg struct{ places, passes int }
 
-// through sets out on journeys by a program and makes them. Trees are those of forests at most, in each pass.
+// through sets out on journeys by a program and makes them. Element i of trees is the greatest number of trees of a forest in pass i.
 func (e *gflownet) through(trees []int, p *program, args ...any) ([]*tensors.Tensor, error) {
 	j, err := p.Call(args...)
 	if err != nil {
@@ -23,26 +22,18 @@ func (e *gflownet) through(trees []int, p *program, args ...any) ([]*tensors.Ten
 	return e.travel(trees, j)
 }
 
-// inLegs says that journeys are made in legs, by programs with more and with less places for trees. For a CPU a pass costs as much as there
-// are places, and forests have few trees when these are nearly whole. For others it costs the same anyway, and to compile a program is
-// dear: there one makes the whole journey.
-func (e *gflownet) inLegs() bool { return e.backend.Name() == engine.Name }
-
-// travel makes journeys.
+// travel makes journeys: on a CPU in legs, by programs with places for more and for fewer trees, since forests have few when trees are
+// nearly whole.
 func (e *gflownet) travel(trees []int, journey []*tensors.Tensor) ([]*tensors.Tensor, error) {
-	if !e.inLegs() {
-		return e.voyage.Call(appendAll(nil, journey)...)
+	if !e.onCPU {
+		return e.wholeWay.Call(appendAll(nil, journey)...)
 	}
-	for i, l := range plan(trees, journey[forest.JourneyWalk+forest.WalkRoot].Shape().Dim(1)) {
+	for _, l := range plan(trees, journey[forest.JourneyWalk+forest.WalkRoot].Shape().Dim(1)) {
 		p, err := e.leg(l.places)
 		if err != nil {
 			return nil, err
 		}
-		args := appendAll([]any{int32(l.passes)}, journey)
-		if i > 0 {
-			args[1+forest.JourneyMore] = true
-		}
-		if journey, err = p.Call(args...); err != nil {
+		if journey, err = p.Call(appendAll([]any{int32(l.passes)}, journey)...); err != nil {
 			return nil, err
 		}
 	}
@@ -63,9 +54,11 @@ func (e *gflownet) leg(places int) (*program, error) {
 	return p, err
 }
 
-// plan divides a journey into legs. The last one goes on to the end.
+// plan divides a journey into legs. The last one goes on to the end. A network that says nothing finite may leave forests with more trees
+// than this; its walks mean nothing anyway.
 func plan(trees []int, most int) []leg {
-	const least, grain = 8, 4 // below which nothing is gained
+	const least = 8 // places, below which little is gained
+	const grain = 4 // of places, so that few programs are compiled
 	var legs []leg
 	for _, k := range trees {
 		places := min(max(least, (k+grain-1)/grain*grain), most)
@@ -91,7 +84,7 @@ func rising(from int) []int {
 	return out
 }
 
-// falling are the trees in the passes that make so many of whole ones: the first step back, from one tree, needs none.
+// falling are the trees in the passes that make so many of whole ones: the first step back, from one tree, needs no pass.
 func falling(to int) []int {
 	out := rising(to)
 	slices.Reverse(out)
@@ -101,9 +94,10 @@ func falling(to int) []int {
 // backAndForth are the trees in the passes of a move.
 func backAndForth(steps int) []int { return append(falling(steps), rising(steps+1)...) }
 
-// alongside are the trees in the passes of two journeys at once. Those that fall stay where they end.
+// alongside are the trees in the passes of two journeys at once. Those that fall stay where they end, and are read there only if others go
+// on.
 func alongside(rise, fall []int) []int {
-	out := make([]int, max(len(rise), len(fall)))
+	out := make([]int, max(len(rise), len(fall)-1))
 	for i := range out {
 		if i < len(rise) {
 			out[i] = rise[i]
