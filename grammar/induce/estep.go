@@ -185,13 +185,13 @@ func (w *eStep) stepsBack(maximize bool, epoch int) []int {
 	if w.trainsMoves() {
 		moves = max(moves, 1)
 	}
-	back := make([]int, moves)
+	back, longest := make([]int, moves), w.batch.longest()
 	for m := range back {
 		most := w.BackSteps
 		if m == moves-1 && w.trainsMoves() {
 			most = min(w.BackStart+epoch+1, most)
 		}
-		back[m] = min(1+rng.New(w.seed, "gfn/steps back", w.it, uint64(m)).IntN(most), w.batch.longest()-1)
+		back[m] = min(1+rng.New(w.seed, "gfn/steps back", w.it, uint64(m)).IntN(most), longest-1)
 	}
 	return back
 }

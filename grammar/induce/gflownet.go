@@ -91,6 +91,18 @@ func (e *gflownet) program(name string, f func(in []*Node) []*Node) (*program, e
 	return &program{p.WithName(name), name, e}, nil
 }
 
+// sized returns the program of a size, which it makes when it is first needed.
+func (e *gflownet) sized(programs map[int]*program, size int, name string, f func(in []*Node) []*Node) (*program, error) {
+	if p, ok := programs[size]; ok {
+		return p, nil
+	}
+	p, err := e.program(name, f)
+	if err == nil {
+		programs[size] = p
+	}
+	return p, err
+}
+
 // Call runs the program. Where times are asked for it waits for the last result.
 func (p *program) Call(args ...any) ([]*tensors.Tensor, error) {
 	if p.of.times == nil {

@@ -26,14 +26,7 @@ func (e *gflownet) learner(tokens int) (*program, error) {
 }
 
 func (e *gflownet) learnerOf(size int) (*program, error) {
-	if p, ok := e.learn[size]; ok {
-		return p, nil
-	}
-	p, err := e.program("learn", func(in []*Node) []*Node { return e.losses(size, in) })
-	if err == nil {
-		e.learn[size] = p
-	}
-	return p, err
+	return e.sized(e.learn, size, "learn", func(in []*Node) []*Node { return e.losses(size, in) })
 }
 
 // learning is what an iteration has to learn from.

@@ -42,16 +42,9 @@ func (e *gflownet) travel(trees []int, journey []*tensors.Tensor) ([]*tensors.Te
 
 // leg returns the program that makes legs with so many places.
 func (e *gflownet) leg(places int) (*program, error) {
-	if p, ok := e.legs[places]; ok {
-		return p, nil
-	}
-	p, err := e.program("travel", func(in []*Node) []*Node {
+	return e.sized(e.legs, places, "travel", func(in []*Node) []*Node {
 		return e.net.GoOn(e.store.Scope(phi), forest.JourneyOf(in[1:]), in[0], places).List()
 	})
-	if err == nil {
-		e.legs[places] = p
-	}
-	return p, err
 }
 
 // plan divides a journey into legs. The last one goes on to the end. A network that says nothing finite may leave forests with more trees
