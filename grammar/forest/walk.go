@@ -85,17 +85,13 @@ func (m Network) SetOut(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beha
 // probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step.
 // The top of a whole tree is the only thing to split, so the first step back, when setting out, needs no network.
 func (m Network) Go(scope *model.Scope, j Journey) Walk {
-	return m.loop(scope, j, nil, m.Positions).Walk
+	return m.GoOn(scope, j, nil, m.Positions).Walk
 }
 
-// GoOn makes a leg of journeys: so many passes (int32 scalar, at least 1), or less if they end. No forest may have more trees than places in
-// these passes, or what it returns is wrong without saying so; more places cost arithmetic and change nothing.
-func (m Network) GoOn(scope *model.Scope, j Journey, passes *Node, places int) Journey {
-	return m.loop(scope, j, passes, places)
-}
-
-// loop makes passes to the end, or at most as many as are left. Whether a journey has ended and whether its leg has are two things.
-func (m Network) loop(scope *model.Scope, j Journey, left *Node, places int) Journey {
+// GoOn makes a leg of journeys: so many passes (left, int32 scalar, at least 1; nil for all of them), or fewer if they end. No forest may have
+// more trees than places in these passes, or what it returns is wrong without saying so; more places cost arithmetic and change
+// nothing but how sums are rounded. Whether a journey has ended and whether its leg has are two things.
+func (m Network) GoOn(scope *model.Scope, j Journey, left *Node, places int) Journey {
 	w := m.weights(scope, j.Nodes.Graph()).halved()
 	var leg []*Node
 	if left != nil {
@@ -183,6 +179,7 @@ func (s *stepper) pass() {
 
 	// Where the last step was, and where the next one will be. Both read a label.
 	g, b, m, most := r.hidden.Graph(), s.gap.Shape().Dim(0), mayJoin.Shape().Dim(1), min(s.Forest.Words(), s.Positions)
+	// As many random numbers as for the most places, so that draws do not depend on places.
 	random := rng.In(s.key)
 	u := random.Uniform(s.DType, b, most+s.Labels)
 	s.key = random.State()

@@ -58,6 +58,14 @@ func (b batch) lengthsOf() []int {
 // longest is the greatest number of words.
 func (b batch) longest() int { return slices.Max(b.lengthsOf()) }
 
+// longestOf is the greatest number of words, 0 without sentences.
+func longestOf(sentences []treebank.Sentence) (n int) {
+	for _, s := range sentences {
+		n = max(n, len(s.Words))
+	}
+	return n
+}
+
 // tokensOf counts words, and one more for the end of each sentence.
 func tokensOf(sentences []treebank.Sentence) (n int) {
 	for _, s := range sentences {
@@ -69,10 +77,7 @@ func tokensOf(sentences []treebank.Sentence) (n int) {
 // newBatch packs sentences, repeating the last one until there are rows of them.
 func newBatch(sentences []treebank.Sentence, rows, bucket, most int) batch {
 	b := batch{size: len(sentences), tokens: tokensOf(sentences), sentences: sentences}
-	longest := 0
-	for _, s := range sentences {
-		longest = max(longest, len(s.Words))
-	}
+	longest := longestOf(sentences)
 	b.n = min((longest+bucket-1)/bucket*bucket, most)
 	b.n = max(b.n, longest, 2)
 	words, lengths := make([]int32, rows*b.n), make([]int32, rows)

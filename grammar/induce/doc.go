@@ -15,6 +15,7 @@
 //
 //	iterate.go                an iteration of GFlowNet-EM: E-step, gate, M-step
 //	estep.go                  the E-step: walks, moves, dreams
+//	travel.go                 journeys of these: at once, or with simd in legs
 //	gflownet*.go              its compiled programs; gflownet_learn.go has the losses
 //
 //	parser.go, gfn_parser.go  trees by exact inference, and by a GFlowNet

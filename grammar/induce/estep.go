@@ -90,7 +90,7 @@ func (w *eStep) walk() (err error) {
 	if err != nil {
 		return err
 	}
-	if w.onCPU {
+	if w.onCPU { // elsewhere trees are not looked at, and to read the dreams here would be to wait for them
 		trees = alongside(trees, falling(1+slices.Max(w.undone(d))))
 	}
 	begun, err := w.through(trees, w.begin, appendAll([]any{w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths}, d)...)

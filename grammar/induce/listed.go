@@ -28,11 +28,7 @@ type Listed struct {
 
 // list compares the GFlowNet with a fixed grammar on a split; nil if there are too many trees, or the grammar is learned.
 func (s *session) list(split *treebank.Split) (*Listed, error) {
-	longest := 0
-	for _, x := range split.Sentences {
-		longest = max(longest, len(x.Words))
-	}
-	if s.fixed == nil || countForests(longest, s.Nonterminals) > mostForests {
+	if s.fixed == nil || countForests(longestOf(split.Sentences), s.Nonterminals) > mostForests {
 		return nil, nil
 	}
 	l, err := newLister(s.gfn)

@@ -10,10 +10,11 @@ import (
 	"github.com/gfnem/gfnem/grammar/forest"
 )
 
-// leg is a part of a journey: passes in which no forest has more trees than there are places.
+// leg is a part of a journey: so many passes of the loop, by a program that reads at most so many trees of a forest, which are its places.
 type leg struct{ places, passes int }
 
-// through sets out on journeys by a program and makes them. Element i of trees is the greatest number of trees of a forest in pass i.
+// through sets out on journeys by a program and makes them. Element i of trees is the greatest number of trees that
+// a forest has when pass i begins, which is when the network reads it.
 func (e *gflownet) through(trees []int, p *program, args ...any) ([]*tensors.Tensor, error) {
 	j, err := p.Call(args...)
 	if err != nil {
@@ -62,13 +63,13 @@ func plan(trees []int, most int) []leg {
 		}
 	}
 	if len(legs) == 0 {
-		return []leg{{most, math.MaxInt32}}
+		legs = []leg{{places: most}}
 	}
 	legs[len(legs)-1].passes = math.MaxInt32
 	return legs
 }
 
-// rising are the trees in the passes that make whole ones of so many.
+// rising is the number of trees in each pass on the way up: from, from-1, ..., 2.
 func rising(from int) []int {
 	var out []int
 	for k := from; k > 1; k-- {
@@ -77,18 +78,19 @@ func rising(from int) []int {
 	return out
 }
 
-// falling are the trees in the passes that make so many of whole ones: the first step back, from one tree, needs no pass.
+// falling is the number of trees in each pass on the way down: 2, 3, ..., to. The step from one tree to two is made when setting out, and the
+// pass over the last number makes none: it settles the step before, if the loop still goes on.
 func falling(to int) []int {
 	out := rising(to)
 	slices.Reverse(out)
 	return out
 }
 
-// backAndForth are the trees in the passes of a move.
+// backAndForth is the number of trees in each pass of a move of so many steps back: 2, ..., steps+1, ..., 2.
 func backAndForth(steps int) []int { return append(falling(steps), rising(steps+1)...) }
 
-// alongside are the trees in the passes of two journeys at once. Those that fall stay where they end, and are read there only if others go
-// on.
+// alongside is the greatest number of trees in each pass of two kinds of walks at once. Those that have fallen keep their last number while
+// others go on; if none does, there is no pass over it.
 func alongside(rise, fall []int) []int {
 	out := make([]int, max(len(rise), len(fall)-1))
 	for i := range out {

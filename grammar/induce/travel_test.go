@@ -46,6 +46,9 @@ func TestTravel(t *testing.T) {
 		b := longBatch(c.Batch, longest)
 		whole, legs := journeys(t, s, b, false), journeys(t, s, b, true)
 		for name, want := range whole {
+			if len(want) == 0 {
+				t.Fatalf("%s: no journeys", name)
+			}
 			for i, x := range want {
 				if got := legs[name][i]; x.DType() == dtypes.Int32 {
 					if !x.Equal(got) {
@@ -56,6 +59,9 @@ func TestTravel(t *testing.T) {
 				}
 			}
 		}
+	}
+	if len(s.gfn.legs) < 2 {
+		t.Errorf("%d programs for legs, want several", len(s.gfn.legs))
 	}
 }
 
