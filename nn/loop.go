@@ -13,6 +13,24 @@ import (
 // on unchanged. On XLA, moreover, a kind of reduction (sum, max, argmax and so on, of a type) can be used in one function of a
 // program alone: in the body of a loop, or outside of it.
 func Loop(state []*Node, body func(state []*Node) []*Node) []*Node {
+	return while(state, func(s []*Node) *Node { return s[0] }, body)
+}
+
+// Repeat is Loop with a given number of rounds, which are counted from 0: no backend has to look at the state to know whether to go on.
+//
+// Where the program does other things beside the loop, constants of the body are made by Const: AddScalar, ZerosLike and the like take scalars
+// from a store that the whole program shares, and on XLA a scalar made outside is not found inside.
+func Repeat(rounds int, state []*Node, body func(round *Node, state []*Node) []*Node) []*Node {
+	g := state[0].Graph()
+	count := func(n int) *Node { return Const(g, int32(n)) }
+	all := append([]*Node{count(0)}, state...)
+	out := while(all, func(s []*Node) *Node { return LessThan(s[0], count(rounds)) }, func(s []*Node) []*Node {
+		return append([]*Node{Add(s[0], count(1))}, body(s[0], s[1:])...)
+	})
+	return out[1:]
+}
+
+func while(state []*Node, more func(state []*Node) *Node, body func(state []*Node) []*Node) []*Node {
 	g := state[0].Graph()
 	closure := func(f func(s []*Node) []*Node) *Function {
 		return NewClosure(g, func(g *Graph) []*Node {
@@ -23,7 +41,7 @@ func Loop(state []*Node, body func(state []*Node) []*Node) []*Node {
 			return f(s)
 		})
 	}
-	more := closure(func(s []*Node) []*Node { return s[:1] })
+	goOn := closure(func(s []*Node) []*Node { return []*Node{more(s)} })
 	next := closure(func(s []*Node) []*Node {
 		out := body(s)
 		for i := range out {
@@ -31,5 +49,5 @@ func Loop(state []*Node, body func(state []*Node) []*Node) []*Node {
 		}
 		return out
 	})
-	return While(more, next, state...)
+	return While(goOn, next, state...)
 }

@@ -103,11 +103,14 @@ func ReLU(x *Node) *Node { return LeakyReLU(x, 0) }
 // ELU is x above zero and exp(x)-1 below. The gradient is made from the result.
 func ELU(x *Node) *Node {
 	zero := ScalarZero(x.Graph(), x.DType())
-	y := Where(GreaterThan(x, zero), x, Expm1(Min(x, zero)))
+	y := ELUAbove(zero, x)
 	return WithGradients(y, []*Node{x}, func(dy *Node) *Node {
 		return Mul(dy, Where(GreaterThan(y, zero), OnesLike(y), OnePlus(y)))
 	})
 }
+
+// ELUAbove is the value of ELU given the scalar zero, for loops, which cannot make one.
+func ELUAbove(zero, x *Node) *Node { return Where(GreaterThan(x, zero), x, Expm1(Min(x, zero))) }
 
 // MLP is a stack of linear layers of the given widths, with an activation between them.
 type MLP struct {

@@ -27,7 +27,9 @@ type Network struct {
 	UniformBack bool
 	// Mixes says that walks heed the behaviour's epsilon.
 	Mixes bool
-	DType dtypes.DType
+	// Rolled computes embeddings of trees in a loop: the same up to rounding, and fewer operations, where their number is what counts.
+	Rolled bool
+	DType  dtypes.DType
 }
 
 // baseWidth is the width at which the released code's scaling of readouts is 1.
@@ -201,14 +203,24 @@ func (w *weights) scalars(path string, x *Node) *Node {
 	return y
 }
 
-// tree is the embedding of a node [B,d] of a label [B], given those of its children.
+// tree is the embedding of nodes [...,d] of labels [...], given those of their children.
 func (w *weights) tree(label, left, right *Node) *Node {
-	e := w.token(AddScalar(label, w.Words+1))
-	h := Concatenate([]*Node{e, left, right}, -1)
-	h = nn.ELU(w.linear(EncoderScope+"/tree/0", h))
-	h = nn.ELU(w.linear(EncoderScope+"/tree/1", h))
-	return Add(e, w.linear(EncoderScope+"/tree/2", h))
+	return w.layers(w.symbol(label), left, right).out
 }
+
+// treeLayers are what the layers between children and an embedding say.
+type treeLayers struct{ first, second, out *Node }
+
+// layers computes embeddings of nodes from those of their labels and of their children.
+func (w *weights) layers(label, left, right *Node) (h treeLayers) {
+	h.first = nn.ELU(w.linear(EncoderScope+"/tree/0", Concatenate([]*Node{label, left, right}, -1)))
+	h.second = nn.ELU(w.linear(EncoderScope+"/tree/1", h.first))
+	h.out = Add(label, w.linear(EncoderScope+"/tree/2", h.second))
+	return h
+}
+
+// symbol embeds labels.
+func (w *weights) symbol(label *Node) *Node { return w.token(AddScalar(label, w.Words+1)) }
 
 // token embeds words or symbols.
 func (w *weights) token(id *Node) *Node {

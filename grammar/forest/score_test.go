@@ -36,7 +36,8 @@ func replay(env Env, x gfn.Batch, p Path) gfn.Trajectory {
 }
 
 // TestScore compares the fast evaluation of paths, one line of trees without padding, with the plain one, values and gradients: a path
-// from bare words, one that was undone in part, and the one made instead, all at once.
+// from bare words, one that was undone in part, and the one made instead, all at once; with embeddings of trees made step by step and
+// in loops.
 func TestScore(t *testing.T) {
 	seed := testkit.Seed(t)
 	for _, back := range []int32{1, 2, 4, 7} {
@@ -44,7 +45,7 @@ func TestScore(t *testing.T) {
 			r := newRig(t, seed, dtypes.Float64, 5, 2, 7, 3, 7)
 			wake, move := r.walk(t, seed, back, plain)
 			env := Env{Words: r.n, Labels: r.Labels}
-			program := func(fast bool) func(in []*Node) []*Node {
+			program := func(fast, rolled bool) func(in []*Node) []*Node {
 				return func(in []*Node) []*Node {
 					words, length := in[0], in[1]
 					k := len(wake)
@@ -57,7 +58,9 @@ func TestScore(t *testing.T) {
 						for _, p := range paths {
 							all = append(all, Batch{p, r.n - 1})
 						}
-						for _, s := range r.Score(r.scope(), 5*3*r.n*r.n/2, all...) {
+						net := r.Network
+						net.Rolled = rolled
+						for _, s := range net.Score(r.scope(), 5*3*r.n*r.n/2, all...) {
 							scores = append(scores, s.Scores)
 						}
 					} else {
@@ -85,7 +88,7 @@ func TestScore(t *testing.T) {
 				}
 			}
 			args := append(append([]any{r.words, r.lengths}, anys(wake)...), anys(move)...)
-			got, want := r.run(t, program(true), args...), r.run(t, program(false), args...)
+			want := r.run(t, program(false, false), args...)
 			var names []string
 			for _, path := range []string{"wake", "undone", "made"} {
 				names = append(names, path+" log P_F", path+" log P_B", path+" flow")
@@ -93,8 +96,10 @@ func TestScore(t *testing.T) {
 			for v := range r.store.RootScope().IterVariables() {
 				names = append(names, "gradient of "+v.Path())
 			}
-			for i := range got {
-				near(t, names[i], got[i], want[i], 1e-9)
+			for _, rolled := range []bool{false, true} {
+				for i, got := range r.run(t, program(true, rolled), args...) {
+					near(t, fmt.Sprintf("%s, rolled: %v", names[i], rolled), got, want[i], 1e-9)
+				}
 			}
 		})
 	}

@@ -58,7 +58,7 @@ func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 	e.net = forest.Network{
 		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, DType: dtypes.Float32,
 		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: c.longest() + 1,
-		Half: c.GFNHalf, Linear: c.GFNLinear, UniformBack: c.UniformBack, Mixes: c.Epsilon > 0,
+		Half: c.GFNHalf, Linear: c.GFNLinear, UniformBack: c.UniformBack, Mixes: c.Epsilon > 0, Rolled: !e.onCPU,
 	}
 	group := func(scope string, lr float64) optim.Group {
 		return optim.Group{Scope: phi + "/" + scope, Rule: optim.Adam{Beta1: c.GFNBeta1, Beta2: c.GFNBeta2}, Rate: optim.Rate{
