@@ -118,13 +118,13 @@ func (w *eStep) undone(dream []*tensors.Tensor) []int {
 	return out
 }
 
-// judged are the arguments by which trees are judged.
+// judged are the arguments by which trees are judged, tensors that are sent to the device once, however often they are used.
 func (w *eStep) judged() []any {
 	prior := w.prior
 	if prior == nil {
 		prior = []float32{0}
 	}
-	return []any{w.potentials[0], w.potentials[1], w.potentials[2], w.batch.lengths, prior, w.coldness}
+	return []any{w.potentials[0], w.potentials[1], w.potentials[2], w.batch.lengths, tensors.FromValue(prior), tensors.FromValue(w.coldness)}
 }
 
 // reward returns log R of the whole trees that walks stand at, and the scores of their nodes.
@@ -143,7 +143,8 @@ func (w *eStep) moveOn(maximize bool, epoch int) error {
 	if w.moves == 0 {
 		return nil
 	}
-	journey, err := w.move.Call(appendAll([]any{w.key("move", 0), w.knobs(), int32(back[0]), true}, w.walks)...)
+	knobs, judged := tensors.FromValue(w.knobs()), w.judged()
+	journey, err := w.move.Call(appendAll([]any{w.key("move", 0), knobs, int32(back[0]), true}, w.walks)...)
 	if err != nil {
 		return err
 	}
@@ -154,8 +155,8 @@ func (w *eStep) moveOn(maximize bool, epoch int) error {
 		if err != nil {
 			return err
 		}
-		args := []any{w.key("accept", uint64(m)), w.key("move", uint64(m+1)), w.knobs(), int32(back[m+1]), w.logR}
-		out, err := w.settle.Call(append(appendAll(appendAll(args, w.walks), after), w.judged()...)...)
+		args := []any{w.key("accept", uint64(m)), w.key("move", uint64(m+1)), knobs, int32(back[m+1]), w.logR}
+		out, err := w.settle.Call(append(appendAll(appendAll(args, w.walks), after), judged...)...)
 		if err != nil {
 			return err
 		}
