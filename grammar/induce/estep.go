@@ -90,10 +90,11 @@ func (w *eStep) walk() (err error) {
 	if err != nil {
 		return err
 	}
-	if w.onCPU { // elsewhere trees are not looked at, and to read the dreams here would be to wait for them
-		trees = alongside(trees, falling(1+slices.Max(w.undone(d))))
+	down := min(w.DreamSteps, w.DreamLeaves-1)
+	if w.onCPU { // elsewhere to read the dreams here would be to wait for them
+		down = slices.Max(w.undone(d))
 	}
-	begun, err := w.through(trees, w.begin, appendAll([]any{w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths}, d)...)
+	begun, err := w.through(alongside(trees, falling(1+down)), w.begin, appendAll([]any{w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths}, d)...)
 	if err != nil {
 		return err
 	}

@@ -30,8 +30,8 @@ type gflownet struct {
 	net       forest.Network
 	optimizer optim.Optimizer
 
-	// onCPU says that a program is quick to compile and costs as much as its arithmetic, so that it pays to have many, of all sizes. A GPU
-	// takes as long for a few trees as for many.
+	// onCPU says that a program is quick to compile and costs as much as its arithmetic, so that it pays to have many, of all sizes. On a
+	// card it costs as much as it has operations, and every call costs something.
 	onCPU bool
 
 	potentials *program         // words, lengths: the weights of derivations
@@ -45,15 +45,18 @@ type gflownet struct {
 	flow       *program         // words, lengths: log Z
 	embed      *program         // leaves, lengths, trees: walks that stand at whole trees
 	best       *program         // weights of spans, lengths: the trees with the greatest sums
-	wholeWay   *program         // journeys: walks
-	legs       map[int]*program // passes, journeys: the same after these passes; by places for trees; timed as wholeWay is
+	ways       map[int]*program // journeys: walks; by places for trees
+	legs       map[int]*program // passes, journeys: the same after these passes; by places for trees
 	learn      map[int]*program // by the size of the line
 
 	times map[string]time.Duration // of programs, if somebody asks
 }
 
 func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Config) (*gflownet, error) {
-	e := &gflownet{Config: c, backend: b, store: store, onCPU: b.Name() == engine.Name, legs: map[int]*program{}, learn: map[int]*program{}}
+	e := &gflownet{
+		Config: c, backend: b, store: store, onCPU: b.Name() == engine.Name,
+		ways: map[int]*program{}, legs: map[int]*program{}, learn: map[int]*program{},
+	}
 	e.tables = func(g *Graph) grammar.Tables { return m.Tables(store.Scope(theta), g) }
 	e.net = forest.Network{
 		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, DType: dtypes.Float32,
@@ -136,7 +139,6 @@ func (e *gflownet) build() (err error) {
 		{&e.move, "move", func(in []*Node) []*Node {
 			return e.net.SetOut(forest.WalkOf(in[4:]), rng.In(in[0]), in[2], in[3], how(in[1])).List()
 		}},
-		{&e.wholeWay, "travel", func(in []*Node) []*Node { return e.net.Go(scope, forest.JourneyOf(in)).List() }},
 		{&e.begin, "begin", func(in []*Node) []*Node { return e.setOut(in).List() }},
 		{&e.part, "part", func(in []*Node) []*Node {
 			a, b := forest.Apart(forest.WalkOf(in[2:]), e.Batch, in[0].Shape().Dim(1), in[1].Shape().Dim(1))
@@ -168,12 +170,12 @@ func (e *gflownet) build() (err error) {
 }
 
 func (e *gflownet) close() {
-	for _, p := range []*program{e.potentials, e.begin, e.part, e.settle, e.wake, e.move, e.wholeWay, e.judge, e.dream, e.embed, e.flow, e.best} {
+	for _, p := range []*program{e.potentials, e.begin, e.part, e.settle, e.wake, e.move, e.judge, e.dream, e.embed, e.flow, e.best} {
 		if p != nil {
 			p.Finalize()
 		}
 	}
-	for _, some := range []map[int]*program{e.legs, e.learn} {
+	for _, some := range []map[int]*program{e.ways, e.legs, e.learn} {
 		for _, p := range some {
 			p.Finalize()
 		}

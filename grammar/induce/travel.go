@@ -23,11 +23,20 @@ func (e *gflownet) through(trees []int, p *program, args ...any) ([]*tensors.Ten
 	return e.travel(trees, j)
 }
 
-// travel makes journeys: on a CPU in legs, by programs with places for more and for fewer trees, since forests have few when trees are
-// nearly whole.
+// travel makes journeys. On a CPU it does so in legs, by programs with places for more and for fewer trees, since forests have few when
+// trees are nearly whole. On a card, where a call costs more than this saves, it goes the whole way by one program: the one with few places, if
+// there are never more trees.
 func (e *gflownet) travel(trees []int, journey []*tensors.Tensor) ([]*tensors.Tensor, error) {
 	if !e.onCPU {
-		return e.wholeWay.Call(appendAll(nil, journey)...)
+		places := e.net.Positions
+		if len(trees) > 0 && slices.Max(trees) <= fewPlaces {
+			places = fewPlaces
+		}
+		p, err := e.way(places)
+		if err != nil {
+			return nil, err
+		}
+		return p.Call(appendAll(nil, journey)...)
 	}
 	for _, l := range plan(trees, journey[forest.JourneyWalk+forest.WalkRoot].Shape().Dim(1)) {
 		p, err := e.leg(l.places)
@@ -39,6 +48,16 @@ func (e *gflownet) travel(trees []int, journey []*tensors.Tensor) ([]*tensors.Te
 		}
 	}
 	return journey[forest.JourneyWalk:], nil
+}
+
+// fewPlaces are enough for nearly half of all moves at the paper's settings, which go up to 20 steps back.
+const fewPlaces = 10
+
+// way returns the program that makes whole journeys with so many places.
+func (e *gflownet) way(places int) (*program, error) {
+	return e.sized(e.ways, places, "travel", func(in []*Node) []*Node {
+		return e.net.GoOn(e.store.Scope(phi), forest.JourneyOf(in), nil, places).Walk.List()
+	})
 }
 
 // leg returns the program that makes legs with so many places.

@@ -36,28 +36,40 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestTravel: what an E-step and an evaluation do by journeys in legs is what they do by whole ones. Sums are rounded in another order, so the
-// seed is fixed: with one in a thousand a choice would be another.
+// TestTravel: what an E-step and an evaluation do by journeys in legs, or with few places where they are enough, is what they do by whole ones
+// with all places. Sums are rounded in another order, so the seed is fixed: with one in a thousand a choice would be another.
 func TestTravel(t *testing.T) {
 	c := smallGFN()
 	c.Moves, c.BackSteps, c.MaxLength, c.DreamLeaves, c.DreamSteps = 6, 12, 13, 20, 12
 	s := tinySession(t, c)
 	for _, longest := range []int{13, 4} { // dreams are deeper than the latter
 		b := longBatch(c.Batch, longest)
-		whole, legs := journeys(t, s, b, false), journeys(t, s, b, true)
-		for name, want := range whole {
-			if len(want) == 0 {
-				t.Fatalf("%s: no journeys", name)
-			}
-			for i, x := range want {
-				if got := legs[name][i]; x.DType() == dtypes.Int32 {
-					if !x.Equal(got) {
-						t.Fatalf("%s, %d words: tensor %d is %v, want %v", name, longest, i, got, x)
+		all, err := s.gfn.way(s.gfn.net.Positions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.gfn.ways[fewPlaces] = all
+		whole := journeys(t, s, b, false)
+		delete(s.gfn.ways, fewPlaces)
+		for how, onCPU := range map[string]bool{"in legs": true, "with few places": false} {
+			got := journeys(t, s, b, onCPU)
+			for name, want := range whole {
+				if len(want) == 0 {
+					t.Fatalf("%s: no journeys", name)
+				}
+				for i, x := range want {
+					if y := got[name][i]; x.DType() == dtypes.Int32 {
+						if !x.Equal(y) {
+							t.Fatalf("%s %s, %d words: tensor %d is %v, want %v", name, how, longest, i, y, x)
+						}
+					} else if v, g := widened(x), widened(y); !floats.EqualApprox(v, g, 1e-4) {
+						t.Fatalf("%s %s, %d words: tensor %d is %v, want %v", name, how, longest, i, g, v)
 					}
-				} else if v, g := widened(x), widened(got); !floats.EqualApprox(v, g, 1e-4) {
-					t.Fatalf("%s, %d words: tensor %d is %v, want %v", name, longest, i, g, v)
 				}
 			}
+		}
+		if s.gfn.ways[fewPlaces] == nil {
+			t.Errorf("%d words: no journey with few places", longest)
 		}
 	}
 	if len(s.gfn.legs) < 2 {
@@ -66,9 +78,9 @@ func TestTravel(t *testing.T) {
 }
 
 // journeys makes all kinds of them.
-func journeys(t *testing.T, s *session, b batch, legs bool) map[string][]*tensors.Tensor {
+func journeys(t *testing.T, s *session, b batch, onCPU bool) map[string][]*tensors.Tensor {
 	t.Helper()
-	s.gfn.onCPU = legs
+	s.gfn.onCPU = onCPU
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
