@@ -10,16 +10,14 @@ import (
 // through it.
 //
 // The body must make all it uses from the state it is given: weights are part of the state, too, and cost nothing if they are passed
-// on unchanged. On XLA, moreover, a kind of reduction (sum, max, argmax and so on, of a type) can be used in one function of a
-// program alone: in the body of a loop, or outside of it.
+// on unchanged. On XLA, moreover, two things can be used in one function of a program alone, in the body of a loop or outside of it: a kind of
+// reduction (sum, max, argmax and so on, of a type), and a scalar of the store that a program has (AddScalar, ZerosLike and the
+// like take them from there; Const makes a new one).
 func Loop(state []*Node, body func(state []*Node) []*Node) []*Node {
 	return while(state, func(s []*Node) *Node { return s[0] }, body)
 }
 
 // Repeat is Loop with a given number of rounds, which are counted from 0: no backend has to look at the state to know whether to go on.
-//
-// Where the program does other things beside the loop, constants of the body are made by Const: AddScalar, ZerosLike and the like take scalars
-// from a store that the whole program shares, and on XLA a scalar made outside is not found inside.
 func Repeat(rounds int, state []*Node, body func(round *Node, state []*Node) []*Node) []*Node {
 	g := state[0].Graph()
 	count := func(n int) *Node { return Const(g, int32(n)) }

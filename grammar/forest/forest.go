@@ -122,8 +122,7 @@ func count(x *Node) *Node {
 	return Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), -1)
 }
 
-// at reads one place of each row of x [B,k]. Within a loop and around it the code keeps to operations that are not reductions, as far
-// as it can: on XLA, a kind of reduction can be used in one function of a program alone.
+// at reads one place of each row of x [B,k].
 func at(x, place *Node) *Node { return rows(x, place) }
 
 // rows reads, for each row of x [B,k,...], the element at a place [B,...] along the second axis.

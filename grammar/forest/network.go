@@ -18,7 +18,7 @@ type Network struct {
 	Width, Layers, Heads, FeedForward int
 
 	Words, Labels, Preterminals int // what leaves and nodes can be; labels are nonterminals
-	Positions                   int // the greatest number of trees of a forest
+	Positions                   int // how many places have an embedding: at least the greatest number of trees of a forest
 	// Half makes matrix products of 16-bit numbers (bfloat16) inside the transformer.
 	Half bool
 	// Linear is attention whose cost grows with the number of trees, not with its square.

@@ -29,7 +29,7 @@ func (w *weights) read(f Forest, nodes *Node, places int) reading {
 	g := nodes.Graph()
 	b, n := f.Root.Shape().Dim(0), f.Words()
 	m := min(places, n, w.Positions)
-	// A product finds the words, since sums are not to be had inside of a loop on every backend.
+	// A product finds the words: this is read inside a loop and outside, and a sum can be had in one of them alone (see nn.Loop).
 	all := shapes.Make(dtypes.Int32, b, m, n)
 	wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 1), b, m, n) }
 	is := LogicalAnd(wide(starts), Equal(wide(r.place), Iota(g, all, 1)))

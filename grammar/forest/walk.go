@@ -18,8 +18,9 @@ type Walk struct {
 	Forest Forest // where the walks are
 	Nodes  *Node  // [B,n+G,d]: embeddings of all nodes of these forests
 
-	// The behaviour's log-probabilities, [B]: of the path that was undone, as its own steps back and if it were taken forward; and of
-	// the path that was made, forward and back.
+	// The behaviour's log-probabilities, [B]: log P_B and log P_F of the steps that were undone, log P_F and log P_B of those that were made.
+	// What a step has the other way round is added by the pass after it. A walk that does not rise must ask for one step back more than
+	// it can make, or UndoneForward may lack the last one.
 	UndoneBack, UndoneForward, MadeForward, MadeBack *Node
 	// Undone and Made [B,G] number the steps at which a gap was opened and closed; -1 if it was not.
 	Undone, Made *Node
@@ -50,15 +51,15 @@ func newWalk(f Forest, nodes *Node) Walk {
 
 // Journey is a walk that is about to be made, or under way: the state of the loop that makes it.
 //
-// A program that makes journeys has to do nothing else. On XLA, a function inside a program can share neither constants nor reductions
-// with the rest of it; so one program sets out, and another one, which is a loop and nothing more, goes.
+// The loop uses reductions and scalars freely, so a program that makes journeys has to do little else (see nn.Loop): one
+// program sets out, and another one goes.
 type Journey struct {
 	Walk
 	more  *Node // bool scalar: whether to go on
 	done  *Node // [B]: steps back so far, tried ones too
-	ups   *Node // [B]: steps forward so far
+	ups   *Node // [B]: passes that were not for steps back, also those after the walk's end
 	gap   *Node // [B]: where the last step was
-	label *Node // [B]: its label, if it was a step back
+	label *Node // [B]: its label
 	kind  *Node // [B]: what the last step was
 	key   *Node
 
@@ -90,10 +91,10 @@ func (m Network) Go(scope *model.Scope, j Journey) Walk {
 
 // GoOn makes a leg of journeys: so many passes (left, int32 scalar, at least 1; nil for all of them), or fewer if they end. No forest may have
 // more trees than places in these passes, or what it returns is wrong without saying so; more places cost arithmetic and change
-// nothing but how sums are rounded. Whether a journey has ended and whether its leg has are two things.
+// nothing but how a backend may round sums. The loop cannot be one of nn.Repeat, whose rounds are fixed when a program is compiled.
 func (m Network) GoOn(scope *model.Scope, j Journey, left *Node, places int) Journey {
 	w := m.weights(scope, j.Nodes.Graph()).halved()
-	var leg []*Node
+	var leg []*Node // whether it goes on, beside whether the journey does
 	if left != nil {
 		leg = []*Node{j.more, left}
 	}
@@ -150,7 +151,7 @@ const JourneyWalk = 11
 
 const journeySize = JourneyWalk + WalkSize
 
-// List is what a journey is made of, for the program that makes it.
+// List is what a journey is made of, for the program that makes it; its first element is the one that nn.Loop looks at.
 func (s Journey) List() []*Node {
 	return append([]*Node{s.more, s.done, s.ups, s.gap, s.label, s.kind, s.key, s.back, s.rise, s.beta, s.epsilon}, s.Walk.List()...)
 }

@@ -15,7 +15,7 @@
 //
 //	iterate.go                an iteration of GFlowNet-EM: E-step, gate, M-step
 //	estep.go                  the E-step: walks, moves, dreams
-//	travel.go                 journeys of these: at once, or with simd in legs
+//	travel.go                 journeys of these: with simd in legs, else at once, with few places where they are enough
 //	gflownet*.go              its compiled programs; gflownet_learn.go has the losses
 //
 //	parser.go, gfn_parser.go  trees by exact inference, and by a GFlowNet

@@ -30,8 +30,8 @@ type gflownet struct {
 	net       forest.Network
 	optimizer optim.Optimizer
 
-	// onCPU says that a program is quick to compile and costs as much as its arithmetic, so that it pays to have many, of all sizes. On a
-	// card it costs as much as it has operations, and every call costs something.
+	// onCPU says that a program is quick to compile and takes as long as its arithmetic, so that it pays to have many, of all sizes. On a
+	// card a program takes as long as it has operations, and every call costs something. What is made for a card is for all backends but simd.
 	onCPU bool
 
 	potentials *program         // words, lengths: the weights of derivations
@@ -60,7 +60,7 @@ func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 	e.tables = func(g *Graph) grammar.Tables { return m.Tables(store.Scope(theta), g) }
 	e.net = forest.Network{
 		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, DType: dtypes.Float32,
-		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: c.longest() + 1,
+		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: c.longest() + 1, // 22 at the published lengths, as published
 		Half: c.GFNHalf, Linear: c.GFNLinear, UniformBack: c.UniformBack, Mixes: c.Epsilon > 0, Rolled: !e.onCPU,
 	}
 	group := func(scope string, lr float64) optim.Group {
@@ -242,9 +242,10 @@ func (e *gflownet) settled(in []*Node) []*Node {
 
 // accept decides on moves [B], and returns the fraction that is accepted.
 //
-//	log a = log R(z') - log R(z) + b2 + f1 - b1 - f2
+//	log a = log R(z') - log R(z) + MadeBack + UndoneForward - UndoneBack - MadeForward
 func accept(r *rng.Stream, oldR, newR *Node, w forest.Walk) (yes, fraction *Node) {
 	logA := Add(Sub(newR, oldR), Sub(Add(w.MadeBack, w.UndoneForward), Add(w.UndoneBack, w.MadeForward)))
+	// Kept above 0, so that its logarithm is finite.
 	coin := MaxScalar(r.Uniform(logA.DType(), logA.Shape().Dimensions...), 1e-30)
 	yes = LessOrEqual(Log(coin), logA)
 	return yes, ReduceAllMean(ConvertDType(yes, dtypes.Float32))

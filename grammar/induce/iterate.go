@@ -12,7 +12,7 @@ import (
 
 // iterate is one iteration of GFlowNet-EM (Hu et al., 2023, algorithm 2, as released): wake, moves back and forth, sleep, one update of
 // the GFlowNet from all three, and if the gate was open an update of the grammar on the trees that the moves have led to. The gate
-// decides on the next iteration; an epoch begins with it closed.
+// decides on the next iteration; the first one of an epoch makes no M-step.
 func (s *session) iterate() (run.Tick, error) {
 	it := s.Iterations
 	b := s.sampler.at(it)

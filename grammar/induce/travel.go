@@ -50,7 +50,8 @@ func (e *gflownet) travel(trees []int, journey []*tensors.Tensor) ([]*tensors.Te
 	return journey[forest.JourneyWalk:], nil
 }
 
-// fewPlaces are enough for nearly half of all moves at the paper's settings, which go up to 20 steps back.
+// fewPlaces are enough for nearly half of all moves at the paper's settings, which go up to 20 steps back. Every further size would have to
+// be compiled, too, in several seconds.
 const fewPlaces = 10
 
 // way returns the program that makes whole journeys with so many places.

@@ -37,7 +37,7 @@ func TestPlan(t *testing.T) {
 }
 
 // TestTravel: what an E-step and an evaluation do by journeys in legs, or with few places where they are enough, is what they do by whole ones
-// with all places. Sums are rounded in another order, so the seed is fixed: with one in a thousand a choice would be another.
+// with all places. Bits may differ, since sums have other lengths, so the seed is fixed: with one in a thousand a choice would be another.
 func TestTravel(t *testing.T) {
 	c := smallGFN()
 	c.Moves, c.BackSteps, c.MaxLength, c.DreamLeaves, c.DreamSteps = 6, 12, 13, 20, 12
