@@ -109,7 +109,7 @@ func ELU(x *Node) *Node {
 	})
 }
 
-// ELUAbove is the value of ELU given the scalar zero, for loops, which cannot make one.
+// ELUAbove is the value of ELU given the scalar zero, for loops, which cannot take it from the store of scalars (see Loop).
 func ELUAbove(zero, x *Node) *Node { return Where(GreaterThan(x, zero), x, Expm1(Min(x, zero))) }
 
 // MLP is a stack of linear layers of the given widths, with an activation between them.

@@ -13,7 +13,6 @@ type Plan struct {
 	slot *Node // [B,n+G]: where the value of a node is found, leaves first
 	// By step [B,G]: the gap of the node, its children by slot.
 	gap, left, right *Node
-	live             *Node // [B]: the number of steps that make live nodes, which are the first ones
 }
 
 // NewPlan orders the live nodes [B,G] of trees in order of gaps; the others come last, and what they become means nothing.
@@ -28,10 +27,7 @@ func NewPlan(z grammar.Trees, live *Node) Plan {
 	earlier := LessThan(Iota(g, square, 2), Iota(g, square, 1))
 	precedes := LogicalOr(LessThan(other, mine), LogicalAnd(Equal(other, mine), BroadcastToDims(earlier, b, k, k)))
 	step := ReduceSum(ConvertDType(precedes, dtypes.Int32), 2) // [B,G]
-	p := Plan{
-		slot: Concatenate([]*Node{Iota(g, shapes.Make(dtypes.Int32, b, n), 1), AddScalar(step, n)}, 1),
-		live: ReduceSum(ConvertDType(live, dtypes.Int32), 1),
-	}
+	p := Plan{slot: Concatenate([]*Node{Iota(g, shapes.Make(dtypes.Int32, b, n), 1), AddScalar(step, n)}, 1)}
 
 	is := Equal(InsertAxes(step, 1), BroadcastToDims(Iota(g, square, 1), b, k, k)) // [B,step,gap]
 	byStep := func(x *Node) *Node {

@@ -113,7 +113,7 @@ func (l *line) entries() *Node {
 
 // encode evaluates the transformer on the line, given all embeddings by slot, [P,n+G,d]: [C,d].
 func (l *line) encode(w *weights, embeddings *Node) *Node {
-	x := w.places(Gather(Reshape(embeddings, -1, w.Width), InsertAxes(l.node, -1)), l.rank)
+	x := w.placed(Gather(Reshape(embeddings, -1, w.Width), InsertAxes(l.node, -1)), l.rank)
 	blocks := l.size / l.block
 	query := Reshape(l.forest, blocks, l.block)
 	key := l.window(query)

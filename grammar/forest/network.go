@@ -27,7 +27,8 @@ type Network struct {
 	UniformBack bool
 	// Mixes says that walks heed the behaviour's epsilon.
 	Mixes bool
-	// Rolled computes embeddings of trees in a loop: the same up to rounding, and fewer operations, where their number is what counts.
+	// Rolled computes embeddings of trees in loops (rolled.go), not node after node: fewer operations, for devices where each is a launch.
+	// Values and gradients are the same up to rounding.
 	Rolled bool
 	DType  dtypes.DType
 }
@@ -245,8 +246,8 @@ func (w *weights) encode(x *Node, attend func(q, k, v *Node) *Node) *Node {
 	return w.norm(EncoderScope+"/norm", x)
 }
 
-// places adds embeddings of the places of trees, counted from the left, as a product that is fast to differentiate.
-func (w *weights) places(x, place *Node) *Node {
+// placed adds embeddings of the places of trees, counted from the left, as a product that is fast to differentiate.
+func (w *weights) placed(x, place *Node) *Node {
 	hot := OneHot(place, w.Positions, w.DType)
 	return Add(x, DotGeneral(hot, []int{-1}, nil, w.at[EncoderScope+"/positions"], []int{0}, nil))
 }

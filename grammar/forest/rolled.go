@@ -30,23 +30,26 @@ func (w *weights) up(p Plan, leaves, labels *Node) *Node {
 	b, steps := labels.Shape().Dim(0), labels.Shape().Dim(1)
 	e := w.symbol(labels) // [B,G,d]
 	first := w.treeWeights(0)
-	own := DotGeneral(e, []int{2}, nil, SliceAxis(first, 0, AxisRange(0, d)), []int{0}, nil)
-	own = Add(own, w.treeBias(0, 3))
-	out := Add(e, w.treeBias(2, 3))
-	middle := BroadcastToDims(w.treeBias(1, 2), b, d)
-	done := Concatenate([]*Node{leaves, Zeros(leaves.Graph(), shapes.Make(w.DType, b, steps, d))}, 1)
+	inFirst := DotGeneral(e, []int{2}, nil, SliceAxis(first, 0, AxisRange(0, d)), []int{0}, nil)
+	inFirst = Add(inFirst, w.treeBias(0, 3))            // [B,G,d]
+	inSecond := BroadcastToDims(w.treeBias(1, 2), b, d) // [B,d]
+	inThird := Add(e, w.treeBias(2, 3))                 // [B,G,d]
+	children := Stack([]*Node{p.left, p.right}, 2)      // [B,G,2]
+	empty := Zeros(leaves.Graph(), shapes.Make(w.DType, b, steps, d))
 	state := []*Node{
-		done, own, out, middle, Stack([]*Node{p.left, p.right}, 2), ScalarZero(leaves.Graph(), w.DType),
+		Concatenate([]*Node{leaves, empty}, 1), inFirst, inThird, inSecond, children, ScalarZero(leaves.Graph(), w.DType),
 		SliceAxis(first, 0, AxisRangeToEnd(d)), w.treeWeights(1), w.treeWeights(2),
 	}
-	on := func(x, weights *Node) *Node { return DotGeneral(x, []int{1}, nil, weights, []int{0}, nil) }
+	times := func(x, weights *Node) *Node { return DotGeneral(x, []int{1}, nil, weights, []int{0}, nil) }
 	return nn.Repeat(steps, state, func(step *Node, s []*Node) []*Node {
-		done, own, out, middle, children, zero := s[0], s[1], s[2], s[3], s[4], s[5]
+		done, inFirst, inThird, inSecond, children, zero := s[0], s[1], s[2], s[3], s[4], s[5]
+		first, second, third := s[6], s[7], s[8]
 		both := Reshape(rows(done, column(children, step)), b, 2*d)
-		h := nn.ELUAbove(zero, Add(column(own, step), on(both, s[6])))
-		h = nn.ELUAbove(zero, Add(middle, on(h, s[7])))
-		y := Add(column(out, step), on(h, s[8]))
-		return append([]*Node{setColumn(done, y, Add(step, Const(y.Graph(), int32(n))))}, s[1:]...)
+		h := nn.ELUAbove(zero, Add(column(inFirst, step), times(both, first)))
+		h = nn.ELUAbove(zero, Add(inSecond, times(h, second)))
+		made := Add(column(inThird, step), times(h, third))
+		done = setColumns(done, InsertAxes(made, 1), Add(step, Const(made.Graph(), int32(n))))
+		return append([]*Node{done}, s[1:]...)
 	})[0]
 }
 
@@ -57,38 +60,37 @@ func (w *weights) down(p Plan, h treeLayers, v *Node) *Node {
 	b, n := v.Shape().Dim(0), v.Shape().Dim(1)-steps
 	g := v.Graph()
 	above := p.above()                                                              // [B,n+G]
-	through := Zeros(g, shapes.Make(w.DType, b, 2*steps+1, d))                      // by above: what a node gives to its children; the last stays 0
 	slope := func(h *Node) *Node { return OnePlus(Min(h, ScalarZero(g, w.DType))) } // of ELU, from its result
 	inner := func(x *Node) *Node { return SliceAxis(x, 1, AxisRangeToEnd(n)) }
+	given := Zeros(g, shapes.Make(w.DType, b, 2*steps+1, d)) // what children get from parents, numbered as by above; the last stays 0
 	state := []*Node{
-		through, inner(v), inner(above), slope(h.first), slope(h.second),
+		given, inner(v), inner(above), slope(h.first), slope(h.second),
 		SliceAxis(w.treeWeights(0), 0, AxisRangeToEnd(d)), w.treeWeights(1), w.treeWeights(2),
 	}
 	back := func(dy, weights *Node) *Node { return DotGeneral(dy, []int{1}, nil, weights, []int{1}, nil) }
-	through = nn.Repeat(steps, state, func(round *Node, s []*Node) []*Node {
-		through, v, above, first, second := s[0], s[1], s[2], s[3], s[4]
+	given = nn.Repeat(steps, state, func(round *Node, s []*Node) []*Node {
+		given, used, parent, slope1, slope2 := s[0], s[1], s[2], s[3], s[4]
+		first, second, third := s[5], s[6], s[7]
 		step := Sub(Const(g, int32(steps-1)), round)
-		dy := Add(column(v, step), rows(through, column(above, step)))
-		dy = Mul(back(dy, s[7]), column(second, step))
-		dy = Mul(back(dy, s[6]), column(first, step))
-		both := Reshape(back(dy, s[5]), b, 2, d)
-		return append([]*Node{setColumns(through, both, Add(step, step))}, s[1:]...)
+		dy := Add(column(used, step), rows(given, column(parent, step)))
+		dy = Mul(back(dy, third), column(slope2, step))
+		dy = Mul(back(dy, second), column(slope1, step))
+		both := Reshape(back(dy, first), b, 2, d)
+		return append([]*Node{setColumns(given, both, Add(step, step))}, s[1:]...)
 	})[0]
-	return Add(v, rows(through, above))
+	return Add(v, rows(given, above))
 }
 
-// above says, for each slot [B,n+G], the step of its parent and which child it is: 2 step, or 2 step+1 for the right one; 2G where there is no parent.
+// above says, for each slot [B,n+G], the step of its parent and which child it is: 2 step, or 2 step+1 for the right one; 2G where there is
+// no parent. Steps of nodes that are not live come last, so they count where no other step has the slot for a child, and what they give is 0.
 func (p Plan) above() *Node {
-	g := p.gap.Graph()
 	b, steps, slots := p.gap.Shape().Dim(0), p.gap.Shape().Dim(1), p.slot.Shape().Dim(1)
 	all := shapes.Make(dtypes.Int32, b, slots, steps)
-	slot, step := Iota(g, all, 1), Iota(g, all, 2)
+	slot, step := Iota(p.gap.Graph(), all, 1), Iota(p.gap.Graph(), all, 2)
 	wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 1), all.Dimensions...) }
-	live := LessThan(step, BroadcastToDims(InsertAxes(p.live, -1, -1), all.Dimensions...))
 	none := MulScalar(OnesLike(step), 2*steps)
 	number := MulScalar(step, 2)
-	of := Where(Equal(wide(p.left), slot), number, Where(Equal(wide(p.right), slot), OnePlus(number), none))
-	return ReduceMin(Where(live, of, none), 2)
+	return ReduceMin(Where(Equal(wide(p.left), slot), number, Where(Equal(wide(p.right), slot), OnePlus(number), none)), 2)
 }
 
 // column reads a place of the second axis of x, which a scalar says.
@@ -97,8 +99,6 @@ func column(x, place *Node) *Node {
 	dims[1] = 1
 	return Squeeze(DynamicSlice(x, starts(x, place), dims), 1)
 }
-
-func setColumn(x, value, place *Node) *Node { return setColumns(x, InsertAxes(value, 1), place) }
 
 // setColumns replaces places of the second axis of x.
 func setColumns(x, values, place *Node) *Node { return DynamicUpdateSlice(x, values, starts(x, place)) }

@@ -119,7 +119,7 @@ func (w *eStep) undone(dream []*tensors.Tensor) []int {
 	return out
 }
 
-// judged are the arguments by which trees are judged, tensors that are sent to the device once, however often they are used.
+// judged are the arguments by which trees are judged, tensors: they are sent to the device once, also if they are used for several calls.
 func (w *eStep) judged() []any {
 	prior := w.prior
 	if prior == nil {

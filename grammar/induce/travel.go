@@ -25,7 +25,7 @@ func (e *gflownet) through(trees []int, p *program, args ...any) ([]*tensors.Ten
 
 // travel makes journeys. On a CPU it does so in legs, by programs with places for more and for fewer trees, since forests have few when
 // trees are nearly whole. On a card, where a call costs more than this saves, it goes the whole way by one program: the one with few places, if
-// there are never more trees.
+// there are never more trees. A network that says nothing finite may leave forests with more trees than that; its walks mean nothing anyway.
 func (e *gflownet) travel(trees []int, journey []*tensors.Tensor) ([]*tensors.Tensor, error) {
 	if !e.onCPU {
 		places := e.net.Positions
@@ -68,8 +68,7 @@ func (e *gflownet) leg(places int) (*program, error) {
 	})
 }
 
-// plan divides a journey into legs. The last one goes on to the end. A network that says nothing finite may leave forests with more trees
-// than this; its walks mean nothing anyway.
+// plan divides a journey into legs. The last one goes on to the end.
 func plan(trees []int, most int) []leg {
 	const least = 8 // places, below which little is gained
 	const grain = 4 // of places, so that few programs are compiled

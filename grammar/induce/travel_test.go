@@ -40,9 +40,9 @@ func TestPlan(t *testing.T) {
 // with all places. Bits may differ, since sums have other lengths, so the seed is fixed: with one in a thousand a choice would be another.
 func TestTravel(t *testing.T) {
 	c := smallGFN()
-	c.Moves, c.BackSteps, c.MaxLength, c.DreamLeaves, c.DreamSteps = 6, 12, 13, 20, 12
+	c.Moves, c.BackSteps, c.MaxLength, c.DreamLeaves, c.DreamSteps = 6, 12, 13, 20, 11
 	s := tinySession(t, c)
-	for _, longest := range []int{13, 4} { // dreams are deeper than the latter
+	for _, longest := range []int{13, 11, 4} { // dreams are deeper than the last
 		b := longBatch(c.Batch, longest)
 		all, err := s.gfn.way(s.gfn.net.Positions)
 		if err != nil {
@@ -121,4 +121,23 @@ func longBatch(rows, n int) batch {
 		sentences = append(sentences, treebank.Sentence{Words: words})
 	}
 	return newBatch(sentences, rows, n, n)
+}
+
+// TestForACard: an E-step by the programs that are made for a card says what one by those for a CPU does.
+func TestForACard(t *testing.T) {
+	c := smallGFN()
+	c.Moves, c.BackSteps, c.DreamLeaves, c.DreamSteps = 3, 12, 20, 11
+	cpu, card := tinySession(t, c), tinySession(t, c)
+	card.gfn.onCPU, card.gfn.net.Rolled = false, true
+	want, got := awake(t, cpu, true), awake(t, card, true)
+	for i, x := range want.forests() {
+		if !x.Equal(got.forests()[i]) {
+			t.Error("moves lead to other trees")
+		}
+	}
+	a, b := got.outcome, want.outcome
+	closeTo(t, "wake", a.wake, b.wake, 1e-5)
+	closeTo(t, "balance", a.balance, b.balance, 1e-5)
+	closeTo(t, "sleep", a.sleep, b.sleep, 1e-5)
+	closeTo(t, "norm of the gradient", a.norm, b.norm, 1e-4)
 }
