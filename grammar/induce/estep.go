@@ -42,15 +42,11 @@ func (w *eStep) key(stream string, more ...uint64) *tensors.Tensor {
 
 // run makes the E-step: walks, their rewards, moves, and one update of the GFlowNet from all of these.
 func (w *eStep) run(maximize bool, epoch int) error {
-	out, err := w.gflownet.potentials.Call(w.batch.words, w.batch.lengths)
-	if err != nil {
-		return err
-	}
-	w.potentials = out
 	if err := w.walk(); err != nil {
 		return err
 	}
 	var nodes *tensors.Tensor
+	var err error
 	if w.logR, nodes, err = w.reward(w.walks); err != nil {
 		return err
 	}
@@ -79,17 +75,22 @@ func (w *eStep) learnWith(rates []float32) error {
 	return nil
 }
 
-// walk makes the trees of wake, and takes those of sleep apart, if there is a sleep phase.
+// walk weighs derivations, makes the trees of wake, and takes those of sleep apart, if there is a sleep phase.
 func (w *eStep) walk() (err error) {
 	trees := rising(w.batch.longest())
 	if w.Sleep == 0 {
+		if w.potentials, err = w.gflownet.potentials.Call(w.batch.words, w.batch.lengths); err != nil {
+			return err
+		}
 		w.walks, err = w.through(trees, w.wake, w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths)
 		return err
 	}
-	d, err := w.dream.Call(w.key("dream"))
+	out, err := w.dream.Call(w.batch.words, w.batch.lengths, w.key("dream"))
 	if err != nil {
 		return err
 	}
+	w.potentials = out[:3]
+	d := out[3:]
 	down := min(w.DreamSteps, w.DreamLeaves-1)
 	if w.onCPU { // elsewhere to read the dreams here would be to wait for them
 		down = slices.Max(w.undone(d))

@@ -35,7 +35,7 @@ type gflownet struct {
 	onCPU bool
 
 	potentials *program         // words, lengths: the weights of derivations
-	dream      *program         // key: trees of the grammar
+	dream      *program         // words, lengths, key: the same, and trees of the grammar, from tables made once
 	begin      *program         // key, knobs, words, lengths, dreams: journeys from bare words up and from dreamt trees down
 	wake       *program         // key, knobs, words, lengths: journeys from bare words
 	move       *program         // key, knobs, steps back, rise, walks: journeys back and, if they rise, forth
@@ -128,8 +128,7 @@ func (e *gflownet) build() (err error) {
 		f    func(in []*Node) []*Node
 	}{
 		{&e.potentials, "potentials", func(in []*Node) []*Node {
-			q := e.tables(in[0].Graph()).For(in[0], in[1])
-			return []*Node{q.Root, q.Rules, q.Terms}
+			return weigh(e.tables(in[0].Graph()), in)
 		}},
 		{&e.wake, "wake", func(in []*Node) []*Node {
 			g := in[0].Graph()
@@ -151,8 +150,9 @@ func (e *gflownet) build() (err error) {
 		{&e.judge, "judge", e.rewards},
 		{&e.settle, "settle", e.settled},
 		{&e.dream, "dream", func(in []*Node) []*Node {
-			d := e.tables(in[0].Graph()).Dream(rng.In(in[0]), e.Batch, e.DreamLeaves)
-			return []*Node{d.Leaves, d.Lengths, d.Left, d.Right, d.Label}
+			tables := e.tables(in[0].Graph())
+			d := tables.Dream(rng.In(in[2]), e.Batch, e.DreamLeaves)
+			return append(weigh(tables, in), d.Leaves, d.Lengths, d.Left, d.Right, d.Label)
 		}},
 		{&e.flow, "flow", func(in []*Node) []*Node {
 			return []*Node{ConvertDType(e.net.LogZ(scope, in[0], in[1]), dtypes.Float64)}
@@ -167,6 +167,12 @@ func (e *gflownet) build() (err error) {
 		}
 	}
 	return nil
+}
+
+// weigh returns the weights of derivations of words, which come with their lengths.
+func weigh(t grammar.Tables, in []*Node) []*Node {
+	q := t.For(in[0], in[1])
+	return []*Node{q.Root, q.Rules, q.Terms}
 }
 
 func (e *gflownet) close() {

@@ -88,10 +88,8 @@ func journeys(t *testing.T, s *session, b batch, onCPU bool) map[string][]*tenso
 		}
 	}
 	w := &eStep{gflownet: s.gfn, seed: 3, batch: b}
-	var err error
-	w.potentials, err = s.gfn.potentials.Call(b.words, b.lengths)
-	must(err)
 	must(w.walk())
+	var err error
 	out := map[string][]*tensors.Tensor{"wake": w.walks, "sleep": w.learning.down}
 	w.logR, _, err = w.reward(w.walks)
 	must(err)
