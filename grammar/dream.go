@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -34,26 +35,13 @@ type Dreams struct {
 func (t Tables) Dream(r *rng.Stream, rows, leaves int) Dreams {
 	d := t.dreamer(rows, leaves)
 	s := d.begin(r)
-	parameters := func(g *Graph) *growth {
-		var p []*Node
-		for i, x := range s.nodes() {
-			p = append(p, Parameter(g, fmt.Sprintf("dream%d", i), x.Shape()))
-		}
-		return growthOf(p)
-	}
-	more := NewClosure(s.more.Graph(), func(g *Graph) []*Node {
-		return []*Node{GreaterThan(parameters(g).more, Const(g, float32(0)))}
-	})
-	step := NewClosure(s.more.Graph(), func(g *Graph) []*Node { return d.expand(parameters(g)).nodes() })
-	return d.read(r, growthOf(While(more, step, s.nodes()...)))
+	more := func(x []*Node) *Node { return GreaterThan(growthOf(x).more, Const(x[0].Graph(), float32(0))) }
+	return d.read(r, growthOf(nn.LoopWhile(s.nodes(), more, func(x []*Node) []*Node { return d.expand(growthOf(x)).nodes() })))
 }
 
-// What a loop runs (expand and what it calls) keeps to what can be built there on every backend:
-//   - all it reads is in the loop's state;
-//   - constants are made by count, since AddScalar, ZerosLike and the like take scalars from a store that the whole graph
-//     shares, and a scalar made outside is not found inside;
-//   - sums are matrix products, since XLA lets one function alone reduce a dtype in some way;
-//   - what is broadcast goes to Where alone, since the go backend loses it on the way to other operations.
+// What a loop runs (expand and what it calls) keeps to what can be built there on every backend (see nn.Loop): all it reads is in the
+// state, constants are made by count, sums are matrix products, and what is broadcast goes to Where alone, since the go backend loses
+// it on the way to other operations.
 
 // count is a constant of the function that is being built.
 func count(g *Graph, value int) *Node { return Const(g, int32(value)) }

@@ -14,7 +14,7 @@ import (
 // reduction (sum, max, argmax and so on, of a type), and a scalar of the store that a program has (AddScalar, ZerosLike and the
 // like take them from there; Const makes a new one).
 func Loop(state []*Node, body func(state []*Node) []*Node) []*Node {
-	return while(state, func(s []*Node) *Node { return s[0] }, body)
+	return LoopWhile(state, func(s []*Node) *Node { return s[0] }, body)
 }
 
 // Repeat is Loop with a given number of rounds, which are counted from 0: no backend has to look at the state to know whether to go on.
@@ -22,13 +22,14 @@ func Repeat(rounds int, state []*Node, body func(round *Node, state []*Node) []*
 	g := state[0].Graph()
 	count := func(n int) *Node { return Const(g, int32(n)) }
 	all := append([]*Node{count(0)}, state...)
-	out := while(all, func(s []*Node) *Node { return LessThan(s[0], count(rounds)) }, func(s []*Node) []*Node {
+	out := LoopWhile(all, func(s []*Node) *Node { return LessThan(s[0], count(rounds)) }, func(s []*Node) []*Node {
 		return append([]*Node{Add(s[0], count(1))}, body(s[0], s[1:])...)
 	})
 	return out[1:]
 }
 
-func while(state []*Node, more func(state []*Node) *Node, body func(state []*Node) []*Node) []*Node {
+// LoopWhile is Loop with a condition that is made from the state.
+func LoopWhile(state []*Node, more func(state []*Node) *Node, body func(state []*Node) []*Node) []*Node {
 	g := state[0].Graph()
 	closure := func(f func(s []*Node) []*Node) *Function {
 		return NewClosure(g, func(g *Graph) []*Node {
@@ -40,12 +41,9 @@ func while(state []*Node, more func(state []*Node) *Node, body func(state []*Nod
 		})
 	}
 	goOn := closure(func(s []*Node) []*Node { return []*Node{more(s)} })
-	next := closure(func(s []*Node) []*Node {
-		out := body(s)
-		for i := range out {
-			out[i] = StopGradient(out[i])
-		}
-		return out
-	})
-	return While(goOn, next, state...)
+	out := While(goOn, closure(body), state...)
+	for i := range out {
+		out[i] = StopGradient(out[i])
+	}
+	return out
 }

@@ -105,8 +105,13 @@ func ELU(x *Node) *Node {
 	zero := ScalarZero(x.Graph(), x.DType())
 	y := ELUAbove(zero, x)
 	return WithGradients(y, []*Node{x}, func(dy *Node) *Node {
-		return Mul(dy, Where(GreaterThan(y, zero), OnesLike(y), OnePlus(y)))
+		return Mul(dy, ELUSlope(y))
 	})
+}
+
+// ELUSlope is the derivative of ELU, from its result.
+func ELUSlope(y *Node) *Node {
+	return Where(GreaterThan(y, ScalarZero(y.Graph(), y.DType())), OnesLike(y), OnePlus(y))
 }
 
 // ELUAbove is the value of ELU given the scalar zero, for loops, which cannot take it from the store of scalars (see Loop).

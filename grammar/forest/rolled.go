@@ -16,25 +16,23 @@ import (
 // No gradient goes through a loop. So all nodes are computed once more, all at once, from the embeddings of their children that
 // the loop has found, and that can be differentiated; and gradients go down from node to node in a loop of their own, the other way round.
 func (w *weights) rolled(p Plan, leaves, labels *Node) *Node {
-	found := StopGradient(w.up(p, leaves, labels))
-	children := func(slot *Node) *Node { return rows(found, slot) }
-	e, left, right := w.symbol(labels), children(p.left), children(p.right)
-	h := w.layers(e, left, right)
+	e := w.symbol(labels) // [B,G,d]
+	found := w.up(p, leaves, e)
+	h := w.layers(e, rows(found, p.left), rows(found, p.right))
 	all := Concatenate([]*Node{leaves, h.out}, 1)
 	return IdentityWithCustomGradient(all, func(_, v *Node) *Node { return w.down(p, h, v) })
 }
 
 // up is the loop from leaves to tops. What nodes owe to their labels alone is computed before it.
-func (w *weights) up(p Plan, leaves, labels *Node) *Node {
+func (w *weights) up(p Plan, leaves, e *Node) *Node {
 	n, d := leaves.Shape().Dim(1), w.Width
-	b, steps := labels.Shape().Dim(0), labels.Shape().Dim(1)
-	e := w.symbol(labels) // [B,G,d]
+	b, steps := e.Shape().Dim(0), e.Shape().Dim(1)
 	first := w.treeWeights(0)
 	inFirst := DotGeneral(e, []int{2}, nil, SliceAxis(first, 0, AxisRange(0, d)), []int{0}, nil)
 	inFirst = Add(inFirst, w.treeBias(0, 3))            // [B,G,d]
 	inSecond := BroadcastToDims(w.treeBias(1, 2), b, d) // [B,d]
 	inThird := Add(e, w.treeBias(2, 3))                 // [B,G,d]
-	children := Stack([]*Node{p.left, p.right}, 2)      // [B,G,2]
+	children := p.children()                            // [B,G,2]
 	empty := Zeros(leaves.Graph(), shapes.Make(w.DType, b, steps, d))
 	state := []*Node{
 		Concatenate([]*Node{leaves, empty}, 1), inFirst, inThird, inSecond, children, ScalarZero(leaves.Graph(), w.DType),
@@ -59,12 +57,11 @@ func (w *weights) down(p Plan, h treeLayers, v *Node) *Node {
 	d, steps := w.Width, p.gap.Shape().Dim(1)
 	b, n := v.Shape().Dim(0), v.Shape().Dim(1)-steps
 	g := v.Graph()
-	above := p.above()                                                              // [B,n+G]
-	slope := func(h *Node) *Node { return OnePlus(Min(h, ScalarZero(g, w.DType))) } // of ELU, from its result
+	above := p.above() // [B,n+G]
 	inner := func(x *Node) *Node { return SliceAxis(x, 1, AxisRangeToEnd(n)) }
 	given := Zeros(g, shapes.Make(w.DType, b, 2*steps+1, d)) // what children get from parents, numbered as by above; the last stays 0
 	state := []*Node{
-		given, inner(v), inner(above), slope(h.first), slope(h.second),
+		given, inner(v), inner(above), nn.ELUSlope(h.first), nn.ELUSlope(h.second),
 		SliceAxis(w.treeWeights(0), 0, AxisRangeToEnd(d)), w.treeWeights(1), w.treeWeights(2),
 	}
 	back := func(dy, weights *Node) *Node { return DotGeneral(dy, []int{1}, nil, weights, []int{1}, nil) }
@@ -85,13 +82,14 @@ func (w *weights) down(p Plan, h treeLayers, v *Node) *Node {
 // no parent. Steps of nodes that are not live come last, so they count where no other step has the slot for a child, and what they give is 0.
 func (p Plan) above() *Node {
 	b, steps, slots := p.gap.Shape().Dim(0), p.gap.Shape().Dim(1), p.slot.Shape().Dim(1)
-	all := shapes.Make(dtypes.Int32, b, slots, steps)
-	slot, step := Iota(p.gap.Graph(), all, 1), Iota(p.gap.Graph(), all, 2)
-	wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 1), all.Dimensions...) }
-	none := MulScalar(OnesLike(step), 2*steps)
-	number := MulScalar(step, 2)
-	return ReduceMin(Where(Equal(wide(p.left), slot), number, Where(Equal(wide(p.right), slot), OnePlus(number), none)), 2)
+	all := shapes.Make(dtypes.Int32, b, slots, 2*steps)
+	slot, number := Iota(p.gap.Graph(), all, 1), Iota(p.gap.Graph(), all, 2)
+	child := BroadcastToDims(Reshape(p.children(), b, 1, 2*steps), all.Dimensions...)
+	return ReduceMin(Where(Equal(child, slot), number, MulScalar(OnesLike(number), 2*steps)), 2)
 }
+
+// children are both of every node by slot, [B,G,2].
+func (p Plan) children() *Node { return Stack([]*Node{p.left, p.right}, 2) }
 
 // column reads a place of the second axis of x, which a scalar says.
 func column(x, place *Node) *Node {

@@ -89,9 +89,9 @@ func (w *eStep) walk() (err error) {
 	if err != nil {
 		return err
 	}
-	w.potentials = out[:3]
-	d := out[3:]
-	down := min(w.DreamSteps, w.DreamLeaves-1)
+	w.potentials = out[:potentialsSize]
+	d := out[potentialsSize:]
+	down := w.dreamt() - 1
 	if w.onCPU { // elsewhere to read the dreams here would be to wait for them
 		down = slices.Max(w.undone(d))
 	}
@@ -126,7 +126,7 @@ func (w *eStep) judged() []any {
 	if prior == nil {
 		prior = []float32{0}
 	}
-	return []any{w.potentials[0], w.potentials[1], w.potentials[2], w.batch.lengths, tensors.FromValue(prior), tensors.FromValue(w.coldness)}
+	return append(appendAll(nil, w.potentials), w.batch.lengths, tensors.FromValue(prior), tensors.FromValue(w.coldness))
 }
 
 // reward returns log R of the whole trees that walks stand at, and the scores of their nodes.

@@ -77,7 +77,10 @@ func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 }
 
 // longest is the number of trees that forests of sentences and dreams have at most.
-func (c *Config) longest() int { return max(c.MaxLength, min(c.DreamSteps+1, c.DreamLeaves)) }
+func (c *Config) longest() int { return max(c.MaxLength, c.dreamt()) }
+
+// dreamt is the number of trees that forests of dreams have at most.
+func (c *Config) dreamt() int { return min(c.DreamSteps+1, c.DreamLeaves) }
 
 // program is a computation whose time can be taken.
 type program struct {
@@ -168,6 +171,9 @@ func (e *gflownet) build() (err error) {
 	}
 	return nil
 }
+
+// potentialsSize is the number of tensors that weights of derivations are.
+const potentialsSize = 3
 
 // weigh returns the weights of derivations of words, which come with their lengths.
 func weigh(t grammar.Tables, in []*Node) []*Node {
