@@ -38,3 +38,21 @@ func TestLoops(t *testing.T) {
 		}
 	}
 }
+
+// TestLoopsHaveNoGradient: what a loop returns is a constant to a gradient.
+func TestLoopsHaveNoGradient(t *testing.T) {
+	b, err := engine.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := CallOnceN(b, func(x *Node) []*Node {
+		tripled := Repeat(1, []*Node{x}, func(_ *Node, s []*Node) []*Node { return []*Node{Add(s[0], Add(s[0], s[0]))} })
+		return Gradient(Mul(x, tripled[0]), x)
+	}, 2.0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tensors.ToScalar[float64](out[0]); got != 6 {
+		t.Errorf("the gradient of x*stop(3x) at 2 is %g, want 6", got)
+	}
+}

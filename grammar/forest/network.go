@@ -27,7 +27,7 @@ type Network struct {
 	UniformBack bool
 	// Mixes says that walks heed the behaviour's epsilon.
 	Mixes bool
-	// Rolled computes embeddings of trees in loops (rolled.go), not node after node: fewer operations, for devices where each is a launch.
+	// Rolled computes embeddings of trees in loops (embed_loop.go), not node after node: fewer operations, for devices where each is a launch.
 	// Values and gradients are the same up to rounding.
 	Rolled bool
 	DType  dtypes.DType

@@ -16,6 +16,7 @@ import (
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
 )
 
 // phi is the scope of the GFlowNet's variables.
@@ -31,7 +32,7 @@ type gflownet struct {
 	optimizer optim.Optimizer
 
 	// onCPU says that a program is quick to compile and takes as long as its arithmetic, so that it pays to have many, of all sizes. On a
-	// card a program takes as long as it has operations, and every call costs something. What is made for a card is for all backends but simd.
+	// card a program takes as long as it has operations, and every call costs something. What is made for a card is for XLA, whatever it runs on.
 	onCPU bool
 
 	potentials *program         // words, lengths: the weights of derivations
@@ -53,6 +54,9 @@ type gflownet struct {
 }
 
 func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Config) (*gflownet, error) {
+	if b.Name() == "Go Backend" {
+		return nil, run.Inputf("the go backend lacks operations that GFlowNets over trees need: use --backend simd or xla")
+	}
 	e := &gflownet{
 		Config: c, backend: b, store: store, onCPU: b.Name() == engine.Name,
 		ways: map[int]*program{}, legs: map[int]*program{}, learn: map[int]*program{},

@@ -137,5 +137,5 @@ func TestForACard(t *testing.T) {
 	closeTo(t, "wake", a.wake, b.wake, 1e-5)
 	closeTo(t, "balance", a.balance, b.balance, 1e-5)
 	closeTo(t, "sleep", a.sleep, b.sleep, 1e-5)
-	closeTo(t, "norm of the gradient", a.norm, b.norm, 1e-4)
+	closeTo(t, "norm of the gradient", a.norm, b.norm, 1e-5)
 }
