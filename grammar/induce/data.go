@@ -40,23 +40,15 @@ func openData(c Config) (*treebank.Dataset, error) {
 // batch is sentences of about the same length, padded to a common one.
 type batch struct {
 	words, lengths *tensors.Tensor // [B,n], [B] int32
+	lengthOf       []int           // the same: to read a tensor that has been sent to a card is to wait for it
 	size           int             // sentences that count; the rest repeats the last one
 	tokens         int             // of those: words, and one more for the end of each sentence
 	n              int
 	sentences      []treebank.Sentence
 }
 
-// lengthsOf are the numbers of words, of the rows that repeat the last one too.
-func (b batch) lengthsOf() []int {
-	var out []int
-	for _, n := range tensors.MustCopyFlatData[int32](b.lengths) {
-		out = append(out, int(n))
-	}
-	return out
-}
-
 // longest is the greatest number of words.
-func (b batch) longest() int { return slices.Max(b.lengthsOf()) }
+func (b batch) longest() int { return slices.Max(b.lengthOf) }
 
 // longestOf is the greatest number of words, 0 without sentences.
 func longestOf(sentences []treebank.Sentence) (n int) {
@@ -85,6 +77,7 @@ func newBatch(sentences []treebank.Sentence, rows, bucket, most int) batch {
 		s := sentences[min(i, len(sentences)-1)]
 		copy(words[i*b.n:], s.Words)
 		lengths[i] = int32(len(s.Words))
+		b.lengthOf = append(b.lengthOf, len(s.Words))
 	}
 	b.words = tensors.FromFlatDataAndDimensions(words, rows, b.n)
 	b.lengths = tensors.FromFlatDataAndDimensions(lengths, rows)

@@ -20,12 +20,17 @@ type eStep struct {
 	prior    []float32
 	coldness float32
 
+	back      []int           // the steps back of each move
+	itinerary *tensors.Tensor // the same, and keys, for the device; see stop
+	explore   *tensors.Tensor // knobs
+
 	potentials []*tensors.Tensor
+	judges     []any             // what trees are judged by
 	walks      []*tensors.Tensor // where the chains are
 	logR       *tensors.Tensor
+	journey    []*tensors.Tensor // the next move, set out
 	learning   learning
 	tokens     int     // trees on the line of the learner
-	moves      int     // made
 	accepted   float64 // the fraction of moves that was
 	outcome    gfnOutcome
 }
@@ -42,19 +47,11 @@ func (w *eStep) key(stream string, more ...uint64) *tensors.Tensor {
 
 // run makes the E-step: walks, their rewards, moves, and one update of the GFlowNet from all of these.
 func (w *eStep) run(maximize bool, epoch int) error {
+	w.choose(maximize, epoch)
 	if err := w.walk(); err != nil {
 		return err
 	}
-	var nodes *tensors.Tensor
-	var err error
-	if w.logR, nodes, err = w.reward(w.walks); err != nil {
-		return err
-	}
-	w.learning.words, w.learning.wake, w.learning.wakeR, w.learning.nodes = w.batch.words, w.walks, w.logR, nodes
-	for _, n := range w.batch.lengthsOf() {
-		w.tokens += forest.Tokens(n - 1)
-	}
-	if err := w.moveOn(maximize, epoch); err != nil {
+	if err := w.moveOn(); err != nil {
 		return err
 	}
 	return w.learnWith(w.optimizer.Rates(w.it))
@@ -75,39 +72,54 @@ func (w *eStep) learnWith(rates []float32) error {
 	return nil
 }
 
-// walk weighs derivations, makes the trees of wake, and takes those of sleep apart, if there is a sleep phase.
+// walk weighs derivations, makes the trees of wake, takes those of sleep apart, if there is a sleep phase, and sets out on the first move.
 func (w *eStep) walk() (err error) {
-	trees := rising(w.batch.longest())
+	var begun, dream []*tensors.Tensor
+	up := rising(w.batch.longest())
 	if w.Sleep == 0 {
 		if w.potentials, err = w.gflownet.potentials.Call(w.batch.words, w.batch.lengths); err != nil {
 			return err
 		}
-		w.walks, err = w.through(trees, w.wake, w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths)
-		return err
+		begun, err = w.through(up, w.wake, w.key("wake"), w.explore, w.batch.words, w.batch.lengths)
+	} else {
+		out, e := w.dream.Call(w.batch.words, w.batch.lengths, w.key("dream"))
+		if e != nil {
+			return e
+		}
+		w.potentials, dream = out[:potentialsSize], out[potentialsSize:]
+		down := w.dreamt() - 1
+		if w.onCPU { // elsewhere to read the dreams here would be to wait for them
+			down = slices.Max(w.undone(dream))
+		}
+		args := appendAll([]any{w.key("wake"), w.explore, w.batch.words, w.batch.lengths}, dream)
+		begun, err = w.through(alongside(up, falling(1+down)), w.begin, args...)
 	}
-	out, err := w.dream.Call(w.batch.words, w.batch.lengths, w.key("dream"))
 	if err != nil {
 		return err
 	}
-	w.potentials = out[:potentialsSize]
-	d := out[potentialsSize:]
-	down := w.dreamt() - 1
-	if w.onCPU { // elsewhere to read the dreams here would be to wait for them
-		down = slices.Max(w.undone(d))
-	}
-	begun, err := w.through(alongside(trees, falling(1+down)), w.begin, appendAll([]any{w.key("wake"), w.knobs(), w.batch.words, w.batch.lengths}, d)...)
+	out, err := w.arrive.Call(appendAll(append([]any{w.itinerary, w.explore}, w.judged()...), begun)...)
 	if err != nil {
 		return err
 	}
-	both, err := w.part.Call(appendAll([]any{w.batch.words, d[0]}, begun)...)
-	if err != nil {
-		return err
+	next := func(n int) []*tensors.Tensor {
+		some := out[:n]
+		out = out[n:]
+		return some
 	}
-	for _, steps := range w.undone(d) {
-		w.tokens += forest.Tokens(steps)
+	w.walks = next(forest.WalkSize)
+	rewards := next(2)
+	w.logR = rewards[0]
+	w.learning.words, w.learning.wake, w.learning.wakeR, w.learning.nodes = w.batch.words, w.walks, rewards[0], rewards[1]
+	for _, n := range w.batch.lengthOf {
+		w.tokens += forest.Tokens(n - 1)
 	}
-	w.walks = both[:forest.WalkSize]
-	w.learning.dream, w.learning.down = d, both[forest.WalkSize:]
+	if dream != nil {
+		w.learning.dream, w.learning.down = dream, next(forest.WalkSize)
+		for _, steps := range w.undone(dream) {
+			w.tokens += forest.Tokens(steps)
+		}
+	}
+	w.journey = out
 	return nil
 }
 
@@ -120,13 +132,16 @@ func (w *eStep) undone(dream []*tensors.Tensor) []int {
 	return out
 }
 
-// judged are the arguments by which trees are judged, tensors: they are sent to the device once, also if they are used for several calls.
+// judged are the arguments by which trees are judged, tensors: they are sent to the device once for all calls.
 func (w *eStep) judged() []any {
-	prior := w.prior
-	if prior == nil {
-		prior = []float32{0}
+	if w.judges == nil {
+		prior := w.prior
+		if prior == nil {
+			prior = []float32{0}
+		}
+		w.judges = append(appendAll(nil, w.potentials), w.batch.lengths, tensors.FromValue(prior), tensors.FromValue(w.coldness))
 	}
-	return append(appendAll(nil, w.potentials), w.batch.lengths, tensors.FromValue(prior), tensors.FromValue(w.coldness))
+	return w.judges
 }
 
 // reward returns log R of the whole trees that walks stand at, and the scores of their nodes.
@@ -139,42 +154,50 @@ func (w *eStep) reward(walks []*tensors.Tensor) (logR, nodes *tensors.Tensor, er
 }
 
 // moveOn makes the moves; the last one is trained.
-func (w *eStep) moveOn(maximize bool, epoch int) error {
-	back := w.stepsBack(maximize, epoch)
-	w.moves, w.accepted = len(back), 0
-	if w.moves == 0 {
-		return nil
-	}
-	knobs, judged := tensors.FromValue(w.knobs()), w.judged()
-	journey, err := w.move.Call(appendAll([]any{w.key("move", 0), knobs, int32(back[0]), true}, w.walks)...)
-	if err != nil {
-		return err
-	}
-	accepted := make([]*tensors.Tensor, w.moves)
-	back = append(back, 0) // the program that settles a move prepares the next one, too
-	for m := range w.moves {
-		after, err := w.travel(backAndForth(back[m]), journey)
+func (w *eStep) moveOn() error {
+	accepted := tensors.FromValue(float32(0))
+	for m, back := range w.back {
+		after, err := w.travel(backAndForth(back), w.journey)
 		if err != nil {
 			return err
 		}
-		args := []any{w.key("accept", uint64(m)), w.key("move", uint64(m+1)), knobs, int32(back[m+1]), w.logR}
-		out, err := w.settle.Call(append(appendAll(appendAll(args, w.walks), after), judged...)...)
+		args := appendAll(appendAll([]any{w.itinerary, w.explore, accepted, w.logR}, w.walks), after)
+		out, err := w.settle.Call(append(args, w.judged()...)...)
 		if err != nil {
 			return err
 		}
-		const k = forest.WalkSize
-		if m == w.moves-1 && w.trainsMoves() {
-			w.learning.before, w.learning.after, w.learning.beforeR, w.learning.afterR = w.walks, after, w.logR, out[k+2]
-			for _, n := range w.batch.lengthsOf() {
-				w.tokens += 2 * forest.Tokens(min(back[m], n-1))
+		if m == len(w.back)-1 && w.trainsMoves() {
+			w.learning.before, w.learning.after, w.learning.beforeR, w.learning.afterR = w.walks, after, w.logR, out[2]
+			for _, n := range w.batch.lengthOf {
+				w.tokens += 2 * forest.Tokens(min(back, n-1))
 			}
 		}
-		w.logR, w.walks, accepted[m], journey = out[0], out[1:1+k], out[k+1], out[k+3:]
+		const walks = 4
+		w.itinerary, accepted, w.logR = out[0], out[1], out[3]
+		w.walks, w.journey = out[walks:walks+forest.WalkSize], out[walks+forest.WalkSize:]
 	}
-	for _, t := range accepted {
-		w.accepted += float64(tensors.ToScalar[float32](t)) / float64(w.moves)
+	if len(w.back) > 0 {
+		w.accepted = float64(tensors.ToScalar[float32](accepted)) / float64(len(w.back))
 	}
 	return nil
+}
+
+// choose says what the moves of the iteration will be. The program that settles a move prepares the next one, too, so there is one more.
+func (w *eStep) choose(maximize bool, epoch int) {
+	w.back, w.explore = w.stepsBack(maximize, epoch), tensors.FromValue(w.knobs())
+	rows := max(w.Moves, w.EMoves, 1) + 1 // whatever the iteration, so that all have the same programs
+	var flat []uint64
+	for m := range uint64(rows) {
+		for _, key := range []*tensors.Tensor{w.key("accept", m), w.key("move", m)} {
+			flat = append(flat, tensors.MustCopyFlatData[uint64](key)...)
+		}
+		var back uint64
+		if int(m) < len(w.back) {
+			back = uint64(w.back[m])
+		}
+		flat = append(flat, back)
+	}
+	w.itinerary = tensors.FromFlatDataAndDimensions(flat, rows, len(flat)/rows)
 }
 
 // stepsBack says how far each move of the iteration goes back. Without an M-step the trained move is the only one of use.
@@ -211,7 +234,7 @@ func (w *eStep) metrics() map[string]float64 {
 	if w.Sleep > 0 {
 		out["sleep/loss"] = w.outcome.sleep
 	}
-	if w.moves > 0 {
+	if len(w.back) > 0 {
 		out["moves/accepted"] = w.accepted
 	}
 	return out

@@ -41,7 +41,7 @@ type gflownet struct {
 	wake       *program         // key, knobs, words, lengths: journeys from bare words
 	move       *program         // key, knobs, steps back, rise, walks: journeys back and, if they rise, forth
 	judge      *program         // potentials, prior, trees: log-rewards and their parts
-	part       *program         // walks begun: those of words and those of dreams
+	arrive     *program         // walks begun: those of words, judged, and those of dreams; and the first move set out
 	settle     *program         // a move that was made: judged, accepted or not, and the next one set out
 	flow       *program         // words, lengths: log Z
 	embed      *program         // leaves, lengths, trees: walks that stand at whole trees
@@ -146,10 +146,7 @@ func (e *gflownet) build() (err error) {
 			return e.net.SetOut(forest.WalkOf(in[4:]), rng.In(in[0]), in[2], in[3], how(in[1])).List()
 		}},
 		{&e.begin, "begin", func(in []*Node) []*Node { return e.setOut(in).List() }},
-		{&e.part, "part", func(in []*Node) []*Node {
-			a, b := forest.Apart(forest.WalkOf(in[2:]), e.Batch, in[0].Shape().Dim(1), in[1].Shape().Dim(1))
-			return append(a.List(), b.List()...)
-		}},
+		{&e.arrive, "arrive", e.arrived},
 		{&e.embed, "embed", func(in []*Node) []*Node {
 			z := grammar.Trees{Left: in[2], Right: in[3], Label: in[4]}
 			return e.net.Embed(scope, forest.FromTrees(z, in[1]), in[0]).List()
@@ -186,7 +183,7 @@ func weigh(t grammar.Tables, in []*Node) []*Node {
 }
 
 func (e *gflownet) close() {
-	for _, p := range []*program{e.potentials, e.begin, e.part, e.settle, e.wake, e.move, e.judge, e.dream, e.embed, e.flow, e.best} {
+	for _, p := range []*program{e.potentials, e.begin, e.arrive, e.settle, e.wake, e.move, e.judge, e.dream, e.embed, e.flow, e.best} {
 		if p != nil {
 			p.Finalize()
 		}
@@ -234,35 +231,4 @@ func (e *gflownet) setOut(in []*Node) forest.Journey {
 	explore.Beta = Where(awake, explore.Beta, OnesLike(explore.Beta))
 	explore.Epsilon = Where(awake, explore.Epsilon, ZerosLike(explore.Epsilon))
 	return e.net.SetOut(forest.Together(up, down), rng.In(in[0]), back, awake, explore)
-}
-
-// settled ends a move and sets out on the next. It takes keys of both, knobs, the steps back of the next, log R and walks before the
-// move, walks after it, and what judges them; and returns log R and the walks to go on from, the fraction that was accepted, log R
-// after the move, and the next journey.
-func (e *gflownet) settled(in []*Node) []*Node {
-	before, after := in[5:5+forest.WalkSize], in[5+forest.WalkSize:5+2*forest.WalkSize]
-	w := forest.WalkOf(after)
-	newR := e.rewards(append(in[5+2*forest.WalkSize:], w.Forest.State()...))[0]
-	yes, fraction := accept(rng.In(in[0]), in[4], newR, w)
-	next := []*Node{Where(yes, newR, in[4])}
-	for i := range before {
-		cond := yes
-		for cond.Rank() < before[i].Rank() {
-			cond = InsertAxes(cond, -1)
-		}
-		next = append(next, Where(BroadcastToDims(cond, before[i].Shape().Dimensions...), after[i], before[i]))
-	}
-	j := e.net.SetOut(forest.WalkOf(next[1:]), rng.In(in[1]), in[3], Const(newR.Graph(), true), how(in[2]))
-	return append(append(next, fraction, newR), j.List()...)
-}
-
-// accept decides on moves [B], and returns the fraction that is accepted.
-//
-//	log a = log R(z') - log R(z) + MadeBack + UndoneForward - UndoneBack - MadeForward
-func accept(r *rng.Stream, oldR, newR *Node, w forest.Walk) (yes, fraction *Node) {
-	logA := Add(Sub(newR, oldR), Sub(Add(w.MadeBack, w.UndoneForward), Add(w.UndoneBack, w.MadeForward)))
-	// Kept above 0, so that its logarithm is finite.
-	coin := MaxScalar(r.Uniform(logA.DType(), logA.Shape().Dimensions...), 1e-30)
-	yes = LessOrEqual(Log(coin), logA)
-	return yes, ReduceAllMean(ConvertDType(yes, dtypes.Float32))
 }

@@ -100,8 +100,7 @@ func (e *gflownet) losses(size int, in []*Node) []*Node {
 		total = Add(total, MulScalar(sleep, e.Sleep))
 	}
 	r := e.optimizer.Minimize(e.store, total, rates)
-	one := func(x *Node) *Node { return Reshape(ConvertDType(x, dtypes.Float32), 1) }
-	return []*Node{Concatenate([]*Node{one(wake), one(balance), one(sleep), one(r.GradNorm), one(r.OK)}, 0)}
+	return []*Node{numbers(wake, balance, sleep, r.GradNorm, r.OK)}
 }
 
 // trainsMoves says whether the balance of a move is trained. Then an iteration makes at least that one move, even with moves = 0.

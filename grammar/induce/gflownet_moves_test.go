@@ -51,18 +51,16 @@ func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]in
 		}
 		c.trees = append(c.trees, all)
 	}
-	words, lengths := make([]int32, rows*n), make([]int32, rows)
-	for i := range rows {
-		x := sentences[i%len(sentences)]
-		copy(words[i*n:], x)
-		lengths[i] = int32(len(x))
+	some := make([]treebank.Sentence, rows)
+	for i := range some {
+		some[i].Words = sentences[i%len(sentences)]
 	}
-	c.batch = batch{words: tensors.FromFlatDataAndDimensions(words, rows, n), lengths: tensors.FromValue(lengths), size: rows, n: n}
+	c.batch = newBatch(some, rows, 1, n)
 	g := referenceGrammar(t)
 	root, rules, emit := g.LogTables(dtypes.Float32)
 	table := tensors.MustCopyFlatData[float32](emit) // [V,T]
 	var terms []float32
-	for _, w := range words {
+	for _, w := range tensors.MustCopyFlatData[int32](c.batch.words) {
 		terms = append(terms, table[2*w], table[2*w+1])
 	}
 	c.potentials = []*tensors.Tensor{root, rules, tensors.FromFlatDataAndDimensions(terms, rows, n, 2)}
@@ -231,7 +229,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			s.Temperature, s.Epsilon = knob.temperature, knob.epsilon
 			c.restart(t, seed)
 			before := strings.Join(c.shapes(), " ")
-			if err := c.moveOn(true, 9); err != nil {
+			if err := c.moves(9); err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("prior %v, %+v: accepted %.3f", withPrior, knob, c.accepted)
@@ -252,7 +250,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			broken, err := s.gfn.program("broken", func(in []*Node) []*Node {
 				in = append([]*Node{}, in...)
 				for _, i := range forget {
-					at := 5 + forest.WalkSize + i
+					at := 4 + forest.WalkSize + i
 					in[at] = ZerosLike(in[at])
 				}
 				return s.gfn.settled(in)
@@ -262,7 +260,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			}
 			s.gfn.settle = broken
 			c.restart(t, seed)
-			if err := c.moveOn(true, 9); err != nil {
+			if err := c.moves(9); err != nil {
 				t.Fatal(err)
 			}
 			if p := c.pValue(); p > moveAlpha {
@@ -286,12 +284,21 @@ func TestAcceptanceOfMoves(t *testing.T) {
 	for back, want := range map[int]float64{1: 0.8013, 2: 0.6122, 3: 0.5449} {
 		c.restart(t, seed)
 		_, out := c.once(t, seed, back)
-		got := float64(tensors.ToScalar[float32](out[1+forest.WalkSize]))
+		got := float64(tensors.ToScalar[float32](out[1]))
 		most := distuv.UnitNormal.Quantile(1-moveAlpha/2) * math.Sqrt(want*(1-want)/rows)
 		if !(math.Abs(got-want) <= most+0.5e-4) {
 			t.Errorf("%d steps back: %.4f of moves are accepted, want %.4f ± %.4f", back, got, want, most)
 		}
 	}
+}
+
+// moves makes the moves of an iteration with an M-step.
+func (c *chain) moves(epoch int) (err error) {
+	c.choose(true, epoch)
+	if c.journey, err = c.move.Call(appendAll([]any{c.key("move", 0), c.explore, int32(c.back[0]), true}, c.walks)...); err != nil {
+		return err
+	}
+	return c.moveOn()
 }
 
 // once makes one move, and returns where it led to and how it was settled.
@@ -301,7 +308,8 @@ func (c *chain) once(t testing.TB, seed uint64, back int) (after, settled []*ten
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []any{rng.Key(seed, "accept"), rng.Key(seed, "next move"), c.knobs(), int32(1), c.logR}
+	c.choose(true, 0)
+	args := []any{c.itinerary, c.knobs(), float32(0), c.logR}
 	settled, err = c.settle.Call(append(appendAll(appendAll(args, c.walks), after), c.judged()...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -330,7 +338,7 @@ func TestAccept(t *testing.T) {
 		t.Fatal(err)
 	}
 	after = append([]*tensors.Tensor{newR}, after...)
-	coins, err := CallOnceN(simd(), func(in []*Node) []*Node { return []*Node{rng.In(in[0]).Uniform(dtypes.Float32, rows)} }, rng.Key(seed, "accept"))
+	coins, err := CallOnceN(simd(), func(in []*Node) []*Node { return []*Node{rng.In(in[0]).Uniform(dtypes.Float32, rows)} }, c.key("accept", 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,12 +355,12 @@ func TestAccept(t *testing.T) {
 			want, accepted = after, accepted+1.0/rows
 		}
 		for k := range want {
-			if got, want := rowOf(t, out[k], i), rowOf(t, want[k], i); got != want {
+			if got, want := rowOf(t, out[3+k], i), rowOf(t, want[k], i); got != want {
 				t.Fatalf("tensor %d of row %d, with log a = %g and a coin of %g, is %s, want %s", k, i, logA, coin, got, want)
 			}
 		}
 	}
-	closeTo(t, "fraction accepted", float64(tensors.ToScalar[float32](out[1+forest.WalkSize])), accepted, 3.0/rows)
+	closeTo(t, "fraction accepted", float64(tensors.ToScalar[float32](out[1])), accepted, 3.0/rows)
 	if accepted < 0.2 || accepted > 0.8 {
 		t.Errorf("%g of moves are accepted", accepted)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -47,7 +48,7 @@ func newPrograms(b compute.Backend, store *model.Store, m grammar.Neural, c *Con
 		return func(in []*Node) []*Node {
 			loss := Neg(ReduceAllMean(logP(in[1:])))
 			r := p.optimizer.Minimize(store, loss, in[0])
-			return []*Node{loss, r.GradNorm, r.OK}
+			return []*Node{numbers(loss, r.GradNorm, r.OK)}
 		}
 	}
 	var err error
@@ -105,8 +106,15 @@ func (p *programs) update(e *model.Exec, step uint64, b batch, more ...any) (em.
 	if err != nil {
 		return em.Update{}, fmt.Errorf("update %d: %w", step, err)
 	}
-	return em.Update{
-		Loss: float64(tensors.ToScalar[float32](out[0])), GradNorm: float64(tensors.ToScalar[float32](out[1])),
-		OK: tensors.ToScalar[bool](out[2]),
-	}, nil
+	v := tensors.MustCopyFlatData[float32](out[0])
+	return em.Update{Loss: float64(v[0]), GradNorm: float64(v[1]), OK: v[2] != 0}, nil
+}
+
+// numbers makes one tensor of scalars, so that the host reads, and waits, once.
+func numbers(scalars ...*Node) *Node {
+	out := make([]*Node, len(scalars))
+	for i, x := range scalars {
+		out[i] = Reshape(ConvertDType(x, dtypes.Float32), 1)
+	}
+	return Concatenate(out, 0)
 }

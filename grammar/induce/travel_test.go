@@ -88,12 +88,10 @@ func journeys(t *testing.T, s *session, b batch, onCPU bool) map[string][]*tenso
 		}
 	}
 	w := &eStep{gflownet: s.gfn, seed: 3, batch: b}
+	w.choose(true, 0)
 	must(w.walk())
-	var err error
 	out := map[string][]*tensors.Tensor{"wake": w.walks, "sleep": w.learning.down}
-	w.logR, _, err = w.reward(w.walks)
-	must(err)
-	must(w.moveOn(true, 0))
+	must(w.moveOn())
 	out["moves"], out["trained move"] = w.walks, w.learning.after
 	p := newGFNParser(s.gfn)
 	d, err := p.draw(b, w.key("draw"))
