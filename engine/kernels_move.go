@@ -2,8 +2,8 @@ package engine
 
 // picker moves elements of one size between rows.
 type picker struct {
-	// index sets rows of width elements: element j of row r is from[r*step+inner[j]].
-	index func(to, from ptr, rows, width, step int, inner []int32)
+	// index sets rows of elements: element j of row r is from[r*step+inner[j]], of a pattern.
+	index func(to, from ptr, rows, step int, p *pattern)
 	// spread repeats from[r*step] width times.
 	spread func(to, from ptr, rows, width, step int)
 	// slice copies width elements from r*step on.
@@ -22,12 +22,18 @@ var pickers = map[int]*picker{
 
 func newPicker[T any](size int) *picker {
 	return &picker{
-		index: func(to, from ptr, rows, width, step int, inner []int32) {
-			y := elems[T](to, rows*width)
+		index: func(to, from ptr, rows, step int, p *pattern) {
+			y, n := elems[T](to, rows*p.width), p.run
 			for r := range rows {
-				p := add(from, r*step, size)
-				for j, i := range inner {
-					y[r*width+j] = *(*T)(add(p, int(i), size))
+				x, y := add(from, r*step, size), y[r*p.width:][:p.width]
+				if n < 4 { // too little for a copy
+					for j, i := range p.inner {
+						y[j] = *(*T)(add(x, int(i), size))
+					}
+					continue
+				}
+				for j := 0; j < len(y); j += n {
+					copy(y[j:j+n], elems[T](add(x, int(p.inner[j]), size), n))
 				}
 			}
 		},
@@ -84,7 +90,7 @@ func gather(to, base operand, p *pattern, size int) instr {
 			from, row := add(x, off, size), add(y, r*width, size)
 			switch {
 			case inner != nil:
-				k.index(row, from, 1, width, 0, inner)
+				k.index(row, from, 1, 0, p)
 			case p.repeat:
 				k.spread(row, from, 1, width, 0)
 			default:

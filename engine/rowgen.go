@@ -210,7 +210,7 @@ func (g *rowGen) pick(base operand, a *access, p *pattern, w, size int) operand 
 	}
 	switch {
 	case inner != nil:
-		g.emit(func(c *rowCtx) { k.index(c.at(to), c.at(base), c.rows, width, w, inner) })
+		g.emit(func(c *rowCtx) { k.index(c.at(to), c.at(base), c.rows, w, p) })
 	case p.repeat:
 		g.emit(func(c *rowCtx) { k.spread(c.at(to), c.at(base), c.rows, width, w) })
 	default:
@@ -234,7 +234,7 @@ func (g *rowGen) tile(a *access, p *pattern, size int) operand {
 		from := add(c.mem[slot], start, size)
 		switch {
 		case inner != nil:
-			k.index(c.at(o), from, rows, width, 0, inner)
+			k.index(c.at(o), from, rows, 0, p)
 		case p.repeat:
 			k.spread(c.at(o), from, 1, rows*width, 0)
 		default:
