@@ -1,6 +1,10 @@
 package engine
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/gfnem/gfnem/engine/internal/vec"
+)
 
 // The loops here step pointers before the next row instead of after the last one, which would leave the object.
 
@@ -18,6 +22,8 @@ func spreadRows[T any](to, from ptr, rows, width, step, size int) {
 		spread4x4(to, from, rows, in)
 	case width == 4 && size == 1:
 		spread4x1(to, from, rows, in)
+	case width >= 16 && size == 4:
+		spreadx4(to, from, rows, width, in)
 	default:
 		for r := 1; ; r++ {
 			fill(elems[T](to, width), *(*T)(from))
@@ -60,6 +66,17 @@ func spread4x1(to, from ptr, rows, in int) {
 			return
 		}
 		from, to = unsafe.Add(from, in), unsafe.Add(to, 4)
+	}
+}
+
+// spreadx4 sets words of 4 bytes by vectors, whatever they are: floating-point moves keep all bits.
+func spreadx4(to, from ptr, rows, width, in int) {
+	for r := 1; ; r++ {
+		vec.F32.Fill(elems[float32](to, width), *(*float32)(from))
+		if r == rows {
+			return
+		}
+		from, to = unsafe.Add(from, in), unsafe.Add(to, 4*width)
 	}
 }
 

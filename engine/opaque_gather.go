@@ -21,25 +21,42 @@ type gatherStep struct {
 // walk lists positions: of dims, with strides.
 type walk struct{ dims, strides []int }
 
+func newWalk(dims, strides []int) walk {
+	dims, strides = (&access{dims: dims, strides: strides}).collapse()
+	return walk{dims, strides}
+}
+
 func (w walk) at(i int) (pos int) {
-	for d := len(w.dims) - 1; d >= 0; d-- {
+	for d := len(w.dims) - 1; d > 0; d-- {
 		pos += i % w.dims[d] * w.strides[d]
 		i /= w.dims[d]
+	}
+	if len(w.dims) > 0 {
+		pos += i * w.strides[0]
 	}
 	return pos
 }
 
 // split takes one axis out of indices, if it is there.
 func split(dims []int, axis int) (w walk, step int) {
-	strides := denseStrides(dims)
-	w = walk{slices.Clone(dims), slices.Clone(strides)}
+	dims, strides := slices.Clone(dims), denseStrides(dims)
 	step = 1
 	if axis < len(dims) {
 		step = strides[axis]
-		w.dims = slices.Delete(w.dims, axis, axis+1)
-		w.strides = slices.Delete(w.strides, axis, axis+1)
+		dims, strides = slices.Delete(dims, axis, axis+1), slices.Delete(strides, axis, axis+1)
 	}
-	return w, step
+	return newWalk(dims, strides), step
+}
+
+// walkBeside walks along all axes but some.
+func walkBeside(dims, strides, axes []int) walk {
+	var some, steps []int
+	for i, d := range dims {
+		if !slices.Contains(axes, i) {
+			some, steps = append(some, d), append(steps, strides[i])
+		}
+	}
+	return newWalk(some, steps)
 }
 
 func newGather(n *node) *gatherStep {
@@ -48,11 +65,7 @@ func newGather(n *node) *gatherStep {
 	g.strides = denseStrides(g.dims)
 	g.index, g.indexStep = split(n.inputs[1].shape.Dimensions, at.indexVectorAxis)
 	out := denseStrides(n.shape.Dimensions)
-	for i, d := range n.shape.Dimensions {
-		if !slices.Contains(at.offsetAxes, i) {
-			g.result.dims, g.result.strides = append(g.result.dims, d), append(g.result.strides, out[i])
-		}
-	}
+	g.result = walkBeside(n.shape.Dimensions, out, at.offsetAxes)
 	g.out = make([]int, len(g.dims))
 	offset := slices.Clone(at.offsetAxes)
 	k := 0
@@ -116,11 +129,7 @@ func newScatter(n *node) *scatterStep {
 	s.index, s.indexStep = split(n.inputs[1].shape.Dimensions, at.indexVectorAxis)
 	updates := n.inputs[2].shape.Dimensions
 	up := denseStrides(updates)
-	for i, d := range updates {
-		if !slices.Contains(at.windowAxes, i) {
-			s.batch.dims, s.batch.strides = append(s.batch.dims, d), append(s.batch.strides, up[i])
-		}
-	}
+	s.batch = walkBeside(updates, up, at.windowAxes)
 	window := slices.Clone(at.windowAxes)
 	slices.Sort(window)
 	s.sizes, s.from = slices.Repeat([]int{1}, len(s.dims)), make([]int, len(s.dims))

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/compute/support/testutil"
 )
 
@@ -115,6 +117,43 @@ func TestSpecial(t *testing.T) {
 				}
 				return op(f, a, b)
 			})
+		}
+	}
+}
+
+// TestBitsAreKept moves words of 4 bytes that would be signalling NaNs, were they floating-point numbers: spread over rows of all widths,
+// and in pieces of all lengths.
+func TestBitsAreKept(t *testing.T) {
+	words := []int32{0x7f800001, -0x007fffff, 0x7fa5a5a5, 1, -1, 0x7fc00000}
+	n := len(words)
+	for width := 1; width < 40; width++ {
+		// [i,j,k] is words[i], and words[k] where k is the last axis: more than one piece in each row.
+		for _, axis := range []int{0, 2} {
+			dims := []int{n, 3, width}
+			if axis == 2 {
+				dims = []int{width, 3, n}
+			}
+			got, err := testutil.Exec1(open(t, "simd"), []any{words}, func(f compute.Function, p []compute.Value) (compute.Value, error) {
+				x, err := f.BroadcastInDim(p[0], shapes.Make(dtypes.Int32, dims...), []int{axis})
+				if err != nil {
+					return nil, err
+				}
+				return f.Neg(x)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := reflect.ValueOf(got)
+			for i := range dims[0] {
+				for j := range dims[1] {
+					for k := range dims[2] {
+						at := []int{i, j, k}[axis]
+						if v := x.Index(i).Index(j).Index(k).Interface(); v != -words[at] {
+							t.Fatalf("%v along axis %d: element %d, %d, %d is %#x, want %#x", dims, axis, i, j, k, v, -words[at])
+						}
+					}
+				}
+			}
 		}
 	}
 }
