@@ -28,7 +28,7 @@ var ErrGaveUp = errors.New("stopped")
 
 // Tick is what one step of a job says.
 type Tick struct {
-	Step, Total uint64
+	Step, Total uint64             // made, and expected in all
 	Text        string             // how it goes, in a few words
 	Log         map[string]float64 // metrics of this step; nil if there are none
 }
@@ -65,6 +65,7 @@ func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writ
 			bar = NewProgress(w, int64(t.Total), r.info.Task)
 			defer bar.Done()
 		}
+		bar.Expect(int64(t.Total))
 		bar.Set(int64(t.Step), t.Text)
 		if time.Since(saved) >= every {
 			if err := r.save(job, step); err != nil {

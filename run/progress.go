@@ -23,8 +23,10 @@ type Progress struct {
 	now   func() time.Time
 
 	started   bool
-	first     int64 // the step of the first Set, from which the rate counts
+	first     int64 // the step from which the rate counts: that of the first Set, or one of one to two minutes ago
 	firstTime time.Time
+	next      int64 // the step from which it will
+	nextTime  time.Time
 	step      int64
 	text      string
 	said      int64 // the step of the last line
@@ -53,8 +55,16 @@ func newBar(w io.Writer, total int64) *progressbar.ProgressBar {
 	)
 }
 
-// Set says that a number of steps are done, with a few words on how it goes. The rate counts from the first Set: a
-// run that starts at step n begins with Set(n, "").
+// Expect changes the number of steps, which some runs can only estimate.
+func (p *Progress) Expect(total int64) {
+	if p.bar != nil && total != p.total {
+		p.bar.ChangeMax64(total)
+	}
+	p.total = total
+}
+
+// Set says that a number of steps are done, with a few words on how it goes. The rate is that of the last minute or two, from
+// the first Set on: a run that starts at step n begins with Set(n, "").
 func (p *Progress) Set(step int64, text string) {
 	if p.w == nil {
 		return
@@ -63,7 +73,12 @@ func (p *Progress) Set(step int64, text string) {
 	if !p.started {
 		p.started = true
 		p.first, p.firstTime = step, now
+		p.next, p.nextTime = step, now
 		p.said, p.saidTime = step, now
+	}
+	if now.Sub(p.nextTime) >= time.Minute {
+		p.first, p.firstTime = p.next, p.nextTime
+		p.next, p.nextTime = step, now
 	}
 	p.step, p.text = step, text
 	if p.bar != nil {

@@ -35,6 +35,56 @@ wake 550/1000  1.92/s  3m54s left  loss 0.5
 	}
 }
 
+// TestProgressExpect: what is left follows what is expected.
+func TestProgressExpect(t *testing.T) {
+	var b bytes.Buffer
+	p := NewProgress(&b, 20, "wake")
+	p.Every = 10 * time.Second
+	c := newClock().drive(p)
+	p.Set(0, "")
+	for step := int64(1); step <= 2; step++ {
+		c.pass(10 * time.Second)
+		p.Expect(20 * step)
+		p.Set(10*step, "")
+	}
+	want := "wake 10/20  1/s  10s left\nwake 20/40  1/s  20s left\n"
+	if got := b.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+
+	b.Reset()
+	p.bar = newBar(&b, 20)
+	p.Expect(200)
+	if got := p.bar.GetMax64(); got != 200 {
+		t.Errorf("the bar ends at %d, want 200", got)
+	}
+}
+
+// TestProgressRate: after a while steps of another kind, before, do not count.
+func TestProgressRate(t *testing.T) {
+	var b bytes.Buffer
+	p := NewProgress(&b, 10000, "wake")
+	p.Every = time.Minute
+	c := newClock().drive(p)
+	step := int64(0)
+	p.Set(step, "")
+	for _, perMinute := range []int64{6000, 60, 60, 60} {
+		for range 60 {
+			c.pass(time.Second)
+			step += perMinute / 60
+			p.Set(step, "")
+		}
+	}
+	want := `wake 6000/10000  100/s  40s left
+wake 6060/10000  1/s  1h5m40s left
+wake 6120/10000  1/s  1h4m40s left
+wake 6180/10000  1/s  1h3m40s left
+`
+	if got := b.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 func TestProgressEvery(t *testing.T) {
 	var b bytes.Buffer
 	p := NewProgress(&b, 4, "eval")

@@ -216,3 +216,25 @@ func TestGFNPaper(t *testing.T) {
 		t.Errorf("the GFlowNet is trained in another way: %+v", c.GFlowNet)
 	}
 }
+
+// TestExpected: what a bar counts towards follows how many iterations M-steps have taken, and ends where the training does.
+func TestExpected(t *testing.T) {
+	t.Parallel()
+	c := smallGFN()
+	c.Updates, c.EBM, c.EBMUpdates = 200, true, 5
+	s := tinySession(t, c)
+	s.OfPrior = 5
+	for _, k := range []struct{ iterations, made, most, want uint64 }{
+		{0, 0, 0, 5 + 200},
+		{11, 0, 0, 5 + 11 + 400}, // as if 11 M-steps had taken 22 iterations
+		{189, 89, 0, 5 + 189 + 2*111},
+		{389, 189, 0, 5 + 389 + 2*11},
+		{410, 200, 0, 5 + 410},
+		{189, 89, 300, 5 + 300},
+	} {
+		s.Iterations, s.Made, s.MaxIterations = k.iterations, k.made, int(k.most)
+		if got := s.expected(); got != k.want {
+			t.Errorf("%d iterations, %d of 200 M-steps: %d steps are expected, want %d", k.iterations, k.made, got, k.want)
+		}
+	}
+}

@@ -55,7 +55,7 @@ func (s *session) iterate() (run.Tick, error) {
 			return run.Tick{}, err
 		}
 	}
-	tick.Step, tick.Total = s.at(), s.total()
+	tick.Step, tick.Total = s.at(), s.expected()
 	return tick, nil
 }
 

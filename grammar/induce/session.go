@@ -3,6 +3,7 @@ package induce
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -149,6 +150,21 @@ func (s *session) total() uint64 {
 		n += uint64(s.EBMUpdates)
 	}
 	return n
+}
+
+// expected is the number of steps as far as it can be told. How many iterations an M-step takes is known from those so far; to begin with, as if
+// one in twenty of all had taken one.
+func (s *session) expected() uint64 {
+	if s.gfn == nil {
+		return s.total()
+	}
+	known, left := 1+s.Config.Updates/20, uint64(s.Config.Updates)-s.Made
+	each := (float64(s.Iterations) + float64(known)) / (float64(s.Made) + float64(known))
+	n := s.Iterations + uint64(math.Ceil(each*float64(left)))
+	if most := uint64(s.MaxIterations); most > 0 {
+		n = min(n, most)
+	}
+	return s.OfPrior + n
 }
 
 // Done implements run.Job.
