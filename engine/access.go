@@ -143,7 +143,7 @@ type pattern struct {
 	dims, strides []int // of the rows
 	width         int
 	inner         []int32 // nil if 0, 1, 2, ...
-	run           int     // inner is pieces of so many elements that follow one another
+	piece         int     // inner is pieces of so many elements that follow one another
 	repeat        bool    // every element of inner is the same
 	start         int     // inner[0]
 }
@@ -221,10 +221,10 @@ func (a *access) cut(m int) *pattern {
 	if p.width > 1<<20 {
 		return nil
 	}
-	p.inner, p.run = make([]int32, p.width), 1
+	p.inner, p.piece = make([]int32, p.width), 1
 	fillIndex(p.inner, dims, strides)
 	if last := len(dims) - 1; strides[last] == 1 {
-		p.run = dims[last]
+		p.piece = dims[last]
 	}
 	return p
 }

@@ -23,7 +23,7 @@ var pickers = map[int]*picker{
 func newPicker[T any](size int) *picker {
 	return &picker{
 		index: func(to, from ptr, rows, step int, p *pattern) {
-			y, n := elems[T](to, rows*p.width), p.run
+			y, n := elems[T](to, rows*p.width), p.piece
 			for r := range rows {
 				x, y := add(from, r*step, size), y[r*p.width:][:p.width]
 				if n < 4 { // too little for a copy

@@ -21,6 +21,7 @@ type gatherStep struct {
 // walk lists positions: of dims, with strides.
 type walk struct{ dims, strides []int }
 
+// newWalk makes one axis of those that follow one another, so that a position takes few divisions.
 func newWalk(dims, strides []int) walk {
 	dims, strides = (&access{dims: dims, strides: strides}).collapse()
 	return walk{dims, strides}
@@ -48,11 +49,11 @@ func split(dims []int, axis int) (w walk, step int) {
 	return newWalk(dims, strides), step
 }
 
-// walkBeside walks along all axes but some.
-func walkBeside(dims, strides, axes []int) walk {
+// walkOthers walks along all axes but some.
+func walkOthers(dims, strides, but []int) walk {
 	var some, steps []int
 	for i, d := range dims {
-		if !slices.Contains(axes, i) {
+		if !slices.Contains(but, i) {
 			some, steps = append(some, d), append(steps, strides[i])
 		}
 	}
@@ -65,7 +66,7 @@ func newGather(n *node) *gatherStep {
 	g.strides = denseStrides(g.dims)
 	g.index, g.indexStep = split(n.inputs[1].shape.Dimensions, at.indexVectorAxis)
 	out := denseStrides(n.shape.Dimensions)
-	g.result = walkBeside(n.shape.Dimensions, out, at.offsetAxes)
+	g.result = walkOthers(n.shape.Dimensions, out, at.offsetAxes)
 	g.out = make([]int, len(g.dims))
 	offset := slices.Clone(at.offsetAxes)
 	k := 0
@@ -129,7 +130,7 @@ func newScatter(n *node) *scatterStep {
 	s.index, s.indexStep = split(n.inputs[1].shape.Dimensions, at.indexVectorAxis)
 	updates := n.inputs[2].shape.Dimensions
 	up := denseStrides(updates)
-	s.batch = walkBeside(updates, up, at.windowAxes)
+	s.batch = walkOthers(updates, up, at.windowAxes)
 	window := slices.Clone(at.windowAxes)
 	slices.Sort(window)
 	s.sizes, s.from = slices.Repeat([]int{1}, len(s.dims)), make([]int, len(s.dims))

@@ -29,6 +29,7 @@ var ErrGaveUp = errors.New("stopped")
 // Tick is what one step of a job says.
 type Tick struct {
 	Step, Total uint64             // made, and expected in all
+	Phase       string             // steps of other phases may take longer or shorter
 	Text        string             // how it goes, in a few words
 	Log         map[string]float64 // metrics of this step; nil if there are none
 }
@@ -41,6 +42,7 @@ func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writ
 		return err
 	}
 	var bar *Progress
+	var phase string
 	saved := time.Now()
 	for !job.Done() {
 		if ctx.Err() != nil {
@@ -64,7 +66,10 @@ func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writ
 		if bar == nil {
 			bar = NewProgress(w, int64(t.Total), r.info.Task)
 			defer bar.Done()
+		} else if t.Phase != phase {
+			bar.Restart()
 		}
+		phase = t.Phase
 		bar.Expect(int64(t.Total))
 		bar.Set(int64(t.Step), t.Text)
 		if time.Since(saved) >= every {

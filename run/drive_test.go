@@ -53,6 +53,37 @@ func (c *counting) Restore(s State) error {
 	return json.Unmarshal(s.Extra, c)
 }
 
+// slowing is a job that finds out how long it is, and whose last step is slow.
+type slowing struct{ counting }
+
+func (s *slowing) Step() (Tick, error) {
+	t, err := s.counting.Step()
+	t.Total = 10 * t.Step
+	if s.Done() {
+		t.Phase = "slow"
+		time.Sleep(50 * time.Millisecond)
+	}
+	return t, err
+}
+
+// TestDriveTells: the last line counts towards what was expected last, at the rate of the last phase.
+func TestDriveTells(t *testing.T) {
+	r, err := Create(filepath.Join(t.TempDir(), "run"), Options{Task: "count"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var b bytes.Buffer
+	if err := r.Drive(t.Context(), &slowing{counting{total: 100}}, time.Hour, &b); err != nil {
+		t.Fatal(err)
+	}
+	var at, total int
+	var rate float64
+	if _, err := fmt.Sscanf(b.String(), "count %d/%d %f/s", &at, &total, &rate); err != nil || at != 100 || total != 1000 || rate > 25 {
+		t.Errorf("the run says %q: want 100/1000 and at most 20/s, %v", b.String(), err)
+	}
+}
+
 func TestDriveResumes(t *testing.T) {
 	whole, parts := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "parts")
 	r, err := Create(whole, Options{Task: "count"})

@@ -23,11 +23,10 @@ type Progress struct {
 	now   func() time.Time
 
 	started   bool
-	first     int64 // the step from which the rate counts: that of the first Set, or one of one to two minutes ago
+	first     int64 // the step from which the rate counts
 	firstTime time.Time
-	next      int64 // the step from which it will
-	nextTime  time.Time
-	step      int64
+	step      int64 // of the last Set
+	stepTime  time.Time
 	text      string
 	said      int64 // the step of the last line
 	saidTime  time.Time
@@ -63,8 +62,11 @@ func (p *Progress) Expect(total int64) {
 	p.total = total
 }
 
-// Set says that a number of steps are done, with a few words on how it goes. The rate is that of the last minute or two, from
-// the first Set on: a run that starts at step n begins with Set(n, "").
+// Restart lets the rate count from the last step on, since the next ones are of another kind.
+func (p *Progress) Restart() { p.first, p.firstTime = p.step, p.stepTime }
+
+// Set says that a number of steps are done, with a few words on how it goes. The rate counts from the first Set: a
+// run that starts at step n begins with Set(n, "").
 func (p *Progress) Set(step int64, text string) {
 	if p.w == nil {
 		return
@@ -73,14 +75,9 @@ func (p *Progress) Set(step int64, text string) {
 	if !p.started {
 		p.started = true
 		p.first, p.firstTime = step, now
-		p.next, p.nextTime = step, now
 		p.said, p.saidTime = step, now
 	}
-	if now.Sub(p.nextTime) >= time.Minute {
-		p.first, p.firstTime = p.next, p.nextTime
-		p.next, p.nextTime = step, now
-	}
-	p.step, p.text = step, text
+	p.step, p.stepTime, p.text = step, now, text
 	if p.bar != nil {
 		p.bar.Describe(p.line(now))
 		_ = p.bar.Set64(min(step, p.total)) // a Progress is advice

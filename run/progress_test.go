@@ -60,26 +60,19 @@ func TestProgressExpect(t *testing.T) {
 	}
 }
 
-// TestProgressRate: after a while steps of another kind, before, do not count.
-func TestProgressRate(t *testing.T) {
+// TestProgressRestart: steps of another kind, before, do not count.
+func TestProgressRestart(t *testing.T) {
 	var b bytes.Buffer
 	p := NewProgress(&b, 10000, "wake")
 	p.Every = time.Minute
 	c := newClock().drive(p)
-	step := int64(0)
-	p.Set(step, "")
-	for _, perMinute := range []int64{6000, 60, 60, 60} {
-		for range 60 {
-			c.pass(time.Second)
-			step += perMinute / 60
-			p.Set(step, "")
-		}
-	}
-	want := `wake 6000/10000  100/s  40s left
-wake 6060/10000  1/s  1h5m40s left
-wake 6120/10000  1/s  1h4m40s left
-wake 6180/10000  1/s  1h3m40s left
-`
+	p.Set(0, "")
+	c.pass(time.Minute)
+	p.Set(6000, "")
+	p.Restart()
+	c.pass(time.Minute)
+	p.Set(6060, "")
+	want := "wake 6000/10000  100/s  40s left\nwake 6060/10000  1/s  1h5m40s left\n"
 	if got := b.String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

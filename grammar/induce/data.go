@@ -40,7 +40,7 @@ func openData(c Config) (*treebank.Dataset, error) {
 // batch is sentences of about the same length, padded to a common one.
 type batch struct {
 	words, lengths *tensors.Tensor // [B,n], [B] int32
-	lengthOf       []int           // the same: to read a tensor that has been sent to a card is to wait for it
+	lengthOf       []int32         // the same: to read a tensor that has been sent to a card is to wait for it
 	size           int             // sentences that count; the rest repeats the last one
 	tokens         int             // of those: words, and one more for the end of each sentence
 	n              int
@@ -48,7 +48,7 @@ type batch struct {
 }
 
 // longest is the greatest number of words.
-func (b batch) longest() int { return slices.Max(b.lengthOf) }
+func (b batch) longest() int { return int(slices.Max(b.lengthOf)) }
 
 // longestOf is the greatest number of words, 0 without sentences.
 func longestOf(sentences []treebank.Sentence) (n int) {
@@ -77,10 +77,10 @@ func newBatch(sentences []treebank.Sentence, rows, bucket, most int) batch {
 		s := sentences[min(i, len(sentences)-1)]
 		copy(words[i*b.n:], s.Words)
 		lengths[i] = int32(len(s.Words))
-		b.lengthOf = append(b.lengthOf, len(s.Words))
 	}
+	b.lengthOf = lengths
 	b.words = tensors.FromFlatDataAndDimensions(words, rows, b.n)
-	b.lengths = tensors.FromFlatDataAndDimensions(lengths, rows)
+	b.lengths = tensors.FromValue(lengths)
 	return b
 }
 

@@ -47,7 +47,7 @@ func (w *eStep) key(stream string, more ...uint64) *tensors.Tensor {
 
 // run makes the E-step: walks, their rewards, moves, and one update of the GFlowNet from all of these.
 func (w *eStep) run(maximize bool, epoch int) error {
-	w.choose(maximize, epoch)
+	w.choose(w.stepsBack(maximize, epoch))
 	if err := w.walk(); err != nil {
 		return err
 	}
@@ -72,7 +72,8 @@ func (w *eStep) learnWith(rates []float32) error {
 	return nil
 }
 
-// walk weighs derivations, makes the trees of wake, takes those of sleep apart, if there is a sleep phase, and sets out on the first move.
+// walk weighs derivations, makes the trees of wake and judges them, takes those of sleep apart, if there is a sleep phase, and sets out on the
+// first move.
 func (w *eStep) walk() (err error) {
 	var begun, dream []*tensors.Tensor
 	up := rising(w.batch.longest())
@@ -111,7 +112,7 @@ func (w *eStep) walk() (err error) {
 	w.logR = rewards[0]
 	w.learning.words, w.learning.wake, w.learning.wakeR, w.learning.nodes = w.batch.words, w.walks, rewards[0], rewards[1]
 	for _, n := range w.batch.lengthOf {
-		w.tokens += forest.Tokens(n - 1)
+		w.tokens += forest.Tokens(int(n) - 1)
 	}
 	if dream != nil {
 		w.learning.dream, w.learning.down = dream, next(forest.WalkSize)
@@ -132,25 +133,25 @@ func (w *eStep) undone(dream []*tensors.Tensor) []int {
 	return out
 }
 
-// judged are the arguments by which trees are judged, tensors: they are sent to the device once for all calls.
+// judged are the arguments by which trees are judged, as they are when it is first called: tensors that are sent to the device once.
 func (w *eStep) judged() []any {
 	if w.judges == nil {
 		prior := w.prior
 		if prior == nil {
 			prior = []float32{0}
 		}
-		w.judges = append(appendAll(nil, w.potentials), w.batch.lengths, tensors.FromValue(prior), tensors.FromValue(w.coldness))
+		w.judges = slices.Clip(append(appendAll(nil, w.potentials), w.batch.lengths, tensors.FromValue(prior), tensors.FromValue(w.coldness)))
 	}
 	return w.judges
 }
 
-// reward returns log R of the whole trees that walks stand at, and the scores of their nodes.
-func (w *eStep) reward(walks []*tensors.Tensor) (logR, nodes *tensors.Tensor, err error) {
+// reward returns log R of the whole trees that walks stand at.
+func (w *eStep) reward(walks []*tensors.Tensor) (*tensors.Tensor, error) {
 	out, err := w.judge.Call(appendAll(w.judged(), walks[forest.WalkForest:])...)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return out[0], out[1], nil
+	return out[0], nil
 }
 
 // moveOn makes the moves; the last one is trained.
@@ -169,12 +170,11 @@ func (w *eStep) moveOn() error {
 		if m == len(w.back)-1 && w.trainsMoves() {
 			w.learning.before, w.learning.after, w.learning.beforeR, w.learning.afterR = w.walks, after, w.logR, out[2]
 			for _, n := range w.batch.lengthOf {
-				w.tokens += 2 * forest.Tokens(min(back, n-1))
+				w.tokens += 2 * forest.Tokens(min(back, int(n)-1))
 			}
 		}
-		const walks = 4
 		w.itinerary, accepted, w.logR = out[0], out[1], out[3]
-		w.walks, w.journey = out[walks:walks+forest.WalkSize], out[walks+forest.WalkSize:]
+		w.walks, w.journey = out[settledHead:settledHead+forest.WalkSize], out[settledHead+forest.WalkSize:]
 	}
 	if len(w.back) > 0 {
 		w.accepted = float64(tensors.ToScalar[float32](accepted)) / float64(len(w.back))
@@ -182,9 +182,9 @@ func (w *eStep) moveOn() error {
 	return nil
 }
 
-// choose says what the moves of the iteration will be. The program that settles a move prepares the next one, too, so there is one more.
-func (w *eStep) choose(maximize bool, epoch int) {
-	w.back, w.explore = w.stepsBack(maximize, epoch), tensors.FromValue(w.knobs())
+// choose says how far back the moves of the iteration will go. The program that settles a move prepares the next one, too, so there is one more.
+func (w *eStep) choose(back []int) {
+	w.back, w.explore = back, tensors.FromValue(w.knobs())
 	rows := max(w.Moves, w.EMoves, 1) + 1 // whatever the iteration, so that all have the same programs
 	var flat []uint64
 	for m := range uint64(rows) {

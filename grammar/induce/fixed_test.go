@@ -150,7 +150,7 @@ func TestFixedInference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, err := grammar.NewScores(q[0], q[1], q[2], int32s(b.lengthOf))
+		scores, err := grammar.NewScores(q[0], q[1], q[2], b.lengthOf)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,8 +39,8 @@ type gflownet struct {
 	dream      *program         // words, lengths, key: the same, and trees of the grammar, from tables made once
 	begin      *program         // key, knobs, words, lengths, dreams: journeys from bare words up and from dreamt trees down
 	wake       *program         // key, knobs, words, lengths: journeys from bare words
-	move       *program         // key, knobs, steps back, rise, walks: journeys back and, if they rise, forth
-	judge      *program         // potentials, prior, trees: log-rewards and their parts
+	undo       *program         // key, knobs, steps back, walks: journeys back, for orders in which trees may have been made
+	judge      *program         // potentials, prior, trees: log-rewards and their parts, for evaluations
 	arrive     *program         // walks begun: those of words, judged, and those of dreams; and the first move set out
 	settle     *program         // a move that was made: judged, accepted or not, and the next one set out
 	flow       *program         // words, lengths: log Z
@@ -142,8 +142,8 @@ func (e *gflownet) build() (err error) {
 			start := e.net.Begin(scope, in[2], in[3])
 			return e.net.SetOut(start, rng.In(in[0]), Const(g, int32(0)), Const(g, true), how(in[1])).List()
 		}},
-		{&e.move, "move", func(in []*Node) []*Node {
-			return e.net.SetOut(forest.WalkOf(in[4:]), rng.In(in[0]), in[2], in[3], how(in[1])).List()
+		{&e.undo, "undo", func(in []*Node) []*Node {
+			return e.net.SetOut(forest.WalkOf(in[3:]), rng.In(in[0]), in[2], Const(in[0].Graph(), false), how(in[1])).List()
 		}},
 		{&e.begin, "begin", func(in []*Node) []*Node { return e.setOut(in).List() }},
 		{&e.arrive, "arrive", e.arrived},
@@ -183,7 +183,7 @@ func weigh(t grammar.Tables, in []*Node) []*Node {
 }
 
 func (e *gflownet) close() {
-	for _, p := range []*program{e.potentials, e.begin, e.arrive, e.settle, e.wake, e.move, e.judge, e.dream, e.embed, e.flow, e.best} {
+	for _, p := range []*program{e.potentials, e.begin, e.arrive, e.settle, e.wake, e.undo, e.judge, e.dream, e.embed, e.flow, e.best} {
 		if p != nil {
 			p.Finalize()
 		}
@@ -209,7 +209,7 @@ func (e *gflownet) knobs() []float32 {
 // one over its temperature) and a forest.
 func (e *gflownet) rewards(in []*Node) []*Node {
 	q := grammar.Potentials{Root: in[0], Rules: in[1], Terms: in[2], Lengths: in[3]}
-	z := forest.FromState(gfn.State(in[6:])).Trees()
+	z := forest.FromState(gfn.State(in[judgesSize:])).Trees()
 	s := q.ScoreTrees(z)
 	logR := Add(ReduceSum(s.Nodes, 1), s.Root)
 	if e.EBM {

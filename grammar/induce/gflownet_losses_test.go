@@ -234,11 +234,11 @@ func balanceLoss(t testing.TB, w *eStep) (loss float64, trees int) {
 // rewardsOf judges the trees that walks stand at again.
 func rewardsOf(t testing.TB, w *eStep, walks []*tensors.Tensor) (logR, nodes []float64) {
 	t.Helper()
-	r, n, err := w.reward(walks)
+	out, err := w.judge.Call(appendAll(w.judged(), walks[forest.WalkForest:])...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return widened(r), widened(n)
+	return widened(out[0]), widened(out[1])
 }
 
 // sleepLoss is the mean of -log P_F of the paths along which dreams were taken apart, by the policy itself.

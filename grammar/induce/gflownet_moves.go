@@ -10,7 +10,7 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// judgesSize is the number of tensors that trees are judged by: potentials, lengths, and the prior.
+// judgesSize is the number of tensors that trees are judged by: potentials, lengths, the prior and one over its temperature.
 const judgesSize = potentialsSize + 3
 
 // arrived ends the journeys that setOut began, or those of wake alone without a sleep phase. It takes an itinerary, knobs, what judges trees,
@@ -38,14 +38,19 @@ func stop(itinerary *Node, row int) (accept, move *rng.Stream, back *Node) {
 	return rng.In(at(0, k)), rng.In(at(k, 2*k)), ConvertDType(Squeeze(at(2*k, 2*k+1), 0), dtypes.Int32)
 }
 
+// settledHead is the number of tensors before walks in what settled takes, and in what it returns.
+const settledHead = 4
+
 // settled ends a move and sets out on the next. It takes an itinerary, knobs, the sum of fractions accepted so far, log R and walks before the
-// move, walks after it, and what judges them; and returns the itinerary from the next move on, the sum, log R after the move, log R and
+// move, walks after it, and what judges them; and returns the itinerary, turned so that the next move is
+// its first row, the sum, log R after the move, log R and
 // the walks to go on from, and the next journey.
 func (e *gflownet) settled(in []*Node) []*Node {
-	const walks = 4
-	itinerary, logR, before, after := in[0], in[3], in[walks:walks+forest.WalkSize], in[walks+forest.WalkSize:walks+2*forest.WalkSize]
+	const k = forest.WalkSize
+	itinerary, logR, walks := in[0], in[3], in[settledHead:]
+	before, after, judges := walks[:k], walks[k:2*k], walks[2*k:]
 	w := forest.WalkOf(after)
-	newR := e.rewards(slices.Concat(in[walks+2*forest.WalkSize:], w.Forest.State()))[0]
+	newR := e.rewards(slices.Concat(judges, w.Forest.State()))[0]
 	coins, _, _ := stop(itinerary, 0)
 	yes, fraction := accept(coins, logR, newR, w)
 	next := make([]*Node, len(before))

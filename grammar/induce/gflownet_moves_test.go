@@ -101,7 +101,7 @@ func (c *chain) start(t testing.TB, which func(row, sentence int) int) {
 	if c.walks, err = c.embed.Call(c.batch.words, c.batch.lengths, left, right, label); err != nil {
 		t.Fatal(err)
 	}
-	if c.logR, _, err = c.reward(c.walks); err != nil {
+	if c.logR, err = c.reward(c.walks); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -210,7 +210,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 	seed := testkit.Seed(t)
 	for _, withPrior := range []bool{false, true} {
 		config := smallGFN()
-		config.EBM, config.Moves, config.Epsilon = withPrior, 5, 0.2
+		config.EBM, config.Moves, config.Epsilon, config.Sleep = withPrior, 5, 0.2, 0
 		s := tinySession(t, config)
 		c := newChain(t, s, seed, 4000, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
 		if withPrior {
@@ -229,10 +229,11 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			s.Temperature, s.Epsilon = knob.temperature, knob.epsilon
 			c.restart(t, seed)
 			before := strings.Join(c.shapes(), " ")
-			if err := c.moves(9); err != nil {
-				t.Fatal(err)
-			}
+			c.moves(t, 9)
 			t.Logf("prior %v, %+v: accepted %.3f", withPrior, knob, c.accepted)
+			if c.accepted <= 0 || c.accepted >= 1 {
+				t.Errorf("prior %v, %+v: %g of moves are accepted", withPrior, knob, c.accepted)
+			}
 			if p := c.pValue(); p < moveAlpha {
 				t.Errorf("prior %v, %+v: where chains are has a p-value of %g", withPrior, knob, p)
 			}
@@ -250,7 +251,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			broken, err := s.gfn.program("broken", func(in []*Node) []*Node {
 				in = append([]*Node{}, in...)
 				for _, i := range forget {
-					at := 4 + forest.WalkSize + i
+					at := settledHead + forest.WalkSize + i
 					in[at] = ZerosLike(in[at])
 				}
 				return s.gfn.settled(in)
@@ -260,9 +261,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			}
 			s.gfn.settle = broken
 			c.restart(t, seed)
-			if err := c.moves(9); err != nil {
-				t.Fatal(err)
-			}
+			c.moves(t, 9)
 			if p := c.pValue(); p > moveAlpha {
 				t.Errorf("moves that forget %s were not noticed, p-value %g", name, p)
 			}
@@ -277,14 +276,16 @@ func TestAcceptanceOfMoves(t *testing.T) {
 	t.Parallel()
 	const rows = 4000
 	seed := testkit.Seed(t)
-	s := tinySession(t, smallGFN())
+	config := smallGFN()
+	config.Sleep = 0
+	s := tinySession(t, config)
 	c := newChain(t, s, seed, rows, []int32{0, 1, 2, 0})
 	c.aim(t)
 	scaleReadouts(t, s, func(string) float32 { return 0 })
 	for back, want := range map[int]float64{1: 0.8013, 2: 0.6122, 3: 0.5449} {
 		c.restart(t, seed)
-		_, out := c.once(t, seed, back)
-		got := float64(tensors.ToScalar[float32](out[1]))
+		_, out := c.once(t, back)
+		got := float64(tensors.ToScalar[float32](out[1])) - acceptedBefore
 		most := distuv.UnitNormal.Quantile(1-moveAlpha/2) * math.Sqrt(want*(1-want)/rows)
 		if !(math.Abs(got-want) <= most+0.5e-4) {
 			t.Errorf("%d steps back: %.4f of moves are accepted, want %.4f ± %.4f", back, got, want, most)
@@ -293,28 +294,76 @@ func TestAcceptanceOfMoves(t *testing.T) {
 }
 
 // moves makes the moves of an iteration with an M-step.
-func (c *chain) moves(epoch int) (err error) {
-	c.choose(true, epoch)
-	if c.journey, err = c.move.Call(appendAll([]any{c.key("move", 0), c.explore, int32(c.back[0]), true}, c.walks)...); err != nil {
-		return err
+func (c *chain) moves(t testing.TB, epoch int) {
+	t.Helper()
+	c.setOut(t, c.stepsBack(true, epoch))
+	if err := c.moveOn(); err != nil {
+		t.Fatal(err)
 	}
-	return c.moveOn()
 }
 
-// once makes one move, and returns where it led to and how it was settled.
-func (c *chain) once(t testing.TB, seed uint64, back int) (after, settled []*tensors.Tensor) {
+// setOut chooses moves and sets out on the first as a training without sleep does.
+func (c *chain) setOut(t testing.TB, back []int) {
 	t.Helper()
-	after, err := c.through(backAndForth(back), c.move, appendAll([]any{rng.Key(seed, "move"), c.knobs(), int32(back), true}, c.walks)...)
+	c.choose(back)
+	out, err := c.arrive.Call(appendAll(append([]any{c.itinerary, c.explore}, c.judged()...), c.walks)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.choose(true, 0)
-	args := []any{c.itinerary, c.knobs(), float32(0), c.logR}
+	c.journey = out[forest.WalkSize+2:]
+}
+
+// acceptedBefore is the sum of fractions that once begins with.
+const acceptedBefore = 2
+
+// once makes one move, and returns where it led to and how it was settled.
+func (c *chain) once(t testing.TB, back int) (after, settled []*tensors.Tensor) {
+	t.Helper()
+	c.setOut(t, []int{back})
+	after, err := c.travel(backAndForth(back), c.journey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []any{c.itinerary, c.explore, float32(acceptedBefore), c.logR}
 	settled, err = c.settle.Call(append(appendAll(appendAll(args, c.walks), after), c.judged()...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return after, settled
+}
+
+// TestItinerary: every move has keys of its own and its steps back, and the program that ends the first walks sets out by the first of them.
+func TestItinerary(t *testing.T) {
+	t.Parallel()
+	seed := testkit.Seed(t)
+	config := smallGFN()
+	config.Sleep, config.Moves = 0, 3
+	s := tinySession(t, config)
+	c := newChain(t, s, seed, 6, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
+	c.start(t, func(int, int) int { return 1 })
+	c.setOut(t, []int{2, 1})
+	flat := tensors.MustCopyFlatData[uint64](c.itinerary)
+	const rows, k = 4, 3 // moves and one more; a key
+	var back []uint64
+	seen := map[string]bool{}
+	for row := range slices.Chunk(flat, 2*k+1) {
+		seen[fmt.Sprint(row[:k])], seen[fmt.Sprint(row[k:2*k])] = true, true
+		back = append(back, row[2*k])
+	}
+	if len(seen) != 2*rows || !slices.Equal(back, []uint64{2, 1, 0, 0}) {
+		t.Errorf("%d different keys, want %d; steps back %v", len(seen), 2*rows, back)
+	}
+	want, err := CallOnceN(simd(), func(in []*Node) []*Node {
+		return s.gfn.net.SetOut(forest.WalkOf(in[2:]), rng.In(in[0]), Const(in[0].Graph(), int32(2)), Const(in[0].Graph(), true), how(in[1])).List()
+	}, appendAll([]any{c.key("move", 0), c.knobs()}, c.walks)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if !want[i].Equal(c.journey[i]) {
+			t.Errorf("tensor %d of the first journey is %v, want %v", i, c.journey[i], want[i])
+		}
+	}
 }
 
 // TestAccept compares decisions on moves with the formula, given the same coins: log a = log R(z') - log R(z) + b2 + f1 - b1 - f2. All
@@ -323,8 +372,9 @@ func TestAccept(t *testing.T) {
 	t.Parallel()
 	const rows = 600
 	seed := testkit.Seed(t)
-	s := tinySession(t, smallGFN())
-	c := newChain(t, s, seed, rows, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
+	config := smallGFN()
+	config.Sleep = 0
+	c := newChain(t, tinySession(t, config), seed, rows, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
 	c.aim(t)
 	c.restart(t, seed)
 	rewards := tensors.MustCopyFlatData[float32](c.logR)
@@ -332,8 +382,8 @@ func TestAccept(t *testing.T) {
 	rewards[0], rewards[1], rewards[2] = inf, -inf, float32(math.NaN()) // nobody leaves the first, all leave the second; the third is undefined
 	c.logR = tensors.FromFlatDataAndDimensions(rewards, rows)
 	walks := append([]*tensors.Tensor{c.logR}, c.walks...)
-	after, out := c.once(t, seed, 2)
-	newR, _, err := c.reward(after)
+	after, out := c.once(t, 2)
+	newR, err := c.reward(after)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +410,7 @@ func TestAccept(t *testing.T) {
 			}
 		}
 	}
-	closeTo(t, "fraction accepted", float64(tensors.ToScalar[float32](out[1])), accepted, 3.0/rows)
+	closeTo(t, "fraction accepted", float64(tensors.ToScalar[float32](out[1]))-acceptedBefore, accepted, 3.0/rows)
 	if accepted < 0.2 || accepted > 0.8 {
 		t.Errorf("%g of moves are accepted", accepted)
 	}

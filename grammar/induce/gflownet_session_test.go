@@ -237,4 +237,12 @@ func TestExpected(t *testing.T) {
 			t.Errorf("%d iterations, %d of 200 M-steps: %d steps are expected, want %d", k.iterations, k.made, got, k.want)
 		}
 	}
+	s.Iterations, s.Made, s.Gate.Open = 50, 0, false
+	tick, err := s.Step()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := s.expected(); tick.Total != want || want == s.total() {
+		t.Errorf("a bar counts towards %d, want %d, and not %d", tick.Total, want, s.total())
+	}
 }

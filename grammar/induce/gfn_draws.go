@@ -97,7 +97,7 @@ func (t *batchDraws) draw(k uint64) (drawn, []float64, error) {
 	if err != nil {
 		return d, nil, err
 	}
-	out, _, err := t.scorer.reward(d.walks)
+	out, err := t.scorer.reward(d.walks)
 	if err != nil {
 		return d, nil, err
 	}

@@ -27,8 +27,8 @@ func (p *GFNParser) orders(b batch, walks []*tensors.Tensor, count int, key func
 	longest := b.longest()
 	for k := range count {
 		// One step more than there are: the network settles a step when it looks at where it led to.
-		args := appendAll([]any{key(k), onPolicy, int32(longest), false}, walks)
-		down, err := p.net.through(falling(longest), p.net.move, args...)
+		args := appendAll([]any{key(k), onPolicy, int32(longest)}, walks)
+		down, err := p.net.through(falling(longest), p.net.undo, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -156,7 +156,7 @@ func (p *Parser) Parse(sentences []treebank.Sentence, how Decode, seed uint64) (
 		if how == MBR {
 			tags = nil
 		}
-		trees = append(trees, grammar.UnpackTrees(y[0], y[1], y[2], tags, tensors.MustCopyFlatData[int32](b.lengths))[:b.size]...)
+		trees = append(trees, grammar.UnpackTrees(y[0], y[1], y[2], tags, b.lengthOf)[:b.size]...)
 		weights = append(weights, tensors.MustCopyFlatData[float64](y[4])[:b.size]...)
 		return nil
 	})

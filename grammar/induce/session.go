@@ -8,7 +8,6 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/em"
@@ -152,8 +151,8 @@ func (s *session) total() uint64 {
 	return n
 }
 
-// expected is the number of steps as far as it can be told. How many iterations an M-step takes is known from those so far; to begin with, as if
-// one in twenty of all had taken one.
+// expected is the number of steps as far as it can be told. How many iterations an M-step takes is known from those so far; at first, as if
+// a twentieth of all had been made before, by one iteration each.
 func (s *session) expected() uint64 {
 	if s.gfn == nil {
 		return s.total()
@@ -227,7 +226,7 @@ func (s *session) stepPrior() (run.Tick, error) {
 	if err := s.count(em.Update{Loss: gap, OK: finite(gap)}, &s.InARow.Prior, "prior"); err != nil {
 		return run.Tick{}, err
 	}
-	tick := run.Tick{Step: s.at(), Total: s.total(), Text: fmt.Sprintf("prior, energy gap %.3f", gap)}
+	tick := run.Tick{Step: s.at(), Total: s.total(), Phase: "prior", Text: fmt.Sprintf("prior, energy gap %.3f", gap)}
 	if s.OfPrior%10 == 0 {
 		tick.Log = map[string]float64{"ebm/gap": gap}
 	}
@@ -272,7 +271,7 @@ func (s *session) chains(step uint64, b batch, steps int, temperature float64) (
 	if err != nil {
 		return nil, err
 	}
-	scores, err := grammar.NewScores(out[0], out[1], out[2], tensors.MustCopyFlatData[int32](b.lengths))
+	scores, err := grammar.NewScores(out[0], out[1], out[2], b.lengthOf)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func journeys(t *testing.T, s *session, b batch, onCPU bool) map[string][]*tenso
 		}
 	}
 	w := &eStep{gflownet: s.gfn, seed: 3, batch: b}
-	w.choose(true, 0)
+	w.choose(w.stepsBack(true, 0))
 	must(w.walk())
 	out := map[string][]*tensors.Tensor{"wake": w.walks, "sleep": w.learning.down}
 	must(w.moveOn())
