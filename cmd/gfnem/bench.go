@@ -225,15 +225,18 @@ func (c benchCmd) grammar(io console, b compute.Backend) error {
 	if err := run.Resolve(config, run.Set(c.Set)); err != nil {
 		return err
 	}
+	if config.Fixed != "" {
+		return run.Inputf("bench grammar measures iterations that learn a grammar, and preset %s is given one: use paper or quick", c.Preset)
+	}
 	size := bench.GrammarSize{Config: *config, Words: c.Words}
 	return bench.RunGrammar(b, size, c.For, func(g bench.Grammar) error {
 		if c.JSON {
 			return printJSON(io.out, g)
 		}
 		t := &report.Table{
-			Title: fmt.Sprintf("iteration %s: median %.1f ms, fastest %.1f ms, %d repetitions; the first twelve took %.0f s",
+			Title: fmt.Sprintf("iteration %s: median %.1f ms, fastest %.1f ms, %d repetitions; the first twelve, compilation included, took %.0f s",
 				g.Iteration, g.MedianMS, g.MinMS, g.Reps, g.FirstS),
-			Columns: report.Columns("program", "ms"),
+			Columns: report.Columns("program", "ms, median of 10 others, each waited for"),
 		}
 		for _, name := range slices.Sorted(maps.Keys(g.Parts)) {
 			t.Add(report.Text(name), report.Number(g.Parts[name], 2))

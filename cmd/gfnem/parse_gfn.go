@@ -18,7 +18,7 @@ func byNetwork(d induce.Decode) bool { return d == induce.GFNSample || d == indu
 func openNetworkStream(c console, arg grammarArg, flags sentenceFlags) (*stream, error) {
 	info, err := os.Stat(arg.Grammar)
 	if err != nil {
-		return nil, run.Inputf("no run: %w", err)
+		return nil, run.Inputf("%s is not a run folder: %w", arg.Grammar, err)
 	}
 	if !info.IsDir() {
 		return nil, run.Inputf("%s is a file with a grammar and has no GFlowNet: give the folder of a run of \"gfnem train grammar --method gfn\"", arg.Grammar)

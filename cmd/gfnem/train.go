@@ -79,7 +79,7 @@ func (trainCmd) Help() string {
   gfnem train mixture --set epsilon=0.2 --set e_steps=500
   gfnem train mixture --config my.toml --json
   gfnem train grammar                                             the synthetic treebank, about a minute
-  gfnem train grammar --method gfn                                GFlowNet-EM, about ten minutes
+  gfnem train grammar --method gfn                                GFlowNet-EM, about seven minutes
   gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent
   gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj
   gfnem train grammar --method gfn --preset paper --set updates=2000 --set horizon=10000     a fifth of the published schedule

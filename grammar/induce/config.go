@@ -21,7 +21,7 @@ const (
 	annealLinear = "linear"
 )
 
-// Config is the configuration of a training. Its names are those of the command line.
+// Config is the configuration of a training. Its names are those of the command line; those of method gfn are in GFlowNet.
 type Config struct {
 	Seed    uint64 `toml:"seed"`
 	Data    string `toml:"data"`    // a folder of "gfnem data treebank", or synthetic, synthetic-ncfg or small

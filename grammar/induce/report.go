@@ -16,6 +16,17 @@ type figure struct {
 	report.Figure
 }
 
+// lead says in a sentence what a report is about.
+func (s *session) lead() string {
+	switch {
+	case s.fixed != nil:
+		return "A grammar that was given, and the trees that a GFlowNet learned to find by it."
+	case s.EBM:
+		return "A grammar learned from sentences, with a prior on the shapes of trees that was learned from annotated ones, and the trees that it finds."
+	}
+	return "A grammar learned from sentences alone, and the trees that it finds."
+}
+
 // Report implements run.Session.
 func (s *session) Report(r *run.Run, res run.Result) error {
 	own := res.(*Result)
@@ -36,10 +47,7 @@ func (s *session) Report(r *run.Run, res run.Result) error {
 	if err != nil {
 		return err
 	}
-	page := &report.Page{
-		Title: "Grammar induction",
-		Lead:  "A grammar learned from sentences alone, and the trees that it finds.",
-	}
+	page := &report.Page{Title: "Grammar induction", Lead: s.lead()}
 	section := page.Section("Result")
 	if own.Short != "" {
 		section.Paragraph("Note: " + own.Short + ".")
