@@ -162,13 +162,6 @@ func TestFixedInference(t *testing.T) {
 	}
 }
 
-func int32s(x []int) (out []int32) {
-	for _, v := range x {
-		out = append(out, int32(v))
-	}
-	return out
-}
-
 // A fixed grammar comes from a run or from a file; a run with a fixed grammar has that grammar, its names included, without its source.
 func TestFixedFiles(t *testing.T) {
 	s, r := savedRun(t, grammar.NCFG)
