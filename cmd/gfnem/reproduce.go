@@ -45,7 +45,7 @@ func (reproduceCmd) Help() string {
   gfnem reproduce mixture --rows gfn-quick --runs 10
   gfnem reproduce vae --rows vq-8,gfn-gd-8 --runs 1 --workers 1   on a GPU
   gfnem reproduce vae --rows quick-vq,quick-gfn-gd --runs 1       minutes, on a laptop
-  gfnem reproduce grammar-estep                                   half an hour; --seeds 1 a third of it
+  gfnem reproduce grammar-estep                                   ten minutes; --seeds 1 a third of it
   gfnem reproduce grammar --rows marginal,exact,gfn --seeds 3
   gfnem reproduce grammar --preset paper --data data/wsj --seeds 1,2,3,4,5 --workers 1
   gfnem reproduce grammar-ablation --set updates=2000 --seeds 2
