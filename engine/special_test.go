@@ -3,6 +3,7 @@ package engine_test
 import (
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -125,13 +126,12 @@ func TestSpecial(t *testing.T) {
 // and in pieces of all lengths.
 func TestBitsAreKept(t *testing.T) {
 	words := []int32{0x7f800001, -0x007fffff, 0x7fa5a5a5, 1, -1, 0x7fc00000}
-	n := len(words)
 	for width := 1; width < 40; width++ {
 		// [i,j,k] is words[i], and words[k] where k is the last axis: more than one piece in each row.
 		for _, axis := range []int{0, 2} {
-			dims := []int{n, 3, width}
+			words, dims := words, []int{len(words), 3, width}
 			if axis == 2 {
-				dims = []int{width, 3, n}
+				words, dims = slices.Repeat(words, 7)[:width], []int{5, 3, width}
 			}
 			got, err := testutil.Exec1(open(t, "simd"), []any{words}, func(f compute.Function, p []compute.Value) (compute.Value, error) {
 				x, err := f.BroadcastInDim(p[0], shapes.Make(dtypes.Int32, dims...), []int{axis})

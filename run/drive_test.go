@@ -80,7 +80,7 @@ func TestDriveTells(t *testing.T) {
 	var at, total int
 	var rate float64
 	if _, err := fmt.Sscanf(b.String(), "count %d/%d %f/s", &at, &total, &rate); err != nil || at != 100 || total != 1000 || rate > 25 {
-		t.Errorf("the run says %q: want 100/1000 and at most 20/s, %v", b.String(), err)
+		t.Errorf("the run says %q: want 100/1000 and at most 25/s, %v", b.String(), err)
 	}
 }
 

@@ -65,7 +65,7 @@ func (p *Progress) Expect(total int64) {
 // Restart lets the rate count from the last step on, since the next ones are of another kind.
 func (p *Progress) Restart() { p.first, p.firstTime = p.step, p.stepTime }
 
-// Set says that a number of steps are done, with a few words on how it goes. The rate counts from the first Set: a
+// Set says that a number of steps are done, with a few words on how it goes. The rate counts from the first Set, or the last Restart: a
 // run that starts at step n begins with Set(n, "").
 func (p *Progress) Set(step int64, text string) {
 	if p.w == nil {

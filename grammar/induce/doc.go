@@ -16,7 +16,7 @@
 //	iterate.go                an iteration of GFlowNet-EM: E-step, gate, M-step
 //	estep.go                  the E-step: walks, moves, dreams
 //	travel.go                 journeys of these: with simd in legs, else at once, with few places where they are enough
-//	gflownet*.go              its compiled programs; gflownet_learn.go has the losses
+//	gflownet*.go              the network's compiled programs; gflownet_learn.go has the losses, gflownet_moves.go how moves are judged, accepted and set out
 //
 //	parser.go, gfn_parser.go  trees by exact inference, and by a GFlowNet
 //	evaluate.go               results of a run

@@ -176,6 +176,9 @@ func (e *gflownet) build() (err error) {
 // potentialsSize is the number of tensors that weights of derivations are.
 const potentialsSize = 3
 
+// judgesSize is the number of tensors that trees are judged by: potentials, lengths, the prior and one over its temperature.
+const judgesSize = potentialsSize + 3
+
 // weigh returns the weights of derivations of words, which come with their lengths.
 func weigh(t grammar.Tables, in []*Node) []*Node {
 	q := t.For(in[0], in[1])

@@ -10,9 +10,6 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// judgesSize is the number of tensors that trees are judged by: potentials, lengths, the prior and one over its temperature.
-const judgesSize = potentialsSize + 3
-
 // arrived ends the journeys that setOut began, or those of wake alone without a sleep phase. It takes an itinerary, knobs, what judges trees,
 // and the walks; and returns the walks of wake, their log R and the scores of nodes, the walks of sleep, and the first move, set out.
 func (e *gflownet) arrived(in []*Node) []*Node {
@@ -42,9 +39,8 @@ func stop(itinerary *Node, row int) (accept, move *rng.Stream, back *Node) {
 const settledHead = 4
 
 // settled ends a move and sets out on the next. It takes an itinerary, knobs, the sum of fractions accepted so far, log R and walks before the
-// move, walks after it, and what judges them; and returns the itinerary, turned so that the next move is
-// its first row, the sum, log R after the move, log R and
-// the walks to go on from, and the next journey.
+// move, walks after it, and what judges them; and returns the itinerary, turned so that the next move is its first row, the sum, log R of the
+// trees moved to, then log R and the walks to go on from, and the next journey.
 func (e *gflownet) settled(in []*Node) []*Node {
 	const k = forest.WalkSize
 	itinerary, logR, walks := in[0], in[3], in[settledHead:]

@@ -151,7 +151,7 @@ func (s *session) total() uint64 {
 	return n
 }
 
-// expected is the number of steps as far as it can be told. How many iterations an M-step takes is known from those so far; at first, as if
+// expected is the number of steps as far as it can be told, once there is a prior if there is to be one. How many iterations an M-step takes is known from those so far; at first, as if
 // a twentieth of all had been made before, by one iteration each.
 func (s *session) expected() uint64 {
 	if s.gfn == nil {
