@@ -1,0 +1,171 @@
+// Package program compiles graph functions from structs of nodes to structs of nodes, and calls them with structs of tensors.
+//
+// The two sides of a program correspond field by field, in order and by name:
+//
+//	nodes                     host
+//	*Node                     *tensors.Tensor or a value that becomes one; nil stays nil
+//	*Node (a scalar result)   float64, bool or int: all of these are read together, as one tensor
+//	[]*Node, gfn.State        []*tensors.Tensor
+//	a struct, or a pointer    a struct or a pointer with the same fields
+//	int, bool, string         the same: a constant of the graph
+//	*Graph                    no field: the graph itself
+//
+// A program is compiled when it is first called with other constants, other shapes, or other parts left out.
+package program
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// Set is programs that share a backend and the variables of a store.
+type Set struct {
+	Backend compute.Backend
+	Store   *model.Store
+
+	opened []func()
+	times  map[string]time.Duration
+}
+
+// NewSet prepares a set. Programs without variables need no store.
+func NewSet(b compute.Backend, store *model.Store) *Set {
+	if store == nil {
+		store = model.NewStore()
+	}
+	return &Set{Backend: b, Store: store}
+}
+
+// Close releases what was compiled. Programs that are called again are compiled again.
+func (s *Set) Close() {
+	for _, release := range s.opened {
+		release()
+	}
+	s.opened = nil
+}
+
+// Measure adds up the time that each program takes from now on, waiting for its results, or stops doing so.
+func (s *Set) Measure(on bool) {
+	s.times = nil
+	if on {
+		s.times = map[string]time.Duration{}
+	}
+}
+
+// Times returns what Measure has added up, by the name of the program.
+func (s *Set) Times() map[string]time.Duration { return s.times }
+
+// Program computes an Out from an In, both structs of the host.
+type Program[In, Out any] struct {
+	set      *Set
+	name     string
+	build    func(reflect.Value) reflect.Value
+	nodesIn  reflect.Type
+	compiled map[string]*compiled
+}
+
+// compiled is a program for some constants and parts, for all shapes.
+type compiled struct {
+	exec *model.Exec
+	in   reflect.Value // what it is called with, while a graph may be built
+	out  reflect.Value // what the function returned last
+}
+
+// New prepares a program. It panics if the two sides do not correspond, which is a mistake of the caller's source.
+func New[In, Out, NodesIn, NodesOut any](s *Set, name string, f func(NodesIn) NodesOut) *Program[In, Out] {
+	if err := match(reflect.TypeFor[NodesIn](), reflect.TypeFor[In](), "in", false); err != nil {
+		panic(fmt.Errorf("program %q: %w", name, err))
+	}
+	if err := match(reflect.TypeFor[NodesOut](), reflect.TypeFor[Out](), "out", true); err != nil {
+		panic(fmt.Errorf("program %q: %w", name, err))
+	}
+	return &Program[In, Out]{
+		set: s, name: name, nodesIn: reflect.TypeFor[NodesIn](), compiled: map[string]*compiled{},
+		build: func(in reflect.Value) reflect.Value { return reflect.ValueOf(f(in.Interface().(NodesIn))) },
+	}
+}
+
+// Once compiles a program, calls it and releases it.
+func Once[In, Out, NodesIn, NodesOut any](
+	b compute.Backend, store *model.Store, name string, f func(NodesIn) NodesOut, in In,
+) (Out, error) {
+	s := NewSet(b, store)
+	defer s.Close()
+	return New[In, Out](s, name, f).Call(in)
+}
+
+// Call runs the program.
+func (p *Program[In, Out]) Call(in In) (out Out, err error) {
+	var key strings.Builder
+	var args []any
+	host := reflect.ValueOf(&in).Elem()
+	flatten(p.nodesIn, host, &key, &args)
+	c, err := p.of(key.String(), len(args))
+	if err != nil {
+		return out, fmt.Errorf("build program %q: %w", p.name, err)
+	}
+	c.in = host
+	begin := time.Now()
+	results, err := c.exec.Call(args...)
+	c.in = reflect.Value{}
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", p.name, err)
+	}
+	if p.set.times != nil {
+		err := results[len(results)-1].ConstBytes(func([]byte) {})
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", p.name, err)
+		}
+		p.set.times[p.name] += time.Since(begin)
+	}
+	if err := unpack(c.out, reflect.ValueOf(&out).Elem(), results); err != nil {
+		return out, fmt.Errorf("%s: %w", p.name, err)
+	}
+	return out, nil
+}
+
+// of returns what is compiled for a key, or prepares it for so many inputs.
+func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
+	if c, ok := p.compiled[key]; ok {
+		return c, nil
+	}
+	c := &compiled{}
+	most := -1 // as many as there are
+	if inputs == 0 {
+		most = 0
+	}
+	exec, err := model.NewExecCanonical(p.set.Backend, p.set.Store, func(_ *model.Scope, g *Graph, nodes []*Node) []*Node {
+		defer withError()
+		in := reflect.New(p.nodesIn).Elem()
+		fill(g, in, c.in, &nodes)
+		c.out = p.build(in)
+		return outputs(c.out, reflect.TypeFor[Out]())
+	}, most, -1, inputs == 0, inputs > 0, true)
+	if err != nil {
+		return nil, err
+	}
+	exec.SetMaxCache(-1)
+	c.exec = exec.WithName(p.name)
+	p.compiled[key] = c
+	p.set.opened = append(p.set.opened, func() {
+		c.exec.Finalize()
+		delete(p.compiled, key)
+	})
+	return c, nil
+}
+
+// withError turns any panic into one with an error: GoMLX returns such a panic as an error of the call, and after any other
+// it would wait for the graph for ever.
+func withError() {
+	if r := recover(); r != nil {
+		if err, ok := r.(error); ok {
+			panic(err)
+		}
+		panic(fmt.Errorf("%v", r))
+	}
+}

@@ -1,0 +1,168 @@
+package program_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/internal/program"
+)
+
+// pair is a part of what programs take and return, on either side.
+type pair[T any] struct{ A, B T }
+
+type in struct {
+	Times int
+	X     pair[*tensors.Tensor]
+	Rest  []*tensors.Tensor
+	Maybe *pair[float32]
+	Bias  *tensors.Tensor
+}
+
+type nodesIn struct {
+	Graph *Graph
+	Times int
+	X     pair[*Node]
+	Rest  []*Node
+	Maybe *pair[*Node]
+	Bias  *Node
+}
+
+type out struct {
+	Sum   float64
+	Whole *tensors.Tensor
+	Big   bool
+	Back  pair[*tensors.Tensor]
+	Count int
+}
+
+type nodesOut struct {
+	Sum, Whole, Big *Node
+	Back            pair[*Node]
+	Count           *Node
+}
+
+func build(in nodesIn) nodesOut {
+	x := Add(in.X.A, in.X.B)
+	for range in.Times - 1 {
+		x = Add(x, x)
+	}
+	for _, r := range in.Rest {
+		x = Add(x, r)
+	}
+	if in.Maybe != nil {
+		x = Mul(x, Sub(in.Maybe.A, in.Maybe.B))
+	}
+	if in.Bias != nil {
+		x = Add(x, in.Bias)
+	}
+	sum := ReduceAllSum(x)
+	return nodesOut{
+		Sum: sum, Whole: x, Big: GreaterThan(sum, Const(in.Graph, float32(100))), Back: pair[*Node]{in.X.B, in.X.A},
+		Count: Const(in.Graph, int32(x.Shape().Size())),
+	}
+}
+
+func newSet(t *testing.T) *program.Set {
+	b, err := backend.Open("simd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := program.NewSet(b, nil)
+	t.Cleanup(func() { s.Close(); b.Finalize() })
+	return s
+}
+
+func vector(x ...float32) *tensors.Tensor { return tensors.FromValue(x) }
+
+func TestFieldsKeepTheirNames(t *testing.T) {
+	p := program.New[in, out](newSet(t), "test", build)
+	x := pair[*tensors.Tensor]{vector(1, 2), vector(10, 20)}
+	for _, c := range []struct {
+		name string
+		in   in
+		want float64
+	}{
+		{"plain", in{Times: 1, X: x}, 33},
+		{"another constant", in{Times: 2, X: x}, 66},
+		{"a list", in{Times: 1, X: x, Rest: []*tensors.Tensor{vector(1, 1), vector(5, 5)}}, 45},
+		{"a part", in{Times: 1, X: x, Maybe: &pair[float32]{5, 2}}, 99},
+		{"a leaf that may be left out", in{Times: 1, X: x, Bias: vector(100, 0)}, 133},
+		{"other shapes", in{Times: 1, X: pair[*tensors.Tensor]{vector(1, 2, 3), vector(10, 20, 30)}}, 66},
+		{"as before", in{Times: 1, X: x}, 33},
+	} {
+		got, err := p.Call(c.in)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		n := c.in.X.A.Shape().Size()
+		if got.Sum != c.want || got.Big != (c.want > 100) || got.Count != n {
+			t.Errorf("%s: got %+v, want a sum of %g of %d", c.name, got, c.want, n)
+		}
+		if v := tensors.MustCopyFlatData[float32](got.Back.A); v[0] != 10 {
+			t.Errorf("%s: the first part to come back is %v", c.name, v)
+		}
+		if v := tensors.MustCopyFlatData[float32](got.Whole); len(v) != n {
+			t.Errorf("%s: the whole is %v", c.name, v)
+		}
+	}
+}
+
+func TestPanicsBecomeErrors(t *testing.T) {
+	type no struct{}
+	for _, value := range []any{"a word", error(nil)} {
+		_, err := program.Once[no, pair[float64]](newSet(t).Backend, nil, "broken", func(no) pair[*Node] { panic(value) }, no{})
+		if err == nil || !strings.Contains(err.Error(), "broken") {
+			t.Errorf("panic(%v) became error %v", value, err)
+		}
+	}
+}
+
+func TestVariablesAndTimes(t *testing.T) {
+	b := newSet(t).Backend
+	s := program.NewSet(b, model.NewStore())
+	defer s.Close()
+	type nodes struct{ Graph *Graph }
+	p := program.New[struct{}, pair[float64]](s, "count", func(in nodes) pair[*Node] {
+		v := s.Store.RootScope().VariableWithValue("n", float32(0))
+		next := OnePlus(v.NodeValue(in.Graph))
+		v.SetNodeValue(next)
+		return pair[*Node]{next, next}
+	})
+	s.Measure(true)
+	for want := 1.0; want < 4; want++ {
+		if got, err := p.Call(struct{}{}); err != nil || got.A != want || got.B != want {
+			t.Fatalf("got %v, %v, want %g", got, err, want)
+		}
+	}
+	if s.Times()["count"] <= 0 {
+		t.Error("no time was taken")
+	}
+}
+
+func TestMismatches(t *testing.T) {
+	s := newSet(t)
+	type other struct{ A, C *tensors.Tensor }
+	type secret struct{ A, b *tensors.Tensor }
+	type secretNodes struct{ A, b *Node }
+	for name, f := range map[string]func(){
+		"names":  func() { program.New[other, pair[float64]](s, "p", func(p pair[*Node]) pair[*Node] { return p }) },
+		"more":   func() { program.New[in, pair[float64]](s, "p", func(p pair[*Node]) pair[*Node] { return p }) },
+		"kinds":  func() { program.New[pair[int], pair[float64]](s, "p", func(p pair[int64]) pair[*Node] { panic("") }) },
+		"result": func() { program.New[pair[int], pair[string]](s, "p", func(p pair[*Node]) pair[*Node] { return p }) },
+		"hidden": func() { program.New[secret, secret](s, "p", func(p secretNodes) secretNodes { return p }) },
+	} {
+		func() {
+			defer func() {
+				if r := recover(); r == nil || !strings.Contains(r.(error).Error(), `program "p"`) {
+					t.Errorf("%s: recovered %v", name, r)
+				}
+			}()
+			f()
+		}()
+	}
+}
