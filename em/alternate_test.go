@@ -13,16 +13,17 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/optim"
+	"github.com/gfnem/gfnem/rng"
 )
 
 // The published schedule of the image experiments: step s, counted from 1, is an M-update if s mod 800 < 400.
 func TestAlternate(t *testing.T) {
-	g := Gate{Alternate: 400}
+	g := Turns{Length: 400}
 	for _, c := range []struct {
 		s uint64
 		m bool
 	}{{1, true}, {399, true}, {400, false}, {799, false}, {800, true}, {1199, true}, {1200, false}} {
-		if got := g.Maximizes(c.s - 1); got != c.m {
+		if got := g.alone(c.s - 1); got != c.m {
 			t.Errorf("step %d: M-update %v, want %v", c.s, got, c.m)
 		}
 	}
@@ -31,7 +32,7 @@ func TestAlternate(t *testing.T) {
 	} {
 		var m uint64
 		for it := range c.steps {
-			if g.Maximizes(it) {
+			if g.alone(it) {
 				m++
 			}
 		}
@@ -40,20 +41,20 @@ func TestAlternate(t *testing.T) {
 		}
 	}
 	for it := range uint64(100) {
-		if (Gate{}).Maximizes(it) {
+		if (Blocks{}).alone(it) {
 			t.Fatalf("iteration %d of a gate that does not alternate is an M-update alone", it)
 		}
 	}
 }
 
-func TestMaximizedBefore(t *testing.T) {
+func TestMBefore(t *testing.T) {
 	for _, turn := range []int{0, 1, 2, 7, 400} {
-		g, made := Gate{Alternate: turn}, uint64(0)
+		g, made := Turns{Length: turn}, uint64(0)
 		for it := range uint64(3000) {
-			if got := g.MaximizedBefore(it); got != made {
+			if got := g.MBefore(it); got != made {
 				t.Fatalf("%d M-updates in the first %d iterations by turns of %d, want %d", got, it, turn, made)
 			}
-			if g.Maximizes(it) {
+			if g.alone(it) {
 				made++
 			}
 		}
@@ -65,7 +66,7 @@ func TestAlternatingLearner(t *testing.T) {
 	m := newToy(3, dtypes.Float32)
 	var asked []uint64
 	spec := toySpec(m)
-	spec.Gate = Gate{Alternate: 2}
+	spec.Gate = Turns{Length: 2}
 	spec.Sleep = Sleep{Weight: 1, Batch: 4, Apart: true}
 	spec.Data = func(step uint64) []*tensors.Tensor {
 		asked = append(asked, step)
@@ -101,9 +102,10 @@ func TestSleepAlone(t *testing.T) {
 	m := newToy(3, dtypes.Float32)
 	spec := toySpec(m)
 	spec.Sleep = Sleep{Weight: 1, Batch: 64, Alone: true}
-	spec.Gate = Gate{ESteps: 3}
+	spec.Gate = Blocks{E: 3}
 	spec.Wake.Optimizer = adam(Phi, optim.Rate{Base: 0.05})
 	l := newLearner(t, newBackend(t), spec)
+	l.programs.Measure(true)
 	for i := range 6 {
 		r := steps(t, l, 1)
 		if r.Wake != (Update{}) || r.Sleep == nil || (r.M != nil) != (i%3 == 2) {
@@ -113,7 +115,7 @@ func TestSleepAlone(t *testing.T) {
 	if s := l.State(); s.Iteration != 6 || s.Sleep != 6 || s.M != 2 {
 		t.Errorf("state %+v", s)
 	}
-	if _, ok := l.programs[wake]; ok {
+	if _, ok := l.programs.Times()[string(wake)]; ok {
 		t.Error("the wake program was built")
 	}
 	spec.Sleep.Weight = 0
@@ -146,19 +148,28 @@ func TestEncoder(t *testing.T) {
 		encoded := spec
 		encoded.Policy = encodedPolicy{tablePolicy{m}, &calls}
 		plain, other := newLearner(t, b, spec), newLearner(t, b, encoded)
+		other.programs.Measure(true)
 		steps(t, plain, 8)
 		steps(t, other, 8)
 		if moved := changed(snapshot(t, plain.Store()), snapshot(t, other.Store())); len(moved) > 0 {
 			t.Errorf("%s: these differ: %v", name, moved)
 		}
-		encodings := 0 // a joint program encodes the batch and what it dreams
-		for k := range other.programs {
-			if encodings++; k == wakeAndSleep {
+		encodings := 0
+		for k := range other.programs.Times() {
+			encodings++
+			if k == string(wakeAndSleep) { // encodes the batch and what it dreams
 				encodings++
 			}
 		}
+		if g, ok := spec.MStep.Latents.(Greedy); ok && g.Probability > 0 { // one program if greedy, another one if sampled
+			kinds := map[bool]bool{}
+			for step := range other.State().M {
+				kinds[rng.New(spec.Seed, "greedy coin", step).Float64() >= g.Probability] = true
+			}
+			encodings += len(kinds) - 1
+		}
 		if calls != encodings {
-			t.Errorf("%s: %d encodings in %d programs", name, calls, len(other.programs))
+			t.Errorf("%s: %d encodings in %d programs", name, calls, len(other.programs.Times()))
 		}
 	}
 }
@@ -200,7 +211,7 @@ func TestMStepLoss(t *testing.T) {
 	spec := toySpec(m)
 	spec.Data = Full(m.rows(make([]int, 200)...)) // one observation, many times
 	spec.Wake.Optimizer = adam(Phi, optim.Rate{})
-	spec.MStep = MStep{Greedy: true, Loss: func(theta *model.Scope, x gfn.Batch, z gfn.State, draw func() gfn.State) *Node {
+	spec.MStep = MStep{Latents: Greedy{}, Loss: func(theta *model.Scope, x gfn.Batch, z gfn.State, draw func() gfn.State) *Node {
 		prior, _ := m.variables(theta)
 		total := ReduceAllSum(prior.NodeValue(z[0])) // the gradient is one
 		return Add(Add(total, equal(z, m.dtype)), MulScalar(equal(draw(), m.dtype), 10))
@@ -225,8 +236,8 @@ func TestGreedyProbability(t *testing.T) {
 	for p, want := range map[float64]float64{0: 1, 0.25: 0.25, 1: 1} {
 		spec := toySpec(m)
 		spec.Data = Full(m.rows(make([]int, 20)...)) // one observation: greedy latents are all equal
-		spec.Gate = Gate{Alternate: 2 * updates}
-		spec.MStep = MStep{Greedy: true, GreedyProbability: p}
+		spec.Gate = Turns{Length: 2 * updates}
+		spec.MStep = MStep{Latents: Greedy{p}}
 		spec.MStep.Loss = func(theta *model.Scope, _ gfn.Batch, z gfn.State, _ func() gfn.State) *Node {
 			_, emit := m.variables(theta)
 			return Add(MulScalar(ReduceAllSum(emit.NodeValue(z[0])), 0), equal(z, m.dtype))

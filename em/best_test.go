@@ -29,7 +29,7 @@ func TestBestOfRows(t *testing.T) {
 func TestBestLatents(t *testing.T) {
 	m := newToy(3, dtypes.Float32)
 	spec := toySpec(m)
-	spec.Wake.Samples, spec.MStep.Best = 256, true
+	spec.Wake.Samples, spec.MStep.Latents = 256, BestOfWake{}
 	spec.Sleep = Sleep{Weight: 1, Batch: 4, Apart: true}
 	l := newLearner(t, newBackend(t), spec)
 	want := 0.0
@@ -53,7 +53,7 @@ func TestBestRates(t *testing.T) {
 	m := newToy(3, dtypes.Float32)
 	for scope, rates := range map[string][2]float64{Phi: {0.1, 0}, Theta: {0, 0.1}} {
 		spec := toySpec(m)
-		spec.Wake.Samples, spec.MStep.Best = 4, true
+		spec.Wake.Samples, spec.MStep.Latents = 4, BestOfWake{}
 		spec.Wake.Optimizer, spec.MStep.Optimizer = adam(Phi, optim.Rate{Base: rates[0]}), adam(Theta, optim.Rate{Base: rates[1]})
 		l := newLearner(t, newBackend(t), spec)
 		steps(t, l, 1)
@@ -71,29 +71,47 @@ func TestBestRates(t *testing.T) {
 	}
 }
 
-func TestBestAlone(t *testing.T) {
+// Whatever the best latents are combined with: where the E-step has none for an M-step, the M-step draws as many.
+func TestBestWithAll(t *testing.T) {
 	b, m := newBackend(t), newToy(3, dtypes.Float32)
+	want := 0.0
+	for _, logP := range m.table(m.prior, m.emit) {
+		want -= slices.Max(logP) / float64(m.observations())
+	}
 	for name, change := range map[string]func(*Spec){
-		"gate":           func(s *Spec) { s.Gate.Alternate = 2 },
+		"blocks":         func(s *Spec) { s.Gate = Blocks{E: 2, M: 2, Below: math.Inf(1)} },
+		"adaptive":       func(s *Spec) { s.Gate = Adaptive{Threshold: Constant(math.Inf(1))} },
+		"turns":          func(s *Spec) { s.Gate = Turns{2} },
 		"data":           func(s *Spec) { s.MStep.Data = s.Data },
-		"samples":        func(s *Spec) { s.MStep.Samples = 2 },
-		"greedy":         func(s *Spec) { s.MStep.Greedy = true },
-		"moves":          func(s *Spec) { s.MStep.Moves = 1 },
-		"closed form":    func(s *Spec) { s.MStep.ClosedForm = true },
-		"sleep alone":    func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 1, Alone: true, Apart: true} },
-		"sleep together": func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 1} },
+		"sleep alone":    func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 4, Alone: true} },
+		"sleep together": func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 4} },
+		"no M-steps":     func(s *Spec) { s.Gate = Never },
 	} {
 		spec := toySpec(m)
-		spec.MStep.Best = true
+		spec.Wake.Samples, spec.MStep.Latents = 256, BestOfWake{}
+		spec.MStep.Optimizer = adam(Theta, optim.Rate{})
 		change(&spec)
-		if _, err := New(b, model.NewStore(), spec); err == nil || !strings.Contains(err.Error(), "MStep.Best") {
-			t.Errorf("%s: error %v", name, err)
+		l := newLearner(t, b, spec)
+		made := uint64(0)
+		for range 6 {
+			r := steps(t, l, 1)
+			if r.M != nil && !(math.Abs(r.M.Loss-want) < 1e-5) {
+				t.Errorf("%s: the M-update was %+v, want a loss of %g", name, r.M, want)
+			}
+			made = r.State.M
+		}
+		if (made == 0) != (name == "no M-steps") {
+			t.Errorf("%s: %d M-updates", name, made)
 		}
 	}
-	spec := toySpec(m)
-	spec.MStep.Best = true
-	if r := steps(t, newLearner(t, b, spec.WithoutM()), 2); r.M != nil || r.State.Iteration != 2 || r.State.M != 0 {
-		t.Errorf("without M-updates: %+v", r)
+}
+
+// Moves refine the best latents, too.
+func TestBestMoves(t *testing.T) {
+	spec := toySpec(newToy(3, dtypes.Float32))
+	spec.Wake.Samples, spec.MStep = 4, MStep{Latents: BestOfWake{}, Moves: 2}
+	if r := steps(t, newLearner(t, newBackend(t), spec), 1); r.M == nil || !(r.Accepted > 0 && r.Accepted <= 1) {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -117,7 +135,7 @@ func TestBestFailures(t *testing.T) {
 		}, Theta, func(n InARow) int { return n.E }},
 	} {
 		spec := toySpec(m)
-		spec.Wake.Samples, spec.MStep.Best = 2, true
+		spec.Wake.Samples, spec.MStep.Latents = 2, BestOfWake{}
 		c.change(&spec)
 		l := newLearner(t, b, spec)
 		steps(t, l, 1)

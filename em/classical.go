@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/optim"
 )
@@ -46,53 +45,61 @@ type Classical struct {
 // log p(x) for Exact, the evidence lower bound for MeanField. It fails with ErrDiverged if five updates in a row are not
 // finite.
 func (c Classical) Train(b compute.Backend, store *model.Store, updates uint64) (float64, error) {
-	opt := orAdam(c.Optimizer, Theta)
-	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) *Node {
-		defer panics.WithError()
-		x := gfn.Batch(in[1:])
-		loss := Neg(ReduceAllMean(c.bound(store.Scope(Theta), x)))
-		return numbers(loss, opt.Minimize(store, loss, in[0]), nil)
-	})
-	if err != nil {
-		return 0, fmt.Errorf("build classical EM: %w", err)
-	}
-	defer exec.Finalize()
+	step := newClassicalStep(c, program.NewSet(b, store))
+	defer step.programs.Close()
+	l := Loop[[]*tensors.Tensor, struct{}]{Data: c.Data, M: step}
 	var bound float64
-	var skipped Tally
-	for step := range updates {
-		args := []any{opt.Rates(step)}
-		for _, t := range c.Data(step) {
-			args = append(args, t)
-		}
-		out, err := exec.Call(args...)
+	for i := range updates {
+		r, err := l.Step()
 		if err != nil {
-			return 0, fmt.Errorf("classical EM, update %d: %w", step, err)
+			return 0, fmt.Errorf("classical EM, update %d: %w", i, err)
 		}
-		u := update(tensors.MustCopyFlatData[float64](out[0]))
-		if err := skipped.Count(u, "EM"); err != nil {
-			return 0, fmt.Errorf("classical EM, update %d: %w", step, err)
-		}
-		bound = -u.Loss
+		bound = -r.M.Loss
 	}
 	return bound, nil
 }
 
+// classicalStep is an M-step whose E-step is part of its loss.
+type classicalStep struct {
+	optimizer optim.Optimizer
+	programs  *program.Set
+	update    *program.Program[classicalIn, mOut]
+}
+
+type classicalIn struct {
+	Rates []float32
+	X     []*tensors.Tensor
+}
+
+type classicalNodes struct {
+	Rates *Node
+	X     []*Node
+}
+
+func newClassicalStep(c Classical, s *program.Set) classicalStep {
+	m := classicalStep{optimizer: orAdam(c.Optimizer, Theta), programs: s}
+	m.update = program.New[classicalIn, mOut](s, "classical EM", func(in classicalNodes) mResult {
+		loss := Neg(ReduceAllMean(c.bound(s.Store.Scope(Theta), in.X)))
+		return mResult{Update: updated(loss, m.optimizer.Minimize(s.Store, loss, in.Rates))}
+	})
+	return m
+}
+
+// Maximize implements MStepper.
+func (m classicalStep) Maximize(at Moment, x []*tensors.Tensor, _ struct{}) (Maximization, error) {
+	out, err := m.update.Call(classicalIn{m.optimizer.Rates(at.M), x})
+	return Maximization{out.Update, out.Accepted}, err
+}
+
 // LogLikelihood returns the mean of log p(x) over observations, by enumeration.
 func (c Classical) LogLikelihood(b compute.Backend, store *model.Store, x ...*tensors.Tensor) (float64, error) {
-	args := make([]any, len(x))
-	for i := range x {
-		args[i] = x[i]
-	}
-	exact := c
-	exact.Posterior = Exact
-	out, err := model.CallOnce(b, store, func(_ *model.Scope, in []*Node) *Node {
-		defer panics.WithError()
-		return ConvertDType(ReduceAllMean(exact.bound(store.Scope(Theta), gfn.Batch(in))), dtypes.Float64)
-	}, args...)
-	if err != nil {
-		return 0, fmt.Errorf("exact log-likelihood: %w", err)
-	}
-	return tensors.ToScalar[float64](out), nil
+	type data[T any] struct{ X []T }
+	type mean[T any] struct{ LogP T }
+	c.Posterior = Exact
+	out, err := program.Once[data[*tensors.Tensor], mean[float64]](b, store, "exact log-likelihood", func(in data[*Node]) mean[*Node] {
+		return mean[*Node]{ReduceAllMean(c.bound(store.Scope(Theta), in.X))}
+	}, data[*tensors.Tensor]{x})
+	return out.LogP, err
 }
 
 // bound returns log p(x), or the best factorised bound of it, [B].

@@ -192,7 +192,7 @@ func TestPanicOfPolicy(t *testing.T) {
 
 func TestHVINeedsOnPolicy(t *testing.T) {
 	spec := toySpec(tiny())
-	spec.Wake.Objective, spec.Wake.Epsilon = gfn.HVI{}, Constant(0.1)
+	spec.Wake.Objective, spec.Wake.Explore.Epsilon = gfn.HVI{}, Constant(0.1)
 	if _, err := New(newBackend(t), model.NewStore(), spec); err == nil {
 		t.Error("HVI with exploration was accepted")
 	}

@@ -2,46 +2,27 @@ package em
 
 import "math"
 
-// Gate decides when the M-step may run.
-//
-// The paper knows three rules. Fixed blocks (Hu et al., 2023, algorithm 1 as used for the mixture): so many E-updates, then
-// so many M-updates. The adaptive gate (algorithm 2): the M-step runs while a moving average of the E-step's loss is below
-// a threshold that falls linearly with the number of M-updates. And alternation (as used for images): each batch of data
-// serves one update, of either kind, in turns that begin with M-updates.
-type Gate struct {
-	// ESteps and MSteps are the lengths of fixed blocks; 0 means 1.
-	ESteps, MSteps int
-	// First is the length of the first block of E-updates; 0 means ESteps.
-	First int
-	// Below, if not 0, leaves out the M-updates of a block whose last loss is not below it.
-	Below float64
-	// Alternate, if not 0, is the length of turns: the s-th iteration, counted from 1, is an M-update and nothing else if
-	// s mod 2 Alternate is below Alternate, and an E-update otherwise. So the first turn is one shorter than the others.
-	Alternate int
-	// Adaptive uses the threshold instead of blocks.
-	Adaptive bool
-	// Threshold falls with the number of M-updates; the zero value means 6 to 3 over 10,000, the paper's context-free
-	// grammar.
-	Threshold Linear
-	// Decay is the weight of the past in the moving average, which starts at 0 without correction; 0 means 0.9.
-	Decay float64
+// Gate decides when M-steps run. It is one of Blocks, Adaptive and Turns, the three rules that the paper knows; nil means Blocks{}.
+type Gate interface {
+	// alone reports whether an iteration is an M-step and nothing else.
+	alone(iteration uint64) bool
+	// foresees reports whether it is certain before an iteration that an M-step follows its E-step.
+	foresees(s GateState, iteration uint64) bool
+	// observe takes the loss of an E-update, which happened when m M-updates had been made, and returns whether an M-step is due.
+	// The loss of a skipped update is NaN: it says nothing.
+	observe(s *GateState, iteration uint64, loss float64, m uint64) (due bool)
+	// updated takes note of an M-step and returns whether another one follows at once.
+	updated(s *GateState) (again bool)
 }
 
-// Maximizes reports whether an iteration, counted from 0, is an M-update alone.
-func (g Gate) Maximizes(iteration uint64) bool {
-	turn := uint64(max(g.Alternate, 0))
-	return turn > 0 && (iteration+1)%(2*turn) < turn
-}
+var (
+	_ Gate = Blocks{}
+	_ Gate = Adaptive{}
+	_ Gate = Turns{}
+)
 
-// MaximizedBefore is how many of the iterations before a given one are M-updates alone.
-func (g Gate) MaximizedBefore(iteration uint64) uint64 {
-	turn := uint64(max(g.Alternate, 0))
-	if turn == 0 {
-		return 0
-	}
-	rounds, rest := (iteration+1)/(2*turn), (iteration+1)%(2*turn)
-	return rounds*turn + min(rest, turn) - 1 // there is no iteration 0
-}
+// Never makes no M-steps.
+var Never Gate = Blocks{First: math.MaxInt}
 
 // GateState is what a gate remembers.
 type GateState struct {
@@ -51,35 +32,40 @@ type GateState struct {
 	Blocks  uint64  // blocks that have ended
 }
 
-// observe takes the loss of an E-update, which happened when m M-updates had been made, and returns whether an M-update
-// is due in this iteration. With the adaptive gate that is what the previous iteration decided. The loss of a skipped
-// update is NaN: it leaves the average as it is and is not below anything.
-func (g Gate) observe(s *GateState, loss float64, m uint64) (due bool) {
-	decay := g.Decay
+// follow updates the moving average, which starts at 0 without correction; a decay of 0 means 0.9.
+func (s *GateState) follow(loss, decay float64) {
 	if decay == 0 {
 		decay = 0.9
 	}
 	if !math.IsNaN(loss) {
 		s.Average = decay*s.Average + (1-decay)*loss
 	}
-	if g.Alternate > 0 {
-		return false
-	}
-	if g.Adaptive {
-		threshold := g.Threshold
-		if threshold == (Linear{}) {
-			threshold = Linear{From: 6, To: 3, Over: 10_000}
-		}
-		due = s.Open
-		s.Open = s.Average < threshold.At(m)
-		return due
-	}
-	s.E++
-	block := max(g.ESteps, 1)
+}
+
+// Blocks are so many E-steps, then so many M-steps (Hu et al., 2023, algorithm 1 as used for the mixture).
+type Blocks struct {
+	E, M  int // lengths of blocks; 0 means 1
+	First int // the length of the first block of E-steps; 0 means E
+	// Below, if not 0, leaves out the M-steps after a block whose last loss is not below it.
+	Below float64
+}
+
+func (g Blocks) alone(uint64) bool { return false }
+
+// length is that of the block of E-steps under way.
+func (g Blocks) length(s GateState) int {
 	if s.Blocks == 0 && g.First > 0 {
-		block = g.First
+		return g.First
 	}
-	if s.E < block {
+	return max(g.E, 1)
+}
+
+func (g Blocks) foresees(s GateState, _ uint64) bool { return g.Below == 0 && s.E+1 >= g.length(s) }
+
+func (g Blocks) observe(s *GateState, _ uint64, loss float64, _ uint64) bool {
+	s.follow(loss, 0)
+	s.E++
+	if s.E < g.length(*s) {
 		return false
 	}
 	if g.Below != 0 && !(loss < g.Below) {
@@ -90,13 +76,9 @@ func (g Gate) observe(s *GateState, loss float64, m uint64) (due bool) {
 	return true
 }
 
-// updated takes note of an M-update and returns whether another one follows at once.
-func (g Gate) updated(s *GateState) (again bool) {
-	if g.Adaptive {
-		return false
-	}
+func (g Blocks) updated(s *GateState) bool {
 	s.M++
-	if s.M < max(g.MSteps, 1) {
+	if s.M < max(g.M, 1) {
 		return true
 	}
 	s.E, s.M = 0, 0
@@ -104,9 +86,61 @@ func (g Gate) updated(s *GateState) (again bool) {
 	return false
 }
 
-// Observe is for loops of their own, with an adaptive gate: it takes the loss of an E-update, NaN if it was skipped, which happened when
-// m M-updates had been made. GateState.Open then says whether the next iteration has an M-step.
-func (g Gate) Observe(s *GateState, loss float64, m uint64) {
-	g.Adaptive = true
-	g.observe(s, loss, m)
+// Adaptive makes an M-step in each iteration after one that ended with a moving average of the loss below a threshold, which moves
+// with the number of M-steps (algorithm 2).
+type Adaptive struct {
+	// Threshold at an M-step; the zero value means 6 to 3 over 10,000, the paper's context-free grammar.
+	Threshold Linear
+	// Decay is the weight of the past in the moving average; 0 means 0.9.
+	Decay float64
+	// Epoch, if above 1, leaves out the M-step of every iteration whose number is a multiple of it, as published.
+	Epoch uint64
 }
+
+// At is the threshold when m M-updates have been made.
+func (g Adaptive) At(m uint64) float64 {
+	if g.Threshold == (Linear{}) {
+		g.Threshold = Linear{From: 6, To: 3, Over: 10_000}
+	}
+	return g.Threshold.At(m)
+}
+
+func (g Adaptive) alone(uint64) bool { return false }
+
+func (g Adaptive) foresees(s GateState, iteration uint64) bool {
+	return s.Open && !(g.Epoch > 1 && iteration%g.Epoch == 0)
+}
+
+func (g Adaptive) observe(s *GateState, iteration uint64, loss float64, m uint64) bool {
+	due := g.foresees(*s, iteration)
+	s.follow(loss, g.Decay)
+	s.Open = s.Average < g.At(m)
+	return due
+}
+
+func (g Adaptive) updated(*GateState) bool { return false }
+
+// Turns give each batch to one update, of either kind (as used for images): the s-th iteration, counted from 1, is an M-step and
+// nothing else if s mod 2 Length is below Length, and an E-step otherwise. So the first turn is one shorter than the others.
+type Turns struct{ Length int }
+
+func (g Turns) alone(iteration uint64) bool {
+	turn := uint64(max(g.Length, 1))
+	return (iteration+1)%(2*turn) < turn
+}
+
+// MBefore is the number of M-steps in the iterations before a given one.
+func (g Turns) MBefore(iteration uint64) uint64 {
+	turn := uint64(max(g.Length, 1))
+	rounds, rest := (iteration+1)/(2*turn), (iteration+1)%(2*turn)
+	return rounds*turn + min(rest, turn) - 1 // there is no iteration 0
+}
+
+func (g Turns) foresees(GateState, uint64) bool { return false }
+
+func (g Turns) observe(s *GateState, _ uint64, loss float64, _ uint64) bool {
+	s.follow(loss, 0)
+	return false
+}
+
+func (g Turns) updated(*GateState) bool { return false }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +17,7 @@ func play(g Gate, losses ...float64) string {
 	trace := ""
 	for _, loss := range losses {
 		trace += "E"
-		for due := g.observe(&s, loss, m); due; due = g.updated(&s) {
+		for due := g.observe(&s, uint64(strings.Count(trace, "E")-1), loss, m); due; due = g.updated(&s) {
 			trace += "M"
 			m++
 		}
@@ -32,19 +33,19 @@ func TestGateBlocks(t *testing.T) {
 		losses []float64
 		want   string
 	}{
-		{Gate{}, ones(4), "EMEMEMEM"},
-		{Gate{ESteps: 3}, ones(7), "EEEMEEEME"},
-		{Gate{MSteps: 3}, ones(3), "EMMMEMMMEMMM"},
-		{Gate{ESteps: 2, MSteps: 2}, ones(5), "EEMMEEMME"},
-		{Gate{ESteps: 2, MSteps: 2, First: 4}, ones(9), "EEEEMMEEMMEEMME"},
-		{Gate{ESteps: 3, First: 1}, ones(7), "EMEEEMEEEM"},
-		{Gate{First: 3}, ones(5), "EEEMEMEM"},
-		{Gate{First: math.MaxInt}, ones(5), "EEEEE"},
-		{Gate{ESteps: 2, Below: 1}, []float64{0, 5, 5, 0.5, 0, 1, 1, 0.9}, "EEEEMEEEEM"}, // the last loss of a block counts
-		{Gate{ESteps: 2, Below: 1, First: 3}, []float64{0, 0, 5, 5, 5, 5, 0}, "EEEEEEEM"},
-		{Gate{ESteps: 2, Below: 1, First: 3}, []float64{0, 0, 5, 5, 0}, "EEEEEM"}, // the second block is an ordinary one
-		{Gate{Below: 1}, []float64{nan, 0, nan, 2}, "EEMEE"},                      // a skipped update says nothing
-		{Gate{ESteps: 2}, []float64{nan, nan, nan}, "EEME"},
+		{Blocks{}, ones(4), "EMEMEMEM"},
+		{Blocks{E: 3}, ones(7), "EEEMEEEME"},
+		{Blocks{M: 3}, ones(3), "EMMMEMMMEMMM"},
+		{Blocks{E: 2, M: 2}, ones(5), "EEMMEEMME"},
+		{Blocks{E: 2, M: 2, First: 4}, ones(9), "EEEEMMEEMMEEMME"},
+		{Blocks{E: 3, First: 1}, ones(7), "EMEEEMEEEM"},
+		{Blocks{First: 3}, ones(5), "EEEMEMEM"},
+		{Blocks{First: math.MaxInt}, ones(5), "EEEEE"},
+		{Blocks{E: 2, Below: 1}, []float64{0, 5, 5, 0.5, 0, 1, 1, 0.9}, "EEEEMEEEEM"}, // the last loss of a block counts
+		{Blocks{E: 2, Below: 1, First: 3}, []float64{0, 0, 5, 5, 5, 5, 0}, "EEEEEEEM"},
+		{Blocks{E: 2, Below: 1, First: 3}, []float64{0, 0, 5, 5, 0}, "EEEEEM"}, // the second block is an ordinary one
+		{Blocks{Below: 1}, []float64{nan, 0, nan, 2}, "EEMEE"},                 // a skipped update says nothing
+		{Blocks{E: 2}, []float64{nan, nan, nan}, "EEME"},
 	} {
 		if got := play(c.gate, c.losses...); got != c.want {
 			t.Errorf("%+v with %v: %s, want %s", c.gate, c.losses, got, c.want)
@@ -81,7 +82,7 @@ func TestGateAdaptive(t *testing.T) {
 			level = max(0, level+r.NormFloat64())
 			losses[i] = level
 		}
-		gate := Gate{Adaptive: true, ESteps: 7, First: 3, MSteps: 2} // blocks do not matter
+		gate := Adaptive{}
 		if got, want := play(gate, losses...), slowGate(6, 3, 10000, losses); got != want {
 			t.Fatalf("zero threshold:\n%s, want\n%s", got, want)
 		}
@@ -92,7 +93,7 @@ func TestGateAdaptive(t *testing.T) {
 	}
 
 	// By hand: averages 5, 7.5, 4.25, 2.125, 9.0625.
-	gate := Gate{Adaptive: true, Decay: 0.5}
+	gate := Adaptive{Decay: 0.5}
 	if got := play(gate, 10, 10, 1, 0, 16, 0); got != "EEMEEMEME" {
 		t.Errorf("%s, want EEMEEMEME", got)
 	}
@@ -103,7 +104,7 @@ func TestGateThreshold(t *testing.T) {
 	for m, threshold := range map[uint64]float64{0: 6, 1: 5.9997, 5000: 4.5, 10_000: 3, 50_000: 3} {
 		for _, by := range []float64{-1e-6, 1e-6} {
 			s := GateState{Average: threshold + by}
-			Gate{Adaptive: true, Decay: 0.9}.observe(&s, threshold+by, m)
+			Adaptive{Decay: 0.9}.observe(&s, 0, threshold+by, m)
 			if s.Open != (by < 0) {
 				t.Errorf("after %d M-updates an average of %.7g gives %v", m, s.Average, s.Open)
 			}
@@ -115,7 +116,7 @@ func TestGateAverage(t *testing.T) {
 	var s GateState
 	var got []float64
 	for _, loss := range []float64{10, 10, math.NaN(), 0} {
-		Gate{}.observe(&s, loss, 0)
+		Blocks{}.observe(&s, 0, loss, 0)
 		got = append(got, s.Average)
 	}
 	for i, want := range []float64{1, 1.9, 1.9, 1.71} {
@@ -132,13 +133,13 @@ func TestGateAverage(t *testing.T) {
 // A gate can be taken apart anywhere: its state is all it knows.
 func TestGateState(t *testing.T) {
 	losses := []float64{5, 0, 3, 8, 0, 0, 2, 9, 0, 0, 0}
-	for _, gate := range []Gate{{ESteps: 3, MSteps: 2, First: 4, Below: 4}, {Adaptive: true, Threshold: Constant(1)}} {
+	for _, gate := range []Gate{Blocks{E: 3, M: 2, First: 4, Below: 4}, Adaptive{Threshold: Constant(1)}} {
 		var states []GateState
 		var s GateState
 		var m uint64
 		for _, loss := range losses {
 			states = append(states, s)
-			for due := gate.observe(&s, loss, m); due; due = gate.updated(&s) {
+			for due := gate.observe(&s, 0, loss, m); due; due = gate.updated(&s) {
 				m++
 			}
 		}
@@ -149,7 +150,7 @@ func TestGateState(t *testing.T) {
 		for i := range states {
 			s := states[i]
 			for _, loss := range losses[i : len(losses)-1] {
-				for due := gate.observe(&s, loss, 0); due; due = gate.updated(&s) {
+				for due := gate.observe(&s, 0, loss, 0); due; due = gate.updated(&s) {
 				}
 			}
 			if d := cmp.Diff(last, s); d != "" {

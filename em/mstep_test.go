@@ -3,6 +3,7 @@ package em
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -49,7 +50,7 @@ func TestNearExactEM(t *testing.T) {
 		fails bool
 	}{
 		{name: "gradient", rate: 0.1, mstep: MStep{Optimizer: adam(Theta, rate)}},
-		{name: "closed form", rate: 0.1, mstep: MStep{Samples: 4, ClosedForm: true}},
+		{name: "closed form", rate: 0.1, mstep: MStep{Latents: Drawn{4}, ClosedForm: true}},
 		{name: "moves", rate: 0, mstep: MStep{Moves: 4, Optimizer: adam(Theta, rate)}},
 		{name: "untrained", rate: 0, mstep: MStep{Optimizer: adam(Theta, rate)}, fails: true},
 	} {
@@ -57,7 +58,7 @@ func TestNearExactEM(t *testing.T) {
 			spec := toySpec(start)
 			spec.Data = data
 			spec.Wake.Optimizer = adam(Phi, optim.Rate{Base: c.rate})
-			spec.Gate = Gate{First: 50}
+			spec.Gate = Blocks{First: 50}
 			spec.MStep = c.mstep
 			l := newLearner(t, b, spec)
 			steps(t, l, 250)
@@ -78,7 +79,7 @@ func latentCounts(t *testing.T, x, n int, set func(*Spec)) (counts, posterior []
 	spec := toySpec(m)
 	spec.Data = Full(m.rows(x))
 	spec.Wake.Optimizer = adam(Phi, optim.Rate{}) // never trained
-	spec.MStep = MStep{Samples: n, ClosedForm: true}
+	spec.MStep = MStep{Latents: Drawn{n}, ClosedForm: true}
 	set(&spec)
 	l := newLearner(t, newBackend(t), spec)
 	r := steps(t, l, 1)
@@ -114,7 +115,7 @@ func TestMovesReachPosterior(t *testing.T) {
 		"plain": func(s *Spec) { s.MStep.Moves = 40 },
 		"exploring": func(s *Spec) {
 			s.MStep.Moves = 40
-			s.Wake.Epsilon, s.Wake.Beta = Constant(0.2), Constant(0.5)
+			s.Wake.Explore.Epsilon, s.Wake.Explore.Beta = Constant(0.2), Constant(0.5)
 		},
 	} {
 		if v := statistic(set); v > bound {
@@ -155,8 +156,11 @@ func TestGreedyLatents(t *testing.T) {
 	b := best([]int{a}, 3)
 	for _, greedy := range []bool{true, false} {
 		spec := toySpec(m)
-		spec.Data = Full(m.rows(x))
-		spec.MStep = MStep{Samples: n, ClosedForm: true, Greedy: greedy}
+		spec.Data = Full(m.rows(slices.Repeat([]int{x}, n)...))
+		spec.MStep = MStep{ClosedForm: true}
+		if greedy {
+			spec.MStep.Latents = Greedy{}
+		}
 		spec.Wake.Optimizer = adam(Phi, optim.Rate{})
 		l := newLearner(t, newBackend(t), spec)
 		l.Store().VariableWithValue(Phi+"/logits", floats(m.dtype, logits, m.observations()*states, 3))

@@ -8,8 +8,6 @@
 package em
 
 import (
-	"math"
-
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -53,10 +51,8 @@ type Wake struct {
 	Objective gfn.Objective
 	// Samples is the number of trajectories per observation; 0 means 1.
 	Samples int
-	// Beta tempers the policy that acts: its logits are multiplied by Beta. The zero value means 1.
-	Beta Linear
-	// Epsilon is the probability with which an action is replaced by a uniform one.
-	Epsilon Linear
+	// Explore is how the policy that acts differs from the one that is trained.
+	Explore Explore
 	// Reward is log R(z|x), [B]; nil means the model's log p(x,z). It may depend on the model's variables, which are
 	// constants here.
 	Reward func(theta *model.Scope, x gfn.Batch, z gfn.State) *Node
@@ -86,18 +82,10 @@ type Sleep struct {
 
 // MStep trains the model on latents of the GFlowNet.
 type MStep struct {
-	// Data supplies the observations of M-updates, by their number; nil means the batch of the E-update before.
+	// Data supplies the observations of M-steps, by their number; nil means the batch of the E-step before.
 	Data Data
-	// Samples is the number of latents per observation; 0 means 1.
-	Samples int
-	// Greedy takes the most probable actions instead of sampling.
-	Greedy bool
-	// GreedyProbability is that of a greedy update to be greedy, one coin for the batch; 0 means 1.
-	GreedyProbability float64
-	// Best makes the M-update part of the E-update, one program for both, and takes, of the latents that wake has drawn for an observation, that
-	// with the greatest reward. There is one of each in every iteration: Gate stays zero, and so do Data, Samples, Greedy, Moves and ClosedForm.
-	// Sleep, if any, must be Apart.
-	Best bool
+	// Latents are those learned from; nil means Drawn{}.
+	Latents Latents
 	// Moves is the number of Metropolis-Hastings moves that refine the latents.
 	Moves int
 	// Kernel makes the moves.
@@ -112,19 +100,31 @@ type MStep struct {
 	Optimizer optim.Optimizer
 }
 
-// WithoutM is the same without M-updates.
-func (s Spec) WithoutM() Spec {
-	s.Gate, s.MStep.Best = Gate{First: math.MaxInt}, false
-	return s
+// Latents says which latents an M-step learns from. It is one of Drawn, Greedy and BestOfWake.
+type Latents interface{ latents() }
+
+// Drawn latents are samples of the policy as it is.
+type Drawn struct {
+	Samples int // for each observation; 0 means 1
 }
+
+// Greedy latents are the most probable actions, one after the other.
+type Greedy struct {
+	Probability float64 // of being greedy, one coin for the batch, and else drawn; 0 means 1
+}
+
+// BestOfWake latents are, of those that wake has drawn for an observation, the ones with the greatest reward. Where an M-step is
+// certain to follow, both updates are one program. An M-step without such an E-step draws as many for itself.
+type BestOfWake struct{}
+
+func (Drawn) latents()      {}
+func (Greedy) latents()     {}
+func (BestOfWake) latents() {}
 
 // withDefaults fills in what the zero value stands for.
 func (s Spec) withDefaults() Spec {
 	if s.Wake.Objective == nil {
 		s.Wake.Objective = gfn.TB{}
-	}
-	if s.Wake.Beta == (Linear{}) {
-		s.Wake.Beta = Constant(1)
 	}
 	if s.Wake.Reward == nil {
 		s.Wake.Reward = s.Model.LogJoint
@@ -134,17 +134,13 @@ func (s Spec) withDefaults() Spec {
 		v.Samples = s.Wake.Samples // only trajectories of one observation share a log Z
 		s.Wake.Objective = v
 	}
-	s.MStep.Samples = max(s.MStep.Samples, 1)
+	if s.MStep.Latents == nil {
+		s.MStep.Latents = Drawn{}
+	}
 	s.Wake.Optimizer = orAdam(s.Wake.Optimizer, Phi)
 	s.MStep.Optimizer = orAdam(s.MStep.Optimizer, Theta)
 	if s.Sleep.Probability == 0 {
 		s.Sleep.Probability = 1
-	}
-	if s.MStep.GreedyProbability == 0 {
-		s.MStep.GreedyProbability = 1
-	}
-	if s.MStep.Best {
-		s.Gate = Gate{First: math.MaxInt} // M-updates come with E-updates, and no others do
 	}
 	if s.MStep.Loss == nil {
 		s.MStep.Loss = func(theta *model.Scope, x gfn.Batch, z gfn.State, _ func() gfn.State) *Node {

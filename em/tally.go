@@ -18,9 +18,9 @@ type Update struct {
 	OK             bool
 }
 
-// Count takes note of the update in the numbers of skipped ones, in all and since the last good one of its kind. It fails with ErrDiverged
+// count takes note of the update in the numbers of skipped ones, in all and since the last good one of its kind. It fails with ErrDiverged
 // if five in a row were skipped.
-func (u Update) Count(skipped *uint64, inARow *int, name string) error {
+func (u Update) count(skipped *uint64, inARow *int, name string) error {
 	if u.OK {
 		*inARow = 0
 		return nil
@@ -40,4 +40,4 @@ type Tally struct {
 }
 
 // Count takes note of an update.
-func (t *Tally) Count(u Update, name string) error { return u.Count(&t.Skipped, &t.InARow, name) }
+func (t *Tally) Count(u Update, name string) error { return u.count(&t.Skipped, &t.InARow, name) }

@@ -360,7 +360,7 @@ func adam(scope string, rate optim.Rate) optim.Optimizer {
 }
 
 // never keeps the M-step from running.
-var never = Gate{First: math.MaxInt}
+var never = Blocks{First: math.MaxInt}
 
 // toySpec trains a toy on all its observations.
 func toySpec(m toy) Spec {

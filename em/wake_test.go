@@ -41,7 +41,7 @@ func TestEStepFindsPosterior(t *testing.T) {
 	}{
 		{name: "TB", wake: Wake{}, flows: true},
 		{name: "TB, rescored", wake: Wake{Rescore: true}, flows: true},
-		{name: "TB, tempered", wake: Wake{Beta: Constant(0.7), Epsilon: Constant(0.1)}, flows: true},
+		{name: "TB, tempered", wake: Wake{Explore: Explore{Beta: Constant(0.7), Epsilon: Constant(0.1)}}, flows: true},
 		{name: "SubTB", wake: Wake{Objective: gfn.SubTB{}}, flows: true},
 		{name: "SubTB, rescored", wake: Wake{Objective: gfn.SubTB{}, Rescore: true}, flows: true},
 		{name: "DB", wake: Wake{Objective: gfn.DB{}}, flows: true},
@@ -67,7 +67,7 @@ func TestEStepFindsPosterior(t *testing.T) {
 			spec.Wake.Samples = 8
 			spec.Wake.Optimizer = adam(Phi, rate)
 			if c.best {
-				spec.Gate, spec.MStep = Gate{}, MStep{Best: true, Optimizer: adam(Theta, optim.Rate{})}
+				spec.Gate, spec.MStep = Blocks{}, MStep{Latents: BestOfWake{}, Optimizer: adam(Theta, optim.Rate{})}
 			}
 			l := newLearner(t, b, spec)
 			steps(t, l, updates)
@@ -113,9 +113,9 @@ func TestExploration(t *testing.T) {
 		alive bool
 	}{
 		{"on-policy", Wake{}, false},
-		{"epsilon", Wake{Epsilon: Constant(0.3)}, true},
-		{"falling epsilon", Wake{Epsilon: Linear{From: 0.6, To: 0, Over: 150}}, true},
-		{"tempered", Wake{Beta: Constant(0.05)}, true},
+		{"epsilon", Wake{Explore: Explore{Epsilon: Constant(0.3)}}, true},
+		{"falling epsilon", Wake{Explore: Explore{Epsilon: Linear{From: 0.6, To: 0, Over: 150}}}, true},
+		{"tempered", Wake{Explore: Explore{Beta: Constant(0.05)}}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := toySpec(m)

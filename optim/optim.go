@@ -56,10 +56,16 @@ func (o Optimizer) Rates(step uint64) []float32 {
 	return rates
 }
 
+// Assignment is a new value of a variable.
+type Assignment struct {
+	Variable *model.Variable
+	Value    *Node
+}
+
 // Minimize builds the update that follows the gradient of loss, a scalar, with respect to the variables of all groups
 // that the graph uses. Rates is [len(Groups)] float32, from Rates. A variable that the graph uses but the loss does not
-// has gradient 0: it moves as long as its rule remembers others.
-func (o Optimizer) Minimize(store *model.Store, loss, rates *Node) Result {
+// has gradient 0: it moves as long as its rule remembers others. Other assignments are part of the update.
+func (o Optimizer) Minimize(store *model.Store, loss, rates *Node, with ...Assignment) Result {
 	g := loss.Graph()
 	var owned []owner
 	for v := range store.RootScope().IterVariables() {
@@ -84,7 +90,7 @@ func (o Optimizer) Minimize(store *model.Store, loss, rates *Node) Result {
 		}
 	}
 
-	var up update
+	up := update(with)
 	counts := make(map[int]*Node)
 	for i, v := range owned {
 		grp := o.Groups[v.group]
@@ -141,23 +147,17 @@ func globalNorm(grads []*Node, dtype dtypes.DType) *Node {
 }
 
 // update collects new values and applies them together or not at all.
-type update struct {
-	vars []*model.Variable
-	next []*Node
-}
+type update []Assignment
 
-func (u *update) set(v *model.Variable, value *Node) {
-	u.vars = append(u.vars, v)
-	u.next = append(u.next, value)
-}
+func (u *update) set(v *model.Variable, value *Node) { *u = append(*u, Assignment{v, value}) }
 
 // commit sets the variables if ok holds and every new value is finite, and returns whether that is so.
-func (u *update) commit(ok *Node) *Node {
-	for _, n := range u.next {
-		ok = LogicalAnd(ok, IsFinite(ReduceAllMax(Abs(n))))
+func (u update) commit(ok *Node) *Node {
+	for _, a := range u {
+		ok = LogicalAnd(ok, IsFinite(ReduceAllMax(Abs(a.Value))))
 	}
-	for i, v := range u.vars {
-		v.SetNodeValue(Where(ok, u.next[i], v.NodeValue(ok)))
+	for _, a := range u {
+		a.Variable.SetNodeValue(Where(ok, a.Value, a.Variable.NodeValue(ok)))
 	}
 	return ok
 }
@@ -165,6 +165,9 @@ func (u *update) commit(ok *Node) *Node {
 // Assign sets variables to values computed in a graph under the same rule as Minimize: all of them if all are finite,
 // else none. It is the update of closed-form M-steps.
 func Assign(vars []*model.Variable, values []*Node) (ok *Node) {
-	u := update{vars, values}
-	return u.commit(Const(values[0].Graph(), true))
+	var up update
+	for i, v := range vars {
+		up.set(v, values[i])
+	}
+	return up.commit(Const(values[0].Graph(), true))
 }

@@ -415,6 +415,43 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
+// Assignments that go with a gradient step are made with it or not at all, and spoil it if they are not finite.
+func TestMinimizeWithAssignments(t *testing.T) {
+	start := map[string][]float64{"/theta/a": {1, 2}, "/other": {5}}
+	store := newStore(dtypes.Float32, start)
+	opt := Optimizer{Groups: []Group{{Scope: "/theta", Rule: SGD{}, Rate: Rate{Base: 0.5}}}}
+	exec, err := model.NewExec(newBackend(t), store, func(_ *model.Scope, rates, value, scale *Node) *Node {
+		loss := Mul(scale, ReduceAllSum(store.GetVariable("/theta/a").NodeValue(rates)))
+		r := opt.Minimize(store, loss, rates, Assignment{store.GetVariable("/other"), value})
+		return ConvertDType(r.OK, dtypes.Float64)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer exec.Finalize()
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		value, scale float32
+		ok           float64
+		want         map[string][]float64
+	}{
+		{nan, 1, 0, start}, {7, nan, 0, start}, {7, 1, 1, map[string][]float64{"/theta/a": {0.5, 1.5}, "/other": {7}}},
+	} {
+		out, err := exec.Call(opt.Rates(0), []float32{c.value}, c.scale)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok := tensors.ToScalar[float64](out[0]); ok != c.ok {
+			t.Errorf("value %g, scale %g: ok %g", c.value, c.scale, ok)
+		}
+		for path, want := range c.want {
+			if got := read(t, store)[path]; !cmp.Equal(got, want) {
+				t.Errorf("value %g, scale %g: %s is %v, want %v", c.value, c.scale, path, got, want)
+			}
+		}
+	}
+}
+
 func TestAssign(t *testing.T) {
 	b := newBackend(t)
 	start := map[string][]float64{"/theta/a": {1, 2, 3}, "/theta/b": {4}, "/theta/c": {5}}

@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 
@@ -14,6 +15,8 @@ var (
 	nodeType   = reflect.TypeFor[*Node]()
 	graphType  = reflect.TypeFor[*Graph]()
 	tensorType = reflect.TypeFor[*tensors.Tensor]()
+	numberType = reflect.TypeFor[float32]()
+	rowType    = reflect.TypeFor[[]float32]()
 )
 
 // kind says how a field of the nodes' side is treated.
@@ -104,48 +107,88 @@ func match(nodes, host reflect.Type, path string, result bool) error {
 	return nil
 }
 
-// flatten appends the host's values to args, and to key all else that a graph depends on but their shapes.
-func flatten(nodes reflect.Type, host reflect.Value, key *strings.Builder, args *[]any) {
+// arguments are what a program is called with, and what its graph depends on besides their shapes.
+type arguments struct {
+	key     strings.Builder
+	tensors []any
+	numbers []float32
+}
+
+// list returns all arguments of a call, the numbers last.
+func (a *arguments) list() []any {
+	if len(a.numbers) == 0 {
+		return a.tensors
+	}
+	return append(a.tensors, a.numbers)
+}
+
+// add takes the host's side of a type of nodes.
+func (a *arguments) add(nodes reflect.Type, host reflect.Value) {
 	switch kindOf(nodes) {
 	case leaf:
-		if k := host.Kind(); (k == reflect.Pointer || k == reflect.Slice || k == reflect.Interface) && host.IsNil() {
-			key.WriteByte('-')
-			return
+		switch {
+		case isNil(host):
+			a.key.WriteByte('-')
+		case host.Type() == numberType:
+			a.numbers = append(a.numbers, float32(host.Float()))
+		case host.Type() == rowType:
+			row := host.Interface().([]float32)
+			fmt.Fprintf(&a.key, "(%d)", len(row))
+			a.numbers = append(a.numbers, row...)
+		default:
+			a.key.WriteByte('+')
+			a.tensors = append(a.tensors, host.Interface())
 		}
-		key.WriteByte('+')
-		*args = append(*args, host.Interface())
 	case list:
-		fmt.Fprintf(key, "[%d]", host.Len())
+		fmt.Fprintf(&a.key, "[%d]", host.Len())
 		for i := range host.Len() {
-			*args = append(*args, host.Index(i).Interface())
+			a.tensors = append(a.tensors, host.Index(i).Interface())
 		}
 	case part:
-		pairs(nodes, func(n, h int) { flatten(nodes.Field(n).Type, host.Field(h), key, args) })
+		pairs(nodes, func(n, h int) { a.add(nodes.Field(n).Type, host.Field(h)) })
 	case option:
 		if host.IsNil() {
-			key.WriteByte('-')
+			a.key.WriteByte('-')
 			return
 		}
-		key.WriteByte('+')
-		flatten(nodes.Elem(), host.Elem(), key, args)
+		a.key.WriteByte('+')
+		a.add(nodes.Elem(), host.Elem())
 	case constant:
-		fmt.Fprintf(key, "%q", fmt.Sprint(host.Interface()))
+		fmt.Fprintf(&a.key, "%q", fmt.Sprint(host.Interface()))
 	}
 }
 
-// fill sets the nodes' side to parameters of a graph, in the order of flatten, and to the host's constants.
-func fill(g *Graph, nodes, host reflect.Value, from *[]*Node) {
+func isNil(v reflect.Value) bool {
+	k := v.Kind()
+	return (k == reflect.Pointer || k == reflect.Slice || k == reflect.Interface) && v.IsNil()
+}
+
+// parameters are the inputs of a graph, to be given names again in the order of arguments.
+type parameters struct {
+	*Graph
+	tensors []*Node
+	numbers *Node
+	used    int // of numbers
+}
+
+// fill sets the nodes' side to parameters, and to the host's constants.
+func (p *parameters) fill(nodes, host reflect.Value) {
 	next := func() reflect.Value {
-		n := (*from)[0]
-		*from = (*from)[1:]
+		n := p.tensors[0]
+		p.tensors = p.tensors[1:]
 		return reflect.ValueOf(n)
 	}
 	switch kindOf(nodes.Type()) {
 	case leaf:
-		if k := host.Kind(); (k == reflect.Pointer || k == reflect.Slice || k == reflect.Interface) && host.IsNil() {
-			return
+		switch {
+		case isNil(host):
+		case host.Type() == numberType:
+			nodes.Set(reflect.ValueOf(Squeeze(p.row(1), 0)))
+		case host.Type() == rowType:
+			nodes.Set(reflect.ValueOf(p.row(host.Len())))
+		default:
+			nodes.Set(next())
 		}
-		nodes.Set(next())
 	case list:
 		if host.IsNil() {
 			return
@@ -157,18 +200,25 @@ func fill(g *Graph, nodes, host reflect.Value, from *[]*Node) {
 	case part:
 		for i := range nodes.NumField() {
 			if nodes.Field(i).Type() == graphType {
-				nodes.Field(i).Set(reflect.ValueOf(g))
+				nodes.Field(i).Set(reflect.ValueOf(p.Graph))
 			}
 		}
-		pairs(nodes.Type(), func(n, h int) { fill(g, nodes.Field(n), host.Field(h), from) })
+		pairs(nodes.Type(), func(n, h int) { p.fill(nodes.Field(n), host.Field(h)) })
 	case option:
 		if !host.IsNil() {
 			nodes.Set(reflect.New(nodes.Type().Elem()))
-			fill(g, nodes.Elem(), host.Elem(), from)
+			p.fill(nodes.Elem(), host.Elem())
 		}
 	case constant:
 		nodes.Set(host)
 	}
+}
+
+// row takes the next numbers.
+func (p *parameters) row(n int) *Node {
+	from := p.used
+	p.used += n
+	return SliceAxis(p.numbers, 0, AxisRange(from, p.used))
 }
 
 // results calls f for every node of what a program returned, with the place of its value on the host; a valid host is set as
@@ -178,6 +228,8 @@ func results(nodes, host reflect.Value, f func(n *Node, host reflect.Value)) {
 	case leaf:
 		if !nodes.IsNil() {
 			f(nodes.Interface().(*Node), host)
+		} else if host.Kind() == reflect.Float64 {
+			host.SetFloat(math.NaN())
 		}
 	case list:
 		if nodes.IsNil() {

@@ -3,8 +3,9 @@
 // The two sides of a program correspond field by field, in order and by name:
 //
 //	nodes                     host
-//	*Node                     *tensors.Tensor or a value that becomes one; nil stays nil
-//	*Node (a scalar result)   float64, bool or int: all of these are read together, as one tensor
+//	*Node                     *tensors.Tensor, or a value that becomes one; nil stays nil
+//	*Node (of an input)       float32, []float32: all of these are sent together, as one tensor
+//	*Node (a scalar result)   float64, bool, int: all of these are read together, as one tensor; NaN is what is left out
 //	[]*Node, gfn.State        []*tensors.Tensor
 //	a struct, or a pointer    a struct or a pointer with the same fields
 //	int, bool, string         the same: a constant of the graph
@@ -16,7 +17,6 @@ package program
 import (
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -101,11 +101,11 @@ func Once[In, Out, NodesIn, NodesOut any](
 
 // Call runs the program.
 func (p *Program[In, Out]) Call(in In) (out Out, err error) {
-	var key strings.Builder
-	var args []any
+	var a arguments
 	host := reflect.ValueOf(&in).Elem()
-	flatten(p.nodesIn, host, &key, &args)
-	c, err := p.of(key.String(), len(args))
+	a.add(p.nodesIn, host)
+	args := a.list()
+	c, err := p.of(a.key.String(), len(args))
 	if err != nil {
 		return out, fmt.Errorf("build program %q: %w", p.name, err)
 	}
@@ -142,7 +142,11 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 	exec, err := model.NewExecCanonical(p.set.Backend, p.set.Store, func(_ *model.Scope, g *Graph, nodes []*Node) []*Node {
 		defer withError()
 		in := reflect.New(p.nodesIn).Elem()
-		fill(g, in, c.in, &nodes)
+		from := parameters{Graph: g, tensors: nodes}
+		if inputs > 0 {
+			from.numbers = nodes[inputs-1]
+		}
+		from.fill(in, c.in)
 		c.out = p.build(in)
 		return outputs(c.out, reflect.TypeFor[Out]())
 	}, most, -1, inputs == 0, inputs > 0, true)

@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ type in struct {
 	Rest  []*tensors.Tensor
 	Maybe *pair[float32]
 	Bias  *tensors.Tensor
+	Row   []float32
 }
 
 type nodesIn struct {
@@ -30,9 +32,11 @@ type nodesIn struct {
 	Rest  []*Node
 	Maybe *pair[*Node]
 	Bias  *Node
+	Row   *Node
 }
 
 type out struct {
+	Never float64
 	Sum   float64
 	Whole *tensors.Tensor
 	Big   bool
@@ -41,6 +45,7 @@ type out struct {
 }
 
 type nodesOut struct {
+	Never *Node
 	Sum, Whole, Big *Node
 	Back            pair[*Node]
 	Count           *Node
@@ -59,6 +64,9 @@ func build(in nodesIn) nodesOut {
 	}
 	if in.Bias != nil {
 		x = Add(x, in.Bias)
+	}
+	if in.Row != nil {
+		x = Add(x, ReduceAllSum(in.Row))
 	}
 	sum := ReduceAllSum(x)
 	return nodesOut{
@@ -92,6 +100,7 @@ func TestFieldsKeepTheirNames(t *testing.T) {
 		{"a list", in{Times: 1, X: x, Rest: []*tensors.Tensor{vector(1, 1), vector(5, 5)}}, 45},
 		{"a part", in{Times: 1, X: x, Maybe: &pair[float32]{5, 2}}, 99},
 		{"a leaf that may be left out", in{Times: 1, X: x, Bias: vector(100, 0)}, 133},
+		{"a row", in{Times: 1, X: x, Row: []float32{1, 2}, Maybe: &pair[float32]{5, 4}}, 39},
 		{"other shapes", in{Times: 1, X: pair[*tensors.Tensor]{vector(1, 2, 3), vector(10, 20, 30)}}, 66},
 		{"as before", in{Times: 1, X: x}, 33},
 	} {
@@ -100,7 +109,7 @@ func TestFieldsKeepTheirNames(t *testing.T) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		n := c.in.X.A.Shape().Size()
-		if got.Sum != c.want || got.Big != (c.want > 100) || got.Count != n {
+		if got.Sum != c.want || got.Big != (c.want > 100) || got.Count != n || !math.IsNaN(got.Never) {
 			t.Errorf("%s: got %+v, want a sum of %g of %d", c.name, got, c.want, n)
 		}
 		if v := tensors.MustCopyFlatData[float32](got.Back.A); v[0] != 10 {

@@ -1,0 +1,259 @@
+package em
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/program"
+	"github.com/gfnem/gfnem/lvm"
+	"github.com/gfnem/gfnem/optim"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// graphs are the compiled programs of a Spec. All sample, score, differentiate and update at once, and return a few numbers.
+type graphs struct {
+	Spec
+	store *model.Store
+
+	wake, wakeAndSleep, wakeAndMaximize *program.Program[eIn, eOut]
+	sleep                               *program.Program[eIn, eOut]
+	maximize                            *program.Program[mIn, mOut]
+}
+
+// eIn is what programs of E-steps take.
+type eIn struct {
+	Best          bool // whether the best latents of wake are returned
+	Key           *tensors.Tensor
+	Rates, MRates []float32
+	Knobs         Knobs[float32]
+	X             []*tensors.Tensor
+}
+
+type eNodes struct {
+	Best               bool
+	Key, Rates, MRates *Node
+	Knobs              Knobs[*Node]
+	X                  []*Node
+}
+
+// eOut is what they return: the update, the sleep part of its loss, the update of the model made with it, and the best latents.
+type eOut struct {
+	E         Update
+	SleepLoss float64
+	M         Update
+	Z         []*tensors.Tensor
+}
+
+type eResult struct {
+	E         updateNodes
+	SleepLoss *Node
+	M         updateNodes
+	Z         gfn.State
+}
+
+// mIn is what programs of M-steps take; Z are latents that are given, instead of drawn.
+type mIn struct {
+	Greedy bool
+	Key    *tensors.Tensor
+	Rates  []float32
+	Knobs  Knobs[float32]
+	X, Z   []*tensors.Tensor
+}
+
+type mNodes struct {
+	Greedy     bool
+	Key, Rates *Node
+	Knobs      Knobs[*Node]
+	X          []*Node
+	Z          gfn.State
+}
+
+type mOut struct {
+	Update   Update
+	Accepted float64
+}
+
+type mResult struct {
+	Update   updateNodes
+	Accepted *Node
+}
+
+// updateNodes is an Update in a graph.
+type updateNodes struct{ Loss, GradNorm, OK *Node }
+
+func updated(loss *Node, r optim.Result) updateNodes { return updateNodes{loss, r.GradNorm, r.OK} }
+
+func newGraphs(spec Spec, s *program.Set) *graphs {
+	g := &graphs{Spec: spec, store: s.Store}
+	e := func(k kind, f func(eNodes) eResult) *program.Program[eIn, eOut] {
+		return program.New[eIn, eOut](s, string(k), f)
+	}
+	g.wake, g.wakeAndSleep, g.sleep = e(wake, g.wakeUpdate), e(wakeAndSleep, g.jointUpdate), e(sleep, g.sleepUpdate)
+	g.wakeAndMaximize = e(wakeAndMaximize, g.bothUpdates)
+	g.maximize = program.New[mIn, mOut](s, string(maximize), g.mUpdate)
+	return g
+}
+
+func (g *graphs) theta() *model.Scope { return g.store.Scope(Theta) }
+
+func (g *graphs) net() gfn.Net {
+	return gfn.Net{Env: g.Env, Policy: g.Policy, Scope: g.store.Scope(Phi)}
+}
+
+// observations returns those of a batch, and what the policy sees of them.
+func (g *graphs) observations(data []*Node) (x, u gfn.Batch) {
+	x = data
+	if g.Prepare != nil {
+		x = g.Prepare(data)
+	}
+	if e, ok := g.Policy.(Encoder); ok {
+		return x, e.Encode(g.store.Scope(Phi), x)
+	}
+	return x, x
+}
+
+// minimizeE updates the policy.
+func (g *graphs) minimizeE(loss, rates *Node) optim.Result {
+	return g.Wake.Optimizer.Minimize(g.store, loss, rates)
+}
+
+func (g *graphs) wakeUpdate(in eNodes) (out eResult) {
+	x, u := g.observations(in.X)
+	loss, z, logR := g.wakeLoss(rng.In(in.Key), x, u, in.Knobs)
+	if in.Best {
+		out.Z = best(z, logR, g.Wake.Samples)
+	}
+	out.E = updated(loss, g.minimizeE(loss, in.Rates))
+	return out
+}
+
+func (g *graphs) jointUpdate(in eNodes) (out eResult) {
+	r := rng.In(in.Key)
+	x, u := g.observations(in.X)
+	out.SleepLoss = g.sleepLoss(r)
+	loss, z, logR := g.wakeLoss(r, x, u, in.Knobs)
+	if in.Best {
+		out.Z = best(z, logR, g.Wake.Samples)
+	}
+	total := Add(loss, MulScalar(out.SleepLoss, g.Sleep.Weight))
+	out.E = updated(loss, g.minimizeE(total, in.Rates))
+	return out
+}
+
+func (g *graphs) sleepUpdate(in eNodes) eResult {
+	loss := g.sleepLoss(rng.In(in.Key))
+	return eResult{E: updated(loss, g.minimizeE(MulScalar(loss, g.Sleep.Weight), in.Rates))}
+}
+
+// bothUpdates makes an E- and an M-update with the same latents.
+func (g *graphs) bothUpdates(in eNodes) (out eResult) {
+	r := rng.In(in.Key)
+	x, u := g.observations(in.X)
+	lossE, z, logR := g.wakeLoss(r, x, u, in.Knobs)
+	draw := func() gfn.State { return g.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() }
+	lossM := g.MStep.Loss(g.theta(), x, best(z, logR, g.Wake.Samples), draw)
+	out.E = updated(lossE, g.minimizeE(lossE, in.Rates))
+	out.M = updated(lossM, g.MStep.Optimizer.Minimize(g.store, lossM, in.MRates))
+	return out
+}
+
+// wakeLoss is the E-step's objective on samples of the behaviour, for observations x of which the policy sees u; these, and
+// their rewards.
+func (g *graphs) wakeLoss(r *rng.Stream, x, u gfn.Batch, knobs Knobs[*Node]) (loss *Node, z gfn.State, logR *Node) {
+	net, spec := g.net(), g.Wake
+	tr := net.Rollout(r, u.Repeat(spec.Samples), nil, spec.Explore.Behaviour(knobs))
+	x = x.Repeat(spec.Samples)
+	score := net.ScoreSampled
+	if spec.Rescore {
+		score = net.Score
+	}
+	var partial *Node
+	if spec.Partial != nil {
+		partial = net.Partials(tr, func(_ gfn.Batch, s gfn.State, k int) *Node { return spec.Partial(g.theta(), x, s, k) })
+	}
+	logR = spec.Reward(g.theta(), x, tr.Last())
+	loss = ReduceAllMean(spec.Objective.Loss(net.Path(tr, score(tr, gfn.Behaviour{}), logR, partial)))
+	return loss, tr.Last(), logR
+}
+
+// sleepLoss is the likelihood of dreamt latents.
+func (g *graphs) sleepLoss(r *rng.Stream) *Node {
+	net := g.net()
+	x, z := g.Model.Sample(g.theta(), r, g.Sleep.Batch)
+	for i := range x {
+		x[i] = StopGradient(x[i])
+	}
+	u := x
+	if e, ok := g.Policy.(Encoder); ok {
+		u = e.Encode(net.Scope, x)
+	}
+	tr := net.Backtrack(r, u, z, nil, gfn.Behaviour{})
+	return ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: net.Score(tr, gfn.Behaviour{}).LogPF}))
+}
+
+// mUpdate is the M-step.
+func (g *graphs) mUpdate(in mNodes) (out mResult) {
+	r := rng.In(in.Key)
+	spec := g.MStep
+	x, u := g.observations(in.X)
+	z := in.Z
+	if z == nil {
+		x, u, z = g.draw(r, x, u, in)
+	}
+	if spec.Moves > 0 {
+		z, out.Accepted = g.refine(r, x, u, z, in.Knobs)
+	}
+	loss := spec.Loss(g.theta(), x, z, func() gfn.State { return g.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() })
+	if !spec.ClosedForm {
+		out.Update = updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates))
+		return out
+	}
+	vars, values := g.Model.(lvm.Maximizer).Maximize(g.theta(), x, z)
+	out.Update = updateNodes{loss, ZerosLike(loss), optim.Assign(vars, values)}
+	return out
+}
+
+// draw returns latents of the policy, with the observations that they belong to.
+func (g *graphs) draw(r *rng.Stream, x, u gfn.Batch, in mNodes) (gfn.Batch, gfn.Batch, gfn.State) {
+	if _, ok := g.MStep.Latents.(BestOfWake); ok {
+		k := g.Wake.Samples
+		z := g.net().Rollout(r, u.Repeat(k), nil, gfn.Behaviour{}).Last()
+		return x, u, best(z, g.Wake.Reward(g.theta(), x.Repeat(k), z), k)
+	}
+	if d, ok := g.MStep.Latents.(Drawn); ok {
+		x, u = x.Repeat(max(d.Samples, 1)), u.Repeat(max(d.Samples, 1))
+	}
+	return x, u, g.net().Rollout(r, u, nil, gfn.Behaviour{Greedy: in.Greedy}).Last()
+}
+
+// refine moves latents by the kernel, and returns the fraction of moves accepted.
+func (g *graphs) refine(r *rng.Stream, x, u gfn.Batch, z gfn.State, knobs Knobs[*Node]) (gfn.State, *Node) {
+	net, spec := g.net(), g.MStep
+	reward := func(_ gfn.Batch, z gfn.State) *Node { return g.Wake.Reward(g.theta(), x, z) }
+	kernel := spec.Kernel
+	kernel.How = g.Wake.Explore.Behaviour(knobs)
+	logR := StopGradient(reward(x, z))
+	accepted := ScalarZero(logR.Graph(), logR.DType())
+	for range spec.Moves {
+		m := kernel.Apply(net, r, u, z, logR, reward)
+		z, logR = m.State, m.LogR
+		accepted = Add(accepted, ReduceAllMean(ConvertDType(m.Accepted, logR.DType())))
+	}
+	return z, DivScalar(accepted, spec.Moves)
+}
+
+// best takes, of k states in a row, the one with the greatest reward.
+func best(z gfn.State, logR *Node, k int) gfn.State {
+	rows := logR.Shape().Dim(0) / k
+	first := MulScalar(Iota(logR.Graph(), shapes.Make(dtypes.Int32, rows), 0), k)
+	at := Add(first, ArgMax(Reshape(StopGradient(logR), rows, k), 1, dtypes.Int32))
+	out := make(gfn.State, len(z))
+	for i, t := range z {
+		out[i] = Gather(t, InsertAxes(at, -1))
+	}
+	return out
+}

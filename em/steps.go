@@ -1,0 +1,104 @@
+package em
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/internal/program"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// kind names a program and its stream of random numbers.
+type kind string
+
+const (
+	wake            kind = "wake"
+	wakeAndSleep    kind = "wake and sleep"
+	wakeAndMaximize kind = "wake and M-step"
+	sleep           kind = "sleep"
+	maximize        kind = "M-step"
+	// maximizeSampled is the M-step of a greedy learner when its coin says that it samples.
+	maximizeSampled kind = "sampled M-step"
+)
+
+// eStep and mStep are what a Spec describes.
+type (
+	eStep struct{ *graphs }
+	mStep struct{ *graphs }
+)
+
+var (
+	_ EStepper[[]*tensors.Tensor, []*tensors.Tensor] = eStep{}
+	_ MStepper[[]*tensors.Tensor, []*tensors.Tensor] = mStep{}
+)
+
+// Infer implements EStepper: a wake update and its sleep phase.
+func (e eStep) Infer(at Moment, x []*tensors.Tensor) (out Inference[[]*tensors.Tensor], err error) {
+	out.SleepLoss = math.NaN()
+	if e.Sleep.Alone {
+		out.Sleep, err = e.dream(at, x)
+		return out, err
+	}
+	dream := e.Sleep.Weight != 0 && rng.New(e.Seed, "sleep coin", at.Iteration).Float64() < e.Sleep.Probability
+	k, p := wake, e.wake
+	_, ofWake := e.MStep.Latents.(BestOfWake)
+	ofWake = ofWake && e.MStep.Data == nil
+	in := eIn{Best: ofWake}
+	switch {
+	case dream && !e.Sleep.Apart:
+		k, p = wakeAndSleep, e.wakeAndSleep
+	case ofWake && at.Maximizes && e.MStep.Moves == 0 && !e.MStep.ClosedForm:
+		k, p = wakeAndMaximize, e.wakeAndMaximize
+		in = eIn{MRates: e.MStep.Optimizer.Rates(at.M)}
+	}
+	r, err := e.call(k, p, in, at, x)
+	if err != nil {
+		return out, err
+	}
+	out.Wake, out.SleepLoss, out.Z = r.E, r.SleepLoss, r.Z
+	if k == wakeAndMaximize {
+		out.M = &r.M
+	}
+	if dream && e.Sleep.Apart {
+		out.Sleep, err = e.dream(at, x)
+	}
+	return out, err
+}
+
+// dream makes a sleep update.
+func (e eStep) dream(at Moment, x []*tensors.Tensor) (*Update, error) {
+	r, err := e.call(sleep, e.sleep, eIn{}, at, x)
+	return &r.E, err
+}
+
+func (e eStep) call(k kind, p *program.Program[eIn, eOut], in eIn, at Moment, x []*tensors.Tensor) (eOut, error) {
+	in.Key, in.X = rng.Key(e.Seed, string(k), at.Iteration), x
+	in.Rates, in.Knobs = e.Wake.Optimizer.Rates(at.Iteration), e.Wake.Explore.At(at.Iteration)
+	out, err := p.Call(in)
+	if err != nil {
+		return out, fmt.Errorf("%s update %d: %w", k, at.Iteration, err)
+	}
+	return out, nil
+}
+
+// Maximize implements MStepper.
+func (m mStep) Maximize(at Moment, x, z []*tensors.Tensor) (Maximization, error) {
+	if m.MStep.Data != nil {
+		x = m.MStep.Data(at.M)
+	}
+	k := maximize
+	g, greedy := m.MStep.Latents.(Greedy)
+	if greedy && g.Probability != 0 && rng.New(m.Seed, "greedy coin", at.M).Float64() >= g.Probability {
+		k, greedy = maximizeSampled, false
+	}
+	out, err := m.maximize.Call(mIn{
+		Greedy: greedy, Key: rng.Key(m.Seed, string(k), at.M), Rates: m.MStep.Optimizer.Rates(at.M),
+		Knobs: m.Wake.Explore.At(at.Iteration), X: x, Z: z,
+	})
+	if err != nil {
+		return Maximization{}, fmt.Errorf("%s update %d: %w", k, at.M, err)
+	}
+	return Maximization{out.Update, out.Accepted}, nil
+}
