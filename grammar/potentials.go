@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // Letters of axes: B sentences, n words of the longest sentence of a batch, m spans of one width, N nonterminals, T
@@ -18,6 +19,9 @@ type Tables struct {
 	Emit  *Node // [V,T], or [V,T,N] when words see the nonterminal above their preterminal
 }
 
+// HostTables are Tables as tensors.
+type HostTables struct{ Root, Rules, Emit *tensors.Tensor }
+
 // Potentials are the log-weights of all derivations of a batch of sentences. They need not be normalised.
 type Potentials struct {
 	Root *Node // [N], or [B,N]
@@ -30,6 +34,9 @@ type Potentials struct {
 	Spans   *Node
 	Lengths *Node // [B] int32: the number of words of each sentence, 2 to n; later words are padding
 }
+
+// HostPotentials are Potentials as tensors.
+type HostPotentials struct{ Root, Rules, Terms, Spans, Lengths *tensors.Tensor }
 
 // For returns the potentials of sentences, given by their words [B,n] (int32) and their lengths [B].
 func (t Tables) For(words, lengths *Node) Potentials {

@@ -14,14 +14,17 @@ type Trees struct {
 	Left, Right, Label *Node // [B,n-1] int32
 }
 
-// PackTrees makes tensors of trees over at most n words, in the shapes of Trees.
-func PackTrees(trees []*Tree, n int) (left, right, label *tensors.Tensor, err error) {
+// HostTrees are Trees as tensors.
+type HostTrees struct{ Left, Right, Label *tensors.Tensor }
+
+// PackTrees makes tensors of trees over at most n words.
+func PackTrees(trees []*Tree, n int) (HostTrees, error) {
 	size := len(trees) * (n - 1)
-	l, r, x := make([]int32, size), make([]int32, size), make([]int32, size)
+	left, right, label := make([]int32, size), make([]int32, size), make([]int32, size)
 	for b, t := range trees {
 		k := t.Words()
 		if k > n {
-			return nil, nil, nil, fmt.Errorf("grammar: tree %d of the batch has %d words, at most %d fit", b, k, n)
+			return HostTrees{}, fmt.Errorf("grammar: tree %d of the batch has %d words, at most %d fit", b, k, n)
 		}
 		node := func(c int) int32 {
 			if c >= k {
@@ -31,21 +34,22 @@ func PackTrees(trees []*Tree, n int) (left, right, label *tensors.Tensor, err er
 		}
 		for m := range t.Left {
 			at := b*(n-1) + m
-			l[at], r[at], x[at] = node(t.Left[m]), node(t.Right[m]), int32(t.Label[m])
+			left[at], right[at], label[at] = node(t.Left[m]), node(t.Right[m]), int32(t.Label[m])
 		}
 	}
-	make2 := func(v []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(v, len(trees), n-1) }
-	return make2(l), make2(r), make2(x), nil
+	pack := func(v []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(v, len(trees), n-1) }
+	return HostTrees{pack(left), pack(right), pack(label)}, nil
 }
 
 // UnpackTrees undoes PackTrees, given the number of words of each sentence. Tags [B,n] may be nil.
-func UnpackTrees(left, right, label, tags *tensors.Tensor, lengths []int32) []*Tree {
-	l, r, x := tensors.MustCopyFlatData[int32](left), tensors.MustCopyFlatData[int32](right), tensors.MustCopyFlatData[int32](label)
+func UnpackTrees(z HostTrees, tags *tensors.Tensor, lengths []int32) []*Tree {
+	flat := tensors.MustCopyFlatData[int32]
+	left, right, label := flat(z.Left), flat(z.Right), flat(z.Label)
 	var tag []int32
 	if tags != nil {
-		tag = tensors.MustCopyFlatData[int32](tags)
+		tag = flat(tags)
 	}
-	n := left.Shape().Dim(1) + 1
+	n := z.Left.Shape().Dim(1) + 1
 	out := make([]*Tree, len(lengths))
 	for b, length := range lengths {
 		k := int(length)
@@ -58,7 +62,7 @@ func UnpackTrees(left, right, label, tags *tensors.Tensor, lengths []int32) []*T
 		t := &Tree{}
 		for m := range k - 1 {
 			at := b*(n-1) + m
-			t.Left, t.Right, t.Label = append(t.Left, node(l[at])), append(t.Right, node(r[at])), append(t.Label, int(x[at]))
+			t.Left, t.Right, t.Label = append(t.Left, node(left[at])), append(t.Right, node(right[at])), append(t.Label, int(label[at]))
 		}
 		for i := range k {
 			if tag != nil {

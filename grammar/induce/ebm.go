@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 )
 
 // An energy-based prior on the shapes of binary trees, with density in proportion to exp(-E). A network reads a tree bottom-up:
@@ -129,7 +129,7 @@ func (e *ebmNet) grow(nodes int) {
 }
 
 // energy of a tree.
-func (e *ebmNet) energy(t *grammar.ChainTree) float64 {
+func (e *ebmNet) energy(t *chain.Tree) float64 {
 	e.grow(2*t.Words() - 1)
 	top := e.visit(t, t.Top())
 	if top.shape != e.last {
@@ -139,7 +139,7 @@ func (e *ebmNet) energy(t *grammar.ChainTree) float64 {
 	return e.head[2][0]
 }
 
-func (e *ebmNet) visit(t *grammar.ChainTree, node int) *ebmNode {
+func (e *ebmNet) visit(t *chain.Tree, node int) *ebmNode {
 	n := &e.nodes[node]
 	if node < t.Words() {
 		if n.shape != leafShape {
@@ -175,7 +175,7 @@ func (e *ebmNet) top(h []float64) {
 }
 
 // gradient adds weight times the gradient of the energy of a tree to g, and returns the energy.
-func (e *ebmNet) gradient(t *grammar.ChainTree, weight float64, g []float64) float64 {
+func (e *ebmNet) gradient(t *chain.Tree, weight float64, g []float64) float64 {
 	energy := e.energy(t)
 	d1, d0 := make([]float64, ebmHead), make([]float64, ebmHead)
 	top := &e.nodes[t.Top()]
@@ -189,7 +189,7 @@ func (e *ebmNet) gradient(t *grammar.ChainTree, weight float64, g []float64) flo
 	return energy
 }
 
-func (e *ebmNet) visitBack(t *grammar.ChainTree, node int, g []float64) {
+func (e *ebmNet) visitBack(t *chain.Tree, node int, g []float64) {
 	n := &e.nodes[node]
 	if node < t.Words() {
 		for i, v := range n.dh {

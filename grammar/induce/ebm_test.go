@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
@@ -19,7 +20,7 @@ func spreadEBM(r *rand.Rand, n int) []float64 {
 	}
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, z := range shapesOf(n) {
-		e := newEBMNet(p).energy(grammar.NewChainTree(z))
+		e := newEBMNet(p).energy(chain.NewTree(z))
 		least, most = min(least, e), max(most, e)
 	}
 	for i := ebmLayers[5].at; i < ebmSize; i++ { // the energy is linear in these
@@ -29,7 +30,7 @@ func spreadEBM(r *rand.Rand, n int) []float64 {
 }
 
 // slowEnergy computes the energy as the formula is written, layer by layer from the parameters in order.
-func slowEnergy(p []float64, z *grammar.ChainTree) float64 {
+func slowEnergy(p []float64, z *chain.Tree) float64 {
 	next := p
 	take := func(n int) (v []float64) {
 		v, next = next[:n], next[n:]
@@ -79,7 +80,7 @@ func TestEnergy(t *testing.T) {
 	p := spreadEBM(r, 4)
 	net := newEBMNet(p) // one for all trees, to see that it forgets
 	for n := 2; n < 12; n++ {
-		z := grammar.NewChainTree(grammar.RandomTree(r, n, 1))
+		z := chain.NewTree(grammar.RandomTree(r, n, 1))
 		if got, want := net.energy(z), slowEnergy(p, z); !(math.Abs(got-want) <= 1e-10*max(1, math.Abs(want))) {
 			t.Errorf("%d words: energy %v, want %v", n, got, want)
 		}
@@ -92,7 +93,7 @@ func TestEnergyGradient(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		p := spreadEBM(r, 4)
 		net := newEBMNet(p)
-		z := grammar.NewChainTree(grammar.RandomTree(r, n, 1))
+		z := chain.NewTree(grammar.RandomTree(r, n, 1))
 		g := make([]float64, ebmSize)
 		for i := range g {
 			g[i] = 7
@@ -126,9 +127,9 @@ func kernel(shapes []*grammar.Tree, energies []float64, accept func(before, afte
 		k[i] = make([]float64, len(shapes))
 		edges := z.Words() - 2
 		for e := range edges {
-			next := grammar.NewChainTree(z)
+			next := chain.NewTree(z)
 			next.Rotate(e)
-			j := number[next.Tree().Shape()]
+			j := number[next.Copy().Shape()]
 			a := accept(energies[i], energies[j]) / float64(edges)
 			k[i][j] += a
 			k[i][i] += 1/float64(edges) - a
@@ -157,7 +158,7 @@ func TestBufferChain(t *testing.T) {
 	energies, target := make([]float64, len(shapes)), make([]float64, len(shapes))
 	total := 0.0
 	for i, z := range shapes {
-		energies[i] = newEBMNet(p).energy(grammar.NewChainTree(z))
+		energies[i] = newEBMNet(p).energy(chain.NewTree(z))
 		target[i] = math.Exp(-energies[i])
 		total += target[i]
 	}
@@ -193,11 +194,11 @@ func TestBufferChain(t *testing.T) {
 		}
 		return out
 	}
-	if q := chiSquare(counts, law(metropolis)); q < 1e-5 {
+	if q := testkit.ChiSquare(counts, law(metropolis)); q < 1e-5 {
 		t.Errorf("after %d steps the buffer holds %v, improbable by %.1g", moves, counts, q)
 	}
 	always := kernel(shapes, energies, func(_, _ float64) float64 { return 1 })
-	if q := chiSquare(counts, law(always)); q > 1e-5 {
+	if q := testkit.ChiSquare(counts, law(always)); q > 1e-5 {
 		t.Errorf("the test does not see whether proposals are accepted: %.1g", q)
 	}
 }
@@ -220,10 +221,10 @@ func TestPriorLearns(t *testing.T) {
 	}
 	r := rng.New(c.Seed, "test")
 	for n := 4; n < 9; n++ {
-		right := newEBMNet(trainer.Params).energy(grammar.NewChainTree(treeOf(treebank.RightBranching(n), n)))
+		right := newEBMNet(trainer.Params).energy(chain.NewTree(treeOf(treebank.RightBranching(n), n)))
 		random := 0.0
 		for range 100 {
-			random += newEBMNet(trainer.Params).energy(grammar.NewChainTree(grammar.RandomTree(r, n, 1))) / 100
+			random += newEBMNet(trainer.Params).energy(chain.NewTree(grammar.RandomTree(r, n, 1))) / 100
 		}
 		if !(right < random-0.5) {
 			t.Errorf("%d words: right-branching %.2f, random %.2f on average", n, right, random)
@@ -280,7 +281,7 @@ func TestEnergyFollowsChain(t *testing.T) {
 	p := newEBM(r)
 	net := newEBMNet(p)
 	for _, n := range []int{9, 4, 12} {
-		z := grammar.NewChainTree(grammar.RandomTree(r, n, 1))
+		z := chain.NewTree(grammar.RandomTree(r, n, 1))
 		for range 60 {
 			undo := z.Rotate(r.IntN(n - 2))
 			if got, want := net.energy(z), newEBMNet(p).energy(z); got != want {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -92,18 +93,18 @@ func (t *ebmTrainer) step(number uint64) float64 {
 		if b.Words() < 3 {
 			continue
 		}
-		z := grammar.NewChainTree(b)
+		z := chain.NewTree(b)
 		before := net.energy(z)
 		z.Rotate(r.IntN(z.Words() - 2))
 		if u := math.Log(r.Float64()); u <= before-net.energy(z) {
-			t.Buffer[i] = z.Tree()
+			t.Buffer[i] = z.Copy()
 		}
 	}
 	grad := make([]float64, ebmSize)
 	gap, w := 0.0, 1/float64(len(batch))
 	for i := range batch {
-		gap -= w * net.gradient(grammar.NewChainTree(batch[i]), w, grad)
-		gap += w * net.gradient(grammar.NewChainTree(t.Buffer[i]), -w, grad)
+		gap -= w * net.gradient(chain.NewTree(batch[i]), w, grad)
+		gap += w * net.gradient(chain.NewTree(t.Buffer[i]), -w, grad)
 	}
 	if finite(gap) && finite(grad...) {
 		t.adam(number+1, grad)
@@ -140,12 +141,12 @@ func (t *ebmTrainer) adam(count uint64, grad []float64) {
 }
 
 // logPrior is -E(tree)/temperature, for chains of so many sentences that run at the same time.
-func (t *ebmTrainer) logPrior(sentences int, temperature float64) func(sentence int, z *grammar.ChainTree) float64 {
+func (t *ebmTrainer) logPrior(sentences int, temperature float64) func(sentence int, z *chain.Tree) float64 {
 	nets := make([]*ebmNet, sentences)
 	for i := range nets {
 		nets[i] = newEBMNet(t.Params)
 	}
-	return func(sentence int, z *grammar.ChainTree) float64 { return -nets[sentence].energy(z) / temperature }
+	return func(sentence int, z *chain.Tree) float64 { return -nets[sentence].energy(z) / temperature }
 }
 
 // check says whether a loaded state is whole.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
@@ -150,7 +151,7 @@ func TestFixedInference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, err := grammar.NewScores(q[0], q[1], q[2], b.lengthOf)
+		scores, err := chain.NewWeights(grammar.HostPotentials{Root: q[0], Rules: q[1], Terms: q[2]}, b.lengthOf)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,8 +29,8 @@ func smallGFN() Config {
 	return c
 }
 
-// chain is Markov chains over the trees of a few sentences, many of each, by the programs of a training.
-type chain struct {
+// chains are Markov chains over the trees of a few sentences, many of each, by the programs of a training.
+type chains struct {
 	*eStep
 	sentences [][]int32
 	trees     [][]*grammar.Tree // all of each sentence
@@ -39,9 +39,9 @@ type chain struct {
 }
 
 // newChain gives all chains the potentials of the grammar of the reference numbers.
-func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]int32) *chain {
+func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]int32) *chains {
 	t.Helper()
-	c := &chain{eStep: &eStep{gflownet: s.gfn, seed: seed}, sentences: sentences, rows: rows}
+	c := &chains{eStep: &eStep{gflownet: s.gfn, seed: seed}, sentences: sentences, rows: rows}
 	n := 0
 	for _, x := range sentences {
 		n = max(n, len(x))
@@ -57,13 +57,13 @@ func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]in
 	}
 	c.batch = newBatch(some, rows, 1, n)
 	g := referenceGrammar(t)
-	root, rules, emit := g.LogTables(dtypes.Float32)
-	table := tensors.MustCopyFlatData[float32](emit) // [V,T]
+	tables := g.LogTables(dtypes.Float32)
+	table := tensors.MustCopyFlatData[float32](tables.Emit) // [V,T]
 	var terms []float32
 	for _, w := range tensors.MustCopyFlatData[int32](c.batch.words) {
 		terms = append(terms, table[2*w], table[2*w+1])
 	}
-	c.potentials = []*tensors.Tensor{root, rules, tensors.FromFlatDataAndDimensions(terms, rows, n, 2)}
+	c.potentials = []*tensors.Tensor{tables.Root, tables.Rules, tensors.FromFlatDataAndDimensions(terms, rows, n, 2)}
 	return c
 }
 
@@ -81,15 +81,17 @@ func referenceGrammar(t testing.TB) *grammar.Grammar {
 		}
 	}
 	root := []float64{math.Sin(1), math.Sin(2)}
-	if err := g.SetLogTables(tensors.FromValue(root), tensors.FromFlatDataAndDimensions(rules, 2, 4, 4),
-		tensors.FromFlatDataAndDimensions(emit, 3, 2)); err != nil {
+	if err := g.SetLogTables(grammar.HostTables{
+		Root: tensors.FromValue(root), Rules: tensors.FromFlatDataAndDimensions(rules, 2, 4, 4),
+		Emit: tensors.FromFlatDataAndDimensions(emit, 3, 2),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
 // start puts chains on trees: which gives the number of the tree of each.
-func (c *chain) start(t testing.TB, which func(row, sentence int) int) {
+func (c *chains) start(t testing.TB, which func(row, sentence int) int) {
 	t.Helper()
 	trees := make([]*grammar.Tree, c.rows)
 	for i := range trees {
@@ -107,7 +109,7 @@ func (c *chain) start(t testing.TB, which func(row, sentence int) int) {
 }
 
 // aim computes the target from the rewards of all trees. There must be room for all of them.
-func (c *chain) aim(t testing.TB) (logR [][]float64) {
+func (c *chains) aim(t testing.TB) (logR [][]float64) {
 	t.Helper()
 	k := len(c.sentences)
 	c.start(t, func(row, s int) int { return row / k % len(c.trees[s]) })
@@ -125,7 +127,7 @@ func (c *chain) aim(t testing.TB) (logR [][]float64) {
 }
 
 // restart starts chains at exact samples of the target.
-func (c *chain) restart(t testing.TB, seed uint64) {
+func (c *chains) restart(t testing.TB, seed uint64) {
 	t.Helper()
 	r := rng.New(seed, "settle")
 	c.start(t, func(_, s int) int {
@@ -139,7 +141,7 @@ func (c *chain) restart(t testing.TB, seed uint64) {
 }
 
 // shapes writes the trees that walks stand at, as grammar.Tree.Shape does.
-func (c *chain) shapes() (out []string) {
+func (c *chains) shapes() (out []string) {
 	flat := func(i int) []int32 { return tensors.MustCopyFlatData[int32](c.walks[i]) }
 	label, left, right, root := flat(forest.WalkLabel), flat(forest.WalkLeft), flat(forest.WalkRight), flat(forest.WalkRoot)
 	n := c.batch.n
@@ -158,7 +160,7 @@ func (c *chain) shapes() (out []string) {
 }
 
 // pValue compares where chains are with the target: the least over sentences.
-func (c *chain) pValue() float64 {
+func (c *chains) pValue() float64 {
 	counts := make([]map[string]int, len(c.sentences))
 	for s := range counts {
 		counts[s] = map[string]int{}
@@ -172,7 +174,7 @@ func (c *chain) pValue() float64 {
 		for i, z := range c.trees[s] {
 			p[z.Shape()] = c.target[s][i]
 		}
-		least = min(least, chiSquare(counts[s], p))
+		least = min(least, testkit.ChiSquare(counts[s], p))
 	}
 	return least
 }
@@ -294,7 +296,7 @@ func TestAcceptanceOfMoves(t *testing.T) {
 }
 
 // moves makes the moves of an iteration with an M-step.
-func (c *chain) moves(t testing.TB, epoch int) {
+func (c *chains) moves(t testing.TB, epoch int) {
 	t.Helper()
 	c.setOut(t, c.stepsBack(true, epoch))
 	if err := c.moveOn(); err != nil {
@@ -303,7 +305,7 @@ func (c *chain) moves(t testing.TB, epoch int) {
 }
 
 // setOut chooses moves and sets out on the first as a training without sleep does.
-func (c *chain) setOut(t testing.TB, back []int) {
+func (c *chains) setOut(t testing.TB, back []int) {
 	t.Helper()
 	c.choose(back)
 	out, err := c.arrive.Call(appendAll(append([]any{c.itinerary, c.explore}, c.judged()...), c.walks)...)
@@ -317,7 +319,7 @@ func (c *chain) setOut(t testing.TB, back []int) {
 const acceptedBefore = 2
 
 // once makes one move, and returns where it led to and how it was settled.
-func (c *chain) once(t testing.TB, back int) (after, settled []*tensors.Tensor) {
+func (c *chains) once(t testing.TB, back int) (after, settled []*tensors.Tensor) {
 	t.Helper()
 	c.setOut(t, []int{back})
 	after, err := c.travel(backAndForth(back), c.journey)

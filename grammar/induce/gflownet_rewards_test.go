@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
@@ -52,7 +53,7 @@ func TestEnergiesInGraphs(t *testing.T) {
 	double, single := tensors.MustCopyFlatData[float64](run(p)[0]), widened(run(float32s(p))[0])
 	least, most := math.Inf(1), math.Inf(-1)
 	for i, z := range trees {
-		want := newEBMNet(p).energy(grammar.NewChainTree(z))
+		want := newEBMNet(p).energy(chain.NewTree(z))
 		closeTo(t, fmt.Sprintf("energy of %s", z.Shape()), double[i], want, 1e-12)
 		closeTo(t, fmt.Sprintf("energy of %s in single precision", z.Shape()), single[i], want, 1e-5)
 		least, most = min(least, want), max(most, want)
@@ -87,7 +88,7 @@ func TestRewards(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, z := range c.trees[s] {
-				want := scores[i] - float64(coldness)*newEBMNet(prior).energy(grammar.NewChainTree(z))
+				want := scores[i] - float64(coldness)*newEBMNet(prior).energy(chain.NewTree(z))
 				closeTo(t, fmt.Sprintf("log R of %s, with %g of the prior", z.Shape(), coldness), logR[i], want, 1e-5)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
@@ -89,14 +90,14 @@ type instance struct {
 }
 
 func newInstance(t *testing.T, kind grammar.Kind, seed uint64) instance {
-	root, rules, emit := smallGrammar(rand.New(rand.NewPCG(seed, 3)), kind).LogTables(dtypes.Float64)
-	return instance{t, []any{root, rules, emit}, []int32{2, 0, 1}, derivationsOf(3)}
+	tables := smallGrammar(rand.New(rand.NewPCG(seed, 3)), kind).LogTables(dtypes.Float64)
+	return instance{t, []any{tables.Root, tables.Rules, tables.Emit}, []int32{2, 0, 1}, derivationsOf(3)}
 }
 
 // args are inputs of gradients for copies of the sentence with some trees.
 func (x instance) args(weights []float64, trees []*grammar.Tree, key *tensors.Tensor) []any {
 	n := len(x.words)
-	left, right, label, err := grammar.PackTrees(trees, n)
+	packed, err := grammar.PackTrees(trees, n)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func (x instance) args(weights []float64, trees []*grammar.Tree, key *tensors.Te
 	rows := len(trees)
 	return append(append([]any{}, x.tables...), tensors.FromFlatDataAndDimensions(weights, rows),
 		tensors.FromFlatDataAndDimensions(words, rows, n), tensors.FromFlatDataAndDimensions(lengths, rows),
-		left, right, label, tensors.FromFlatDataAndDimensions(tags, rows, n), key)
+		packed.Left, packed.Right, packed.Label, tensors.FromFlatDataAndDimensions(tags, rows, n), key)
 }
 
 func fill(n int, v float64) []float64 {
@@ -236,7 +237,7 @@ func TestChainsWithPrior(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := grammar.NewScores(out[0], out[1], out[2], tensors.MustCopyFlatData[int32](b.lengths))
+	scores, err := chain.NewWeights(grammar.HostPotentials{Root: out[0], Rules: out[1], Terms: out[2]}, tensors.MustCopyFlatData[int32](b.lengths))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,7 @@ func TestChainsWithPrior(t *testing.T) {
 	for _, shape := range shapesOf(3) {
 		for _, z := range labelled(shape, 2) {
 			p := math.Exp(scores.LogTree(0, z))
-			q := p * math.Exp(-slowEnergy(s.prior.Params, grammar.NewChainTree(z))/temperature)
+			q := p * math.Exp(-slowEnergy(s.prior.Params, chain.NewTree(z))/temperature)
 			posterior[z.Shape()], grammarAlone[z.Shape()] = q, p
 			sum, sumAlone = sum+q, sumAlone+p
 		}
@@ -262,10 +263,10 @@ func TestChainsWithPrior(t *testing.T) {
 	for _, r := range results {
 		counts[r.Tree.Shape()]++
 	}
-	if q := chiSquare(counts, posterior); q < 1e-5 {
+	if q := testkit.ChiSquare(counts, posterior); q < 1e-5 {
 		t.Errorf("chains end at %v, want %v: improbable by %.1g", counts, posterior, q)
 	}
-	if q := chiSquare(counts, grammarAlone); q > 1e-5 {
+	if q := testkit.ChiSquare(counts, grammarAlone); q > 1e-5 {
 		t.Errorf("the test does not see the prior: %s", fmt.Sprint(counts, grammarAlone))
 	}
 }

@@ -1,16 +1,12 @@
 package induce
 
 import (
-	"cmp"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/gomlx/compute"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/grammar"
@@ -110,27 +106,6 @@ func stateOf(t testing.TB, s *session) run.State {
 		t.Fatal(err)
 	}
 	return state
-}
-
-// chiSquare compares counts with probabilities and returns how improbable so great a distance is. Outcomes that are rarely
-// expected are taken together.
-func chiSquare(counts map[string]int, p map[string]float64) float64 {
-	total := 0
-	for k, c := range counts {
-		if total += c; p[k] == 0 {
-			return 0
-		}
-	}
-	keys := slices.SortedFunc(maps.Keys(p), func(a, b string) int { return cmp.Or(cmp.Compare(p[a], p[b]), cmp.Compare(a, b)) })
-	distance, groups, seen, want := 0.0, 0, 0.0, 0.0
-	for _, k := range keys {
-		seen, want = seen+float64(counts[k]), want+p[k]*float64(total)
-		if want > 10 { // so that the distance is near enough to its limit distribution
-			distance += (seen - want) * (seen - want) / want
-			groups, seen, want = groups+1, 0, 0
-		}
-	}
-	return distuv.ChiSquared{K: float64(groups - 1)}.Survival(distance)
 }
 
 // shapesOf are all trees over n words, with label 0.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/treebank"
@@ -111,7 +112,7 @@ func (l *lister) rewards(all *listing, words, lengths *tensors.Tensor) ([]float6
 	if err != nil {
 		return nil, err
 	}
-	scores, err := grammar.NewScores(q[0], q[1], q[2], []int32{int32(all.n)})
+	scores, err := chain.NewWeights(grammar.HostPotentials{Root: q[0], Rules: q[1], Terms: q[2]}, []int32{int32(all.n)})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
@@ -249,7 +250,7 @@ func (s *session) update(step uint64, b batch) (em.Update, map[string]float64, e
 		return em.Update{}, nil, err
 	}
 	trees := make([]*grammar.Tree, len(results))
-	var all grammar.ChainResult
+	var all chain.Result
 	for i, r := range results {
 		trees[i] = r.Tree
 		all.Rotations, all.Rotated = all.Rotations+r.Rotations, all.Rotated+r.Rotated
@@ -257,27 +258,27 @@ func (s *session) update(step uint64, b batch) (em.Update, map[string]float64, e
 	}
 	log["chain/rotated"] = float64(all.Rotated) / float64(max(all.Rotations, 1))
 	log["chain/relabelled"] = float64(all.Relabelled) / float64(max(all.Labels, 1))
-	left, right, label, err := grammar.PackTrees(trees, b.n)
+	packed, err := grammar.PackTrees(trees, b.n)
 	if err != nil {
 		return em.Update{}, nil, err
 	}
-	out, err := s.programs.update(s.trees, step, b, left, right, label)
+	out, err := s.programs.update(s.trees, step, b, packed.Left, packed.Right, packed.Label)
 	return out, log, err
 }
 
 // chains runs a Markov chain for every sentence of a batch under the grammar as it is. A temperature of 0 means no prior.
-func (s *session) chains(step uint64, b batch, steps int, temperature float64) ([]grammar.ChainResult, error) {
+func (s *session) chains(step uint64, b batch, steps int, temperature float64) ([]chain.Result, error) {
 	out, err := s.values.Call(b.words, b.lengths)
 	if err != nil {
 		return nil, err
 	}
-	scores, err := grammar.NewScores(out[0], out[1], out[2], b.lengthOf)
+	scores, err := chain.NewWeights(grammar.HostPotentials{Root: out[0], Rules: out[1], Terms: out[2]}, b.lengthOf)
 	if err != nil {
 		return nil, err
 	}
-	c := grammar.Chains{Scores: scores, Steps: steps}
+	c := chain.Sampler{Weights: scores, Steps: steps}
 	if s.prior != nil && temperature > 0 {
-		c.Prior = s.prior.logPrior(scores.Sentences(), temperature)
+		c.LogPrior = s.prior.logPrior(scores.Sentences(), temperature)
 	}
 	return c.Run(s.Config.Seed, "grammar/chain", step, nil), nil
 }
