@@ -25,7 +25,7 @@ func (p Parses) outputs() []*Node {
 
 func unpack(out [][]float64, n int, lengths []int32) []*Tree {
 	b := len(lengths)
-	trees := HostTrees{toInt32(out[0], b, n-1), toInt32(out[1], b, n-1), toInt32(out[2], b, n-1)}
+	trees := TreeTensors{toInt32(out[0], b, n-1), toInt32(out[1], b, n-1), toInt32(out[2], b, n-1)}
 	return UnpackTrees(trees, toInt32(out[3], b, n), lengths)
 }
 

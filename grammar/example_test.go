@@ -40,7 +40,7 @@ func Example() {
 	}, tables.Root, tables.Rules, tables.Emit, words, lengths)
 
 	logs := tensors.MustCopyFlatData[float64](out[0])
-	for i, t := range grammar.UnpackTrees(grammar.HostTrees{Left: out[1], Right: out[2], Label: out[3]}, out[4], lengths) {
+	for i, t := range grammar.UnpackTrees(grammar.TreeTensors{Left: out[1], Right: out[2], Label: out[3]}, out[4], lengths) {
 		var text []string
 		for _, w := range words[i][:lengths[i]] {
 			text = append(text, g.Words[w])

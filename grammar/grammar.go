@@ -120,7 +120,7 @@ func (g *Grammar) emitName(t, x int) string {
 
 // LogTables are the logarithms of all probabilities, to be fed to a graph. The dtype is
 // Float32 or Float64; the latter gives log-likelihoods to twelve digits.
-func (g *Grammar) LogTables(dtype dtypes.DType) HostTables {
+func (g *Grammar) LogTables(dtype dtypes.DType) TableTensors {
 	n, t, s, v := len(g.Nonterminals), len(g.Preterminals), g.symbols(), len(g.Words)
 	byWord := make([]float64, len(g.Emit))
 	rows := t * g.hosts()
@@ -133,7 +133,7 @@ func (g *Grammar) LogTables(dtype dtypes.DType) HostTables {
 	if g.Kind == NCFG {
 		ruleDims, emitDims = []int{n, n + 1, s, s}, []int{v, t, n}
 	}
-	return HostTables{logTensor(dtype, g.Root, n), logTensor(dtype, g.Rules, ruleDims...), logTensor(dtype, byWord, emitDims...)}
+	return TableTensors{logTensor(dtype, g.Root, n), logTensor(dtype, g.Rules, ruleDims...), logTensor(dtype, byWord, emitDims...)}
 }
 
 func logTensor(dtype dtypes.DType, p []float64, dims ...int) *tensors.Tensor {
@@ -153,7 +153,7 @@ func logTensor(dtype dtypes.DType, p []float64, dims ...int) *tensors.Tensor {
 
 // SetLogTables fills in probabilities from logarithms, as float32 or float64, and normalises every
 // row in double precision. Rows that are all zero stay so.
-func (g *Grammar) SetLogTables(t HostTables) error {
+func (g *Grammar) SetLogTables(t TableTensors) error {
 	n, s, v := len(g.Nonterminals), g.symbols(), len(g.Words)
 	for _, c := range []struct {
 		what string

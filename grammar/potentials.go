@@ -19,8 +19,8 @@ type Tables struct {
 	Emit  *Node // [V,T], or [V,T,N] when words see the nonterminal above their preterminal
 }
 
-// HostTables are Tables as tensors.
-type HostTables struct{ Root, Rules, Emit *tensors.Tensor }
+// TableTensors are Tables on the host.
+type TableTensors struct{ Root, Rules, Emit *tensors.Tensor }
 
 // Potentials are the log-weights of all derivations of a batch of sentences. They need not be normalised.
 type Potentials struct {
@@ -35,8 +35,8 @@ type Potentials struct {
 	Lengths *Node // [B] int32: the number of words of each sentence, 2 to n; later words are padding
 }
 
-// HostPotentials are Potentials as tensors.
-type HostPotentials struct{ Root, Rules, Terms, Spans, Lengths *tensors.Tensor }
+// PotentialTensors are Potentials on the host.
+type PotentialTensors struct{ Root, Rules, Terms, Spans, Lengths *tensors.Tensor }
 
 // For returns the potentials of sentences, given by their words [B,n] (int32) and their lengths [B].
 func (t Tables) For(words, lengths *Node) Potentials {

@@ -367,7 +367,7 @@ func BenchmarkSampler(b *testing.B) {
 	}
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
 		b.Run(string(kind), func(b *testing.B) {
-			p := grammar.HostPotentials{Root: normal(-3, nt), Rules: normal(-9, nt, nt+pt, nt+pt), Terms: normal(-8, batch, n, pt)}
+			p := grammar.PotentialTensors{Root: normal(-3, nt), Rules: normal(-9, nt, nt+pt, nt+pt), Terms: normal(-8, batch, n, pt)}
 			if kind == grammar.NCFG {
 				p.Rules, p.Terms = normal(-9, nt, nt+1, nt+pt, nt+pt), normal(-8, batch, n, pt, nt)
 			}

@@ -104,7 +104,7 @@ func weightsOf(t testing.TB, g *grammar.Grammar, sentences [][]int32) *Weights {
 		dims = append(dims, hosts)
 	}
 	tables := g.LogTables(dtypes.Float64)
-	s, err := NewWeights(grammar.HostPotentials{
+	s, err := NewWeights(grammar.PotentialTensors{
 		Root: tables.Root, Rules: tables.Rules, Terms: tensors.FromFlatDataAndDimensions(terms, dims...),
 	}, lengths)
 	if err != nil {

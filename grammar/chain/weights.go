@@ -28,7 +28,7 @@ func (s *Weights) Sentences() int { return len(s.lengths) }
 
 // NewWeights takes the values of Potentials: root [N], rules [N,S,S] or [N,P,S,S], terms [B,n,T] or [B,n,T,N], all float32 or
 // all float64, and the lengths of the sentences.
-func NewWeights(p grammar.HostPotentials, lengths []int32) (*Weights, error) {
+func NewWeights(p grammar.PotentialTensors, lengths []int32) (*Weights, error) {
 	root, rules, terms := p.Root, p.Rules, p.Terms
 	d := terms.Shape().Dimensions
 	if len(d) != 3 && len(d) != 4 {

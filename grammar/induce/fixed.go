@@ -124,7 +124,7 @@ func setFixed(store *model.Store, g *grammar.Grammar) func(*Graph) grammar.Table
 }
 
 // storeTables puts the logarithms of a grammar's probabilities into a store, where they are not trained, and returns how graphs read them.
-func storeTables(store *model.Store, t grammar.HostTables) func(*Graph) grammar.Tables {
+func storeTables(store *model.Store, t grammar.TableTensors) func(*Graph) grammar.Tables {
 	scope := store.Scope(given)
 	for name, value := range map[string]*tensors.Tensor{"root": t.Root, "rules": t.Rules, "emit": t.Emit} {
 		scope.VariableWithValue(name, value).SetTrainable(false)
@@ -173,7 +173,7 @@ func fixedTable(state run.State, saved counters) (*grammar.Grammar, error) {
 		})
 		tables[i] = t
 	}
-	return g, g.SetLogTables(grammar.HostTables{Root: tables[0], Rules: tables[1], Emit: tables[2]})
+	return g, g.SetLogTables(grammar.TableTensors{Root: tables[0], Rules: tables[1], Emit: tables[2]})
 }
 
 // syntheticGrammar is the grammar that synthetic sentences are drawn from.

@@ -151,7 +151,7 @@ func TestFixedInference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, err := chain.NewWeights(grammar.HostPotentials{Root: q[0], Rules: q[1], Terms: q[2]}, b.lengthOf)
+		scores, err := chain.NewWeights(grammar.PotentialTensors{Root: q[0], Rules: q[1], Terms: q[2]}, b.lengthOf)
 		if err != nil {
 			t.Fatal(err)
 		}

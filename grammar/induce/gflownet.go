@@ -14,6 +14,7 @@ import (
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
@@ -216,7 +217,7 @@ func (e *gflownet) rewards(in []*Node) []*Node {
 	s := q.ScoreTrees(z)
 	logR := Add(ReduceSum(s.Nodes, 1), s.Root)
 	if e.EBM {
-		logR = Sub(logR, Mul(ConvertDType(in[5], logR.DType()), ConvertDType(energies(in[4], z, in[3]), logR.DType())))
+		logR = Sub(logR, Mul(ConvertDType(in[5], logR.DType()), ConvertDType(prior.Energies(in[4], z, in[3]), logR.DType())))
 	}
 	return []*Node{logR, s.Nodes}
 }

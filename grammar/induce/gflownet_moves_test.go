@@ -81,7 +81,7 @@ func referenceGrammar(t testing.TB) *grammar.Grammar {
 		}
 	}
 	root := []float64{math.Sin(1), math.Sin(2)}
-	if err := g.SetLogTables(grammar.HostTables{
+	if err := g.SetLogTables(grammar.TableTensors{
 		Root: tensors.FromValue(root), Rules: tensors.FromFlatDataAndDimensions(rules, 2, 4, 4),
 		Emit: tensors.FromFlatDataAndDimensions(emit, 3, 2),
 	}); err != nil {
@@ -98,9 +98,11 @@ func (c *chains) start(t testing.TB, which func(row, sentence int) int) {
 		s := i % len(c.sentences)
 		trees[i] = c.trees[s][which(i, s)]
 	}
-	left, right, label := packByGap(trees, c.batch.n)
-	var err error
-	if c.walks, err = c.embed.Call(c.batch.words, c.batch.lengths, left, right, label); err != nil {
+	packed, err := grammar.PackByGaps(trees, c.batch.n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.walks, err = c.embed.Call(c.batch.words, c.batch.lengths, packed.Left, packed.Right, packed.Label); err != nil {
 		t.Fatal(err)
 	}
 	if c.logR, err = c.reward(c.walks); err != nil {
@@ -216,7 +218,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 		s := tinySession(t, config)
 		c := newChain(t, s, seed, 4000, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
 		if withPrior {
-			c.prior, c.coldness = float32s(spreadEBM(rng.New(seed, "prior"), 4)), 0.7
+			c.prior, c.coldness = float32s(spreadPrior(rng.New(seed, "prior"), 4)), 0.7
 		}
 		c.aim(t)
 		// Policies far from uniform, P_B above all: of four words it has a choice in few states.

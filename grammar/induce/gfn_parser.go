@@ -197,7 +197,7 @@ func (p *GFNParser) elect(b batch, v *spanVotes) ([]*grammar.Tree, []float64, er
 	if err != nil {
 		return nil, nil, err
 	}
-	trees := grammar.UnpackTrees(grammar.HostTrees{Left: out[0], Right: out[1], Label: out[2]}, nil, b.lengthOf)[:b.size]
+	trees := grammar.UnpackTrees(grammar.TreeTensors{Left: out[0], Right: out[1], Label: out[2]}, nil, b.lengthOf)[:b.size]
 	weights := widened(out[3])[:b.size]
 	for i := range weights {
 		weights[i] /= float64(v.trees)

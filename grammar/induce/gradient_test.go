@@ -12,6 +12,7 @@ import (
 
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
@@ -229,7 +230,7 @@ func TestChainsWithPrior(t *testing.T) {
 	c := tinyConfig(MCEM)
 	c.EBM, c.Nonterminals, c.Width, c.Seed = true, 2, 128, testkit.Seed(t) // wide networks begin with flat distributions
 	s := tinySession(t, c)
-	s.prior.Params = spreadEBM(rng.New(c.Seed, "test"), 3)
+	s.prior.Params = spreadPrior(rng.New(c.Seed, "test"), 3)
 	const chains, temperature = 1500, 0.9
 	sentence := treebank.Sentence{Words: []int32{0, 2, 4}}
 	b := newBatch([]treebank.Sentence{sentence}, chains, 1, 3)
@@ -237,7 +238,7 @@ func TestChainsWithPrior(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := chain.NewWeights(grammar.HostPotentials{Root: out[0], Rules: out[1], Terms: out[2]}, tensors.MustCopyFlatData[int32](b.lengths))
+	scores, err := chain.NewWeights(grammar.PotentialTensors{Root: out[0], Rules: out[1], Terms: out[2]}, tensors.MustCopyFlatData[int32](b.lengths))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +247,7 @@ func TestChainsWithPrior(t *testing.T) {
 	for _, shape := range shapesOf(3) {
 		for _, z := range labelled(shape, 2) {
 			p := math.Exp(scores.LogTree(0, z))
-			q := p * math.Exp(-slowEnergy(s.prior.Params, chain.NewTree(z))/temperature)
+			q := p * math.Exp(-prior.NewNet(s.prior.Params).Energy(chain.NewTree(z))/temperature)
 			posterior[z.Shape()], grammarAlone[z.Shape()] = q, p
 			sum, sumAlone = sum+q, sumAlone+p
 		}

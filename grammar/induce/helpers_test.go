@@ -1,6 +1,7 @@
 package induce
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -109,28 +112,48 @@ func stateOf(t testing.TB, s *session) run.State {
 }
 
 // shapesOf are all trees over n words, with label 0.
-func shapesOf(n int) []*grammar.Tree {
-	var build func(first, last int) [][]treebank.Span
-	build = func(first, last int) [][]treebank.Span {
+func shapesOf(n int) (out []*grammar.Tree) {
+	g := grammar.Grammar{Nonterminals: []string{"X"}}
+	var over func(first, last int) []string
+	over = func(first, last int) (out []string) {
 		if first == last {
-			return [][]treebank.Span{nil}
+			return []string{"w"}
 		}
-		var out [][]treebank.Span
 		for mid := first; mid < last; mid++ {
-			for _, l := range build(first, mid) {
-				for _, r := range build(mid+1, last) {
-					s := append(append([]treebank.Span{}, l...), r...)
-					out = append(out, append(s, treebank.Span{first, last}))
+			for _, l := range over(first, mid) {
+				for _, r := range over(mid+1, last) {
+					out = append(out, "(X "+l+" "+r+")")
 				}
 			}
 		}
 		return out
 	}
-	var out []*grammar.Tree
-	for _, spans := range build(0, n-1) {
-		out = append(out, treeOf(spans, n))
+	for _, text := range over(0, n-1) {
+		z, _, err := g.ParseTree(text)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, z)
 	}
 	return out
+}
+
+// spreadPrior is a prior in which the least and the greatest energy of trees over n words differ by 1.5.
+func spreadPrior(r *rand.Rand, n int) []float64 {
+	p := prior.NewParameters(r)
+	for i := range p {
+		p[i] *= 2 // so that inputs of elu have both signs
+	}
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, z := range shapesOf(n) {
+		e := prior.NewNet(p).Energy(chain.NewTree(z))
+		least, most = min(least, e), max(most, e)
+	}
+	last := p[len(p)-33:] // the energy is linear in the last layer
+	for i := range last {
+		last[i] *= 1.5 / (most - least)
+	}
+	return p
 }
 
 // labelled are all ways to give a tree labels below nt.

@@ -112,7 +112,7 @@ func (l *lister) rewards(all *listing, words, lengths *tensors.Tensor) ([]float6
 	if err != nil {
 		return nil, err
 	}
-	scores, err := chain.NewWeights(grammar.HostPotentials{Root: q[0], Rules: q[1], Terms: q[2]}, []int32{int32(all.n)})
+	scores, err := chain.NewWeights(grammar.PotentialTensors{Root: q[0], Rules: q[1], Terms: q[2]}, []int32{int32(all.n)})
 	if err != nil {
 		return nil, err
 	}

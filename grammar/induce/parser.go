@@ -155,7 +155,7 @@ func (p *Parser) Parse(sentences []treebank.Sentence, how Decode, seed uint64) (
 		if how == MBR {
 			tags = nil
 		}
-		trees = append(trees, grammar.UnpackTrees(grammar.HostTrees{Left: y[0], Right: y[1], Label: y[2]}, tags, b.lengthOf)[:b.size]...)
+		trees = append(trees, grammar.UnpackTrees(grammar.TreeTensors{Left: y[0], Right: y[1], Label: y[2]}, tags, b.lengthOf)[:b.size]...)
 		weights = append(weights, tensors.MustCopyFlatData[float64](y[4])[:b.size]...)
 		return nil
 	})

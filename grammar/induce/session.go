@@ -13,6 +13,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
@@ -59,7 +60,7 @@ type session struct {
 	*programs
 	parser  *Parser
 	sampler *sampler
-	prior   *ebmTrainer      // nil without a prior
+	prior   *prior.Trainer   // nil without a prior
 	gfn     *gflownet        // nil with other methods
 	fixed   *grammar.Grammar // nil if the grammar is learned
 	counters
@@ -75,9 +76,9 @@ type counters struct {
 	Iterations uint64       `json:"iterations,omitempty"`
 	Gate       em.GateState `json:"gate"`
 	// Words is the vocabulary, so that a run can parse without its data.
-	Words   []string  `json:"words"`
-	Symbols *symbols  `json:"symbols,omitempty"` // of a fixed grammar
-	Prior   *ebmState `json:"prior,omitempty"`
+	Words   []string          `json:"words"`
+	Symbols *symbols          `json:"symbols,omitempty"` // of a fixed grammar
+	Prior   *prior.Checkpoint `json:"prior,omitempty"`
 }
 
 // inARow counts, for each kind of update, those skipped since the last good one of that kind: an E-step that is well does not hide that
@@ -117,7 +118,7 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 	}
 	s.sampler = &sampler{Config: &s.Config, sentences: train.Sentences}
 	if c.EBM {
-		if s.prior, err = newEBMTrainer(&s.Config, train); err != nil {
+		if s.prior, err = c.newPrior(train); err != nil {
 			return nil, err
 		}
 	}
@@ -222,9 +223,9 @@ func (s *session) count(u em.Update, inARow *int, kind string) error {
 }
 
 func (s *session) stepPrior() (run.Tick, error) {
-	gap := s.prior.step(s.OfPrior)
+	gap := s.prior.Step(s.OfPrior)
 	s.OfPrior++
-	if err := s.count(em.Update{Loss: gap, OK: finite(gap)}, &s.InARow.Prior, "prior"); err != nil {
+	if err := s.count(em.Update{Loss: gap, OK: !math.IsNaN(gap)}, &s.InARow.Prior, "prior"); err != nil {
 		return run.Tick{}, err
 	}
 	tick := run.Tick{Step: s.at(), Total: s.total(), Phase: "prior", Text: fmt.Sprintf("prior, energy gap %.3f", gap)}
@@ -272,13 +273,13 @@ func (s *session) chains(step uint64, b batch, steps int, temperature float64) (
 	if err != nil {
 		return nil, err
 	}
-	scores, err := chain.NewWeights(grammar.HostPotentials{Root: out[0], Rules: out[1], Terms: out[2]}, b.lengthOf)
+	scores, err := chain.NewWeights(grammar.PotentialTensors{Root: out[0], Rules: out[1], Terms: out[2]}, b.lengthOf)
 	if err != nil {
 		return nil, err
 	}
 	c := chain.Sampler{Weights: scores, Steps: steps}
 	if s.prior != nil && temperature > 0 {
-		c.LogPrior = s.prior.logPrior(scores.Sentences(), temperature)
+		c.LogPrior = s.prior.LogPrior(scores.Sentences(), temperature)
 	}
 	return c.Run(s.Config.Seed, "grammar/chain", step, nil), nil
 }
@@ -298,7 +299,7 @@ func (s *session) State() (run.State, error) {
 		return run.State{}, err
 	}
 	if s.prior != nil {
-		s.Prior = &s.prior.ebmState
+		s.Prior = &s.prior.Checkpoint
 	}
 	extra, err := json.Marshal(s.counters)
 	return run.State{Arrays: arrays, Extra: extra}, err
@@ -315,10 +316,10 @@ func (s *session) Restore(state run.State) error {
 	}
 	s.counters = saved
 	if s.prior != nil && s.Prior != nil {
-		if err := s.Prior.check(); err != nil {
+		if err := s.Prior.Check(); err != nil {
 			return err
 		}
-		s.prior.ebmState = *s.Prior
+		s.prior.Checkpoint = *s.Prior
 	}
 	return run.SetStore(s.store, state.Arrays)
 }
