@@ -187,3 +187,9 @@ func (l *Loop[B, Z]) countE(e Inference[Z]) (err error) {
 	}
 	return err
 }
+
+// NewInference hands on latents, of an E-step that has made no update yet.
+func NewInference[Z any](z Z) Inference[Z] { return Inference[Z]{Z: z, SleepLoss: math.NaN()} }
+
+// NewMaximization is an update without moves before it.
+func NewMaximization(u Update) Maximization { return Maximization{u, math.NaN()} }

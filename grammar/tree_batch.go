@@ -14,6 +14,9 @@ type Trees struct {
 	Left, Right, Label *Node // [B,n-1] int32
 }
 
+// TreeTensors are Trees on the host.
+type TreeTensors struct{ Left, Right, Label *tensors.Tensor }
+
 // PackTrees makes tensors of trees over at most n words, in the shapes of Trees.
 func PackTrees(trees []*Tree, n int) (left, right, label *tensors.Tensor, err error) {
 	size := len(trees) * (n - 1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -45,6 +46,11 @@ type batch struct {
 	tokens         int             // of those: words, and one more for the end of each sentence
 	n              int
 	sentences      []treebank.Sentence
+}
+
+// observed are the sentences as programs take them.
+func (b batch) observed() forest.SentenceTensors {
+	return forest.SentenceTensors{Words: b.words, Lengths: b.lengths}
 }
 
 // longest is the greatest number of words.

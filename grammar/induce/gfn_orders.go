@@ -22,17 +22,14 @@ import (
 // Hierarchical Variational Inference", 2019). Both tend to log q(z) with the number of orders.
 
 // orders draws that many orders of the trees that walks stand at, and returns log P_F - log P_B of each: by sentence, then order.
-func (p *GFNParser) orders(b batch, walks []*tensors.Tensor, count int, key func(k int) *tensors.Tensor) ([][]float64, error) {
+func (p *GFNParser) orders(b batch, walks forest.WalkTensors, count int, key func(k int) *tensors.Tensor) ([][]float64, error) {
 	out := make([][]float64, b.size)
-	longest := b.longest()
 	for k := range count {
-		// One step more than there are: the network settles a step when it looks at where it led to.
-		args := appendAll([]any{key(k), onPolicy, int32(longest)}, walks)
-		down, err := p.net.through(falling(longest), p.net.undo, args...)
+		down, err := p.net.Undo(key(k), walks, b.longest())
 		if err != nil {
 			return nil, err
 		}
-		logPF, logPB := widened(down[forest.WalkUndoneForward]), widened(down[forest.WalkUndoneBack])
+		logPF, logPB := widened(down.UndoneForward), widened(down.UndoneBack)
 		for i := range out {
 			out[i] = append(out[i], logPF[i]-logPB[i])
 		}
@@ -51,8 +48,7 @@ func (p *GFNParser) logQ(sentences []treebank.Sentence, trees []*grammar.Tree, c
 		for i := range some {
 			some[i] = trees[at[min(i, len(at)-1)]]
 		}
-		left, right, label := packByGap(some, b.n)
-		walks, err := p.net.embed.Call(b.words, b.lengths, left, right, label)
+		walks, err := p.net.StandAt(b.observed(), packByGap(some, b.n))
 		if err != nil {
 			return err
 		}
@@ -67,7 +63,7 @@ func (p *GFNParser) logQ(sentences []treebank.Sentence, trees []*grammar.Tree, c
 
 // packByGap makes tensors of trees, [B,n-1], in the order of the gaps between words: the node at a gap is the one whose left part ends
 // there.
-func packByGap(trees []*grammar.Tree, n int) (left, right, label *tensors.Tensor) {
+func packByGap(trees []*grammar.Tree, n int) grammar.TreeTensors {
 	rows := len(trees)
 	l, r, x := make([]int32, rows*(n-1)), make([]int32, rows*(n-1)), make([]int32, rows*(n-1))
 	for i, t := range trees {
@@ -90,5 +86,5 @@ func packByGap(trees []*grammar.Tree, n int) (left, right, label *tensors.Tensor
 		}
 	}
 	pack := func(v []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(v, rows, n-1) }
-	return pack(l), pack(r), pack(x)
+	return grammar.TreeTensors{Left: pack(l), Right: pack(r), Label: pack(x)}
 }

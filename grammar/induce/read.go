@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/run"
@@ -76,7 +77,7 @@ func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, er
 	before := store.NumVariables()
 	tables, err := model.CallOnceN(b, store, func(_ *model.Scope, g *Graph) []*Node {
 		defer panics.WithError()
-		t := m.Tables(store.Scope(theta), g)
+		t := m.Tables(store.Scope(em.Theta), g)
 		return []*Node{t.Root, t.Rules, t.Emit}
 	})
 	if err != nil {
@@ -116,7 +117,7 @@ func widenedStore(arrays map[string]run.Array, size int) (*model.Store, error) {
 	wide := map[string]run.Array{}
 	have := 0
 	for path, a := range arrays {
-		if !strings.HasPrefix(path, theta+"/") {
+		if !strings.HasPrefix(path, em.Theta+"/") {
 			continue
 		}
 		if a.DType != "F32" {
