@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // assignment carries values from one source into a configuration.
@@ -26,7 +28,7 @@ func (a assignment) assign(dst reflect.Value, value any, path []string) error {
 			return a.mismatch(dst.Type(), value, path)
 		}
 		if err := u.UnmarshalText([]byte(s)); err != nil {
-			return Inputf("%s: key %q: %w", a.where(path), strings.Join(path, "."), err)
+			return badinput.Errorf("%s: key %q: %w", a.where(path), strings.Join(path, "."), err)
 		}
 		return nil
 	}
@@ -138,13 +140,14 @@ func (a assignment) lookup(v reflect.Value, path []string) (reflect.Value, error
 func (a assignment) unknown(path []string) error {
 	key := strings.Join(path, ".")
 	if near, ok := nearest(key, keys(a.root, "")); ok {
-		return Inputf("%s: unknown key %q; did you mean %q?", a.where(path), key, near)
+		return badinput.Errorf("%s: unknown key %q; did you mean %q?", a.where(path), key, near)
 	}
-	return Inputf("%s: unknown key %q", a.where(path), key)
+	return badinput.Errorf("%s: unknown key %q", a.where(path), key)
 }
 
 func (a assignment) mismatch(t reflect.Type, value any, path []string) error {
-	return Inputf("%s: key %q: want %s, got %s", a.where(path), strings.Join(path, "."), typeName(t), describe(value))
+	return badinput.Errorf("%s: key %q: want %s, got %s", a.where(path), strings.Join(path, "."), typeName(t),
+		describe(value))
 }
 
 // typeName says what a field takes, for a person.

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Layer is a source of configuration: a File or a Set.
@@ -27,7 +29,7 @@ var (
 // Fields are booleans, integers, floats, strings, durations ("90s"), types with UnmarshalText, slices of these, and
 // structs, which are tables; `toml` tags name them. A slice is replaced as a whole. A key that names no field, in
 // its exact spelling, is an error, and so is a value of another type; no value is converted but an integer to a
-// float. All errors that a user can cause are InputErrors.
+// float. All errors that a user can cause are of badinput.
 func Resolve(dst any, layers ...Layer) error {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -40,7 +42,7 @@ func Resolve(dst any, layers ...Layer) error {
 	}
 	if c, ok := dst.(interface{ Validate() error }); ok {
 		if err := c.Validate(); err != nil {
-			return Inputf("configuration: %w", err)
+			return badinput.Errorf("configuration: %w", err)
 		}
 	}
 	return nil
@@ -67,17 +69,17 @@ type File string
 func (f File) apply(dst reflect.Value) error {
 	data, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Inputf("%s: no such file", string(f))
+		return badinput.Errorf("%s: no such file", string(f))
 	} else if err != nil {
-		return Inputf("read configuration: %w", err)
+		return badinput.Errorf("read configuration: %w", err)
 	}
 	text := string(data)
 	var table map[string]any
 	if _, err := toml.Decode(text, &table); err != nil {
 		if e, ok := errors.AsType[toml.ParseError](err); ok {
-			return Inputf("%s:%d: %s", string(f), e.Position.Line, e.Message)
+			return badinput.Errorf("%s:%d: %s", string(f), e.Position.Line, e.Message)
 		}
-		return Inputf("%s: %w", string(f), err)
+		return badinput.Errorf("%s: %w", string(f), err)
 	}
 	a := assignment{root: dst.Type(), where: func(path []string) string {
 		if line := lineOf(text, path); line > 0 {
@@ -126,7 +128,7 @@ func (s Set) apply(dst reflect.Value) error {
 		key, text, ok := strings.Cut(setting, "=")
 		key = strings.TrimSpace(key)
 		if !ok || key == "" {
-			return Inputf("--set %s: want key=value", setting)
+			return badinput.Errorf("--set %s: want key=value", setting)
 		}
 		a := assignment{root: dst.Type(), where: func([]string) string { return "--set " + setting }}
 		path := strings.Split(key, ".")

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // mode is a type with a text form, like the names of objectives.
@@ -170,13 +172,13 @@ func TestResolveFileErrors(t *testing.T) {
 			file := writeConfig(t, c.text+"\n")
 			got := defaults()
 			err := Resolve(&got, file)
-			wantInputError(t, err, strings.Replace(c.want, "c.toml", string(file), 1))
+			wantBadInput(t, err, strings.Replace(c.want, "c.toml", string(file), 1))
 		})
 	}
 	t.Run("missing", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "none.toml")
 		got := defaults()
-		wantInputError(t, Resolve(&got, File(path)), path+": no such file")
+		wantBadInput(t, Resolve(&got, File(path)), path+": no such file")
 	})
 }
 
@@ -194,7 +196,7 @@ func TestResolveSetErrors(t *testing.T) {
 	} {
 		t.Run(c.setting, func(t *testing.T) {
 			got := defaults()
-			wantInputError(t, Resolve(&got, Set{c.setting}), c.want)
+			wantBadInput(t, Resolve(&got, Set{c.setting}), c.want)
 		})
 	}
 }
@@ -207,7 +209,7 @@ func TestResolveProgramErrors(t *testing.T) {
 	for _, err := range []error{
 		Resolve(config{}), Resolve(nil), Resolve(new(int)), Resolve(&odd, Set{"m={a=1}"}),
 	} {
-		if err == nil || errors.As(err, new(*InputError)) {
+		if err == nil || errors.As(err, new(*badinput.Error)) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -250,13 +252,5 @@ func TestEncodeRoundTrip(t *testing.T) {
 	})
 	if _, err := Encode(shared{Seed: 1 << 63}); err == nil {
 		t.Error("encoded an integer that TOML cannot hold")
-	}
-}
-
-func TestInputf(t *testing.T) {
-	cause := errors.New("cause")
-	err := fmt.Errorf("outer: %w", Inputf("inner: %w", cause))
-	if !errors.As(err, new(*InputError)) || !errors.Is(err, cause) || err.Error() != "outer: inner: cause" {
-		t.Errorf("got %v", err)
 	}
 }

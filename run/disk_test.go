@@ -335,7 +335,8 @@ func TestWriteFile(t *testing.T) {
 	if err := os.MkdirAll(kept, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	wantInputError(t, WriteFile(path, func(io.Writer) error { return nil }), path+".tmp is in the way of writing "+path+": move it")
+	wantBadInput(t, WriteFile(path, func(io.Writer) error { return nil }),
+		path+".tmp is in the way of writing "+path+": move it")
 	if _, err := os.Stat(kept); err != nil {
 		t.Errorf("the folder in the way: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -77,7 +78,7 @@ func ExampleResolve() {
 
 	err = run.Resolve(&config, run.Set{"schedule.e_step=3"})
 	fmt.Println(err)
-	fmt.Println("the user can mend it:", errors.As(err, new(*run.InputError)))
+	fmt.Println("the user can mend it:", errors.As(err, new(*badinput.Error)))
 	// Output:
 	// lr = 0.01
 	//

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/gomlx/compute"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Cell is one training of a grid.
@@ -104,7 +106,7 @@ func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessag
 	}
 	defer r.Close()
 	if r.Config() != text {
-		return nil, Inputf("%s was made with other settings: choose another --out", dir)
+		return nil, badinput.Errorf("%s was made with other settings: choose another --out", dir)
 	}
 	path := filepath.Join(dir, resultName)
 	if done, err := os.ReadFile(path); err == nil {

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // helperVar names what the test binary does, instead of testing, when a test starts it as another process.
@@ -133,11 +135,11 @@ func diff(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs())
 }
 
-// wantInputError checks for an InputError with an exact message.
-func wantInputError(t *testing.T, err error, want string) {
+// wantBadInput checks for bad input with an exact message.
+func wantBadInput(t *testing.T, err error, want string) {
 	t.Helper()
-	if !errors.As(err, new(*InputError)) {
-		t.Errorf("error is no InputError: %v", err)
+	if !errors.As(err, new(*badinput.Error)) {
+		t.Errorf("error is no bad input: %v", err)
 	}
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)

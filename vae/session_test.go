@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/rng"
@@ -355,7 +356,7 @@ func TestBadSessions(t *testing.T) {
 		config, set := tinyConfig(MethodGD), barSet()
 		c.change(&config, set)
 		_, err := newSession(b, config, set)
-		var input *run.InputError
+		var input *badinput.Error
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}

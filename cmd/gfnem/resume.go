@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -59,7 +60,8 @@ func (e backendFlag) session(r *run.Run, changes ...string) (run.Session, error)
 	}
 	if !maps.Equal(s.Data(), r.Info().Data) {
 		s.Close()
-		return nil, run.Inputf("%s was made with other data than its configuration gives now: was run.toml edited?", r.Dir())
+		return nil, badinput.Errorf("%s was made with other data than its configuration gives now: was run.toml edited?",
+			r.Dir())
 	}
 	return s, nil
 }

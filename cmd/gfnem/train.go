@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -54,7 +55,7 @@ func (s shortcuts) settings(task run.Task) ([]string, error) {
 			continue
 		}
 		if !slices.Contains(known, f.key) {
-			return nil, run.Inputf("--%s: the task %s has no such setting", f.key, task.Name())
+			return nil, badinput.Errorf("--%s: the task %s has no such setting", f.key, task.Name())
 		}
 		out = append(out, f.key+"="+*f.value)
 	}
@@ -155,7 +156,7 @@ func (s settings) resolve(task run.Task) (any, error) {
 // checkSeed refuses seeds that a configuration file cannot hold.
 func checkSeed(seed uint64) error {
 	if seed > math.MaxInt64 {
-		return run.Inputf("--seed %d is too large: at most %d", seed, math.MaxInt64)
+		return badinput.Errorf("--seed %d is too large: at most %d", seed, math.MaxInt64)
 	}
 	return nil
 }
@@ -163,7 +164,7 @@ func checkSeed(seed uint64) error {
 // checkPositive refuses negative durations of a flag.
 func checkPositive(flag string, d time.Duration) error {
 	if d < 0 {
-		return run.Inputf("%s=%s: a duration cannot be negative", flag, d)
+		return badinput.Errorf("%s=%s: a duration cannot be negative", flag, d)
 	}
 	return nil
 }
@@ -172,7 +173,7 @@ func checkPositive(flag string, d time.Duration) error {
 func (e backendFlag) start(task run.Task, config any) (run.Session, string, error) {
 	b, err := backend.Open(e.Backend)
 	if err != nil {
-		return nil, "", run.Inputf("%w", err)
+		return nil, "", badinput.Errorf("%w", err)
 	}
 	s, err := task.Start(b, config)
 	return s, backend.Describe(b).String(), err

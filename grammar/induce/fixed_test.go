@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
@@ -261,7 +262,7 @@ func TestTranslate(t *testing.T) {
 			t.Fatalf("%q, want %q", got.Text(s), want)
 		}
 	}
-	var input *run.InputError
+	var input *badinput.Error
 	if _, err := translate(d, few[:5]); !errors.As(err, &input) || !strings.Contains(err.Error(), `does not know the word "bit"`) {
 		t.Errorf("error %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -71,7 +72,7 @@ func TestReadGFlowNetRefuses(t *testing.T) {
 	s, r := savedRun(t, grammar.CFG)
 	save(t, s, r)
 	_, _, _, err := ReadGFlowNet(s.backend, r)
-	var input *run.InputError
+	var input *badinput.Error
 	if want := "was trained by method marginal and has no GFlowNet"; !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}

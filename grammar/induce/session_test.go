@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
@@ -290,7 +291,7 @@ func TestRestoreOfOtherData(t *testing.T) {
 	state := stateOf(t, s)
 	state.Extra = []byte(strings.Replace(string(state.Extra), `"cat"`, `"cow"`, 1))
 	fresh := tinySession(t, tinyConfig(Marginal))
-	var input *run.InputError
+	var input *badinput.Error
 	if err := fresh.Restore(state); !errors.As(err, &input) {
 		t.Errorf("error %v, want one of the user's", err)
 	}
@@ -351,7 +352,7 @@ func TestBadData(t *testing.T) {
 		c, d := tinyConfig(MCEM), tinyData(t)
 		change(&c, d)
 		_, err := newSession(simd(), c, d)
-		var input *run.InputError
+		var input *badinput.Error
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one of the user's with %q", err, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
 )
@@ -115,13 +116,13 @@ func (t paperTable) heeds(set run.Set) error {
 	for _, setting := range set {
 		key := keyOf(setting)
 		if key == "seed" {
-			return run.Inputf("--set %s: the seeds of a table are those of --seed and --seeds", setting)
+			return badinput.Errorf("--set %s: the seeds of a table are those of --seed and --seeds", setting)
 		}
 		free := func(r tableRow) bool {
 			return !slices.ContainsFunc(r.with, func(own string) bool { return keyOf(own) == key })
 		}
 		if !slices.ContainsFunc(t.rows, free) {
-			return run.Inputf("--set %s: every row asked for has %s of its own", setting, key)
+			return badinput.Errorf("--set %s: every row asked for has %s of its own", setting, key)
 		}
 	}
 	return nil

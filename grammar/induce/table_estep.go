@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
 )
@@ -28,7 +29,8 @@ func estepTable() paperTable {
 		},
 		check: func(c Config) error {
 			if c.Fixed == "" {
-				return run.Inputf("the table grammar-estep needs a grammar that stays as it is: --set fixed=RUN, a grammar file, or --preset small")
+				return badinput.Errorf(
+					"the table grammar-estep needs a grammar that stays as it is: --set fixed=RUN, a grammar file, or --preset small")
 			}
 			return nil
 		},

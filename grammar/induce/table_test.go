@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -127,7 +128,7 @@ func TestTableSettings(t *testing.T) {
 		{"grammar-estep", "quick", "updates=3", "needs a grammar that stays as it is"},
 	} {
 		_, err := findTable(c.table).cells(run.Study{Adjustments: run.Adjustments{Preset: c.preset, Set: run.Set{c.set}, Seeds: []uint64{0}}})
-		var input *run.InputError
+		var input *badinput.Error
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.set, err, c.want)
 		}
