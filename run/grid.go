@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 )
 
 // Cell is one training of a grid.
@@ -93,7 +94,7 @@ func firstFailure(failed []error) error {
 // cell makes one training, or reads it if it is finished.
 func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessage, error) {
 	dir := filepath.Join(g.Dir, c.Row, strconv.Itoa(c.Index))
-	text, err := Encode(c.Config)
+	text, err := config.Encode(c.Config)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,8 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
-
-	"github.com/gfnem/gfnem/badinput"
 )
 
 // helperVar names what the test binary does, instead of testing, when a test starts it as another process.
@@ -133,17 +130,6 @@ func listDir(t *testing.T, dir string) []string {
 // diff compares up to nil and empty.
 func diff(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs())
-}
-
-// wantBadInput checks for bad input with an exact message.
-func wantBadInput(t *testing.T, err error, want string) {
-	t.Helper()
-	if !errors.As(err, new(*badinput.Error)) {
-		t.Errorf("error is no bad input: %v", err)
-	}
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
 }
 
 func testOptions() Options {

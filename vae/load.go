@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/run"
@@ -22,7 +23,7 @@ func Load(b compute.Backend, r *run.Run) (*Codec, []string, error) {
 		return nil, nil, badinput.Errorf("%s is a run of the task %q, which has no codes", r.Dir(), task)
 	}
 	c := QuickConfig() // run.toml has every key
-	if err := run.Resolve(&c, run.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
+	if err := config.Resolve(&c, config.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
 		return nil, nil, err
 	}
 	state, warnings, err := r.Load()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/rng"
@@ -413,7 +414,7 @@ func TestReportAndLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := tinySession(t, c)
-		text, err := run.Encode(&c)
+		text, err := config.Encode(&c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/bench"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/engine"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/report"
-	"github.com/gfnem/gfnem/run"
 )
 
 type benchCmd struct {
@@ -220,18 +220,18 @@ func (c benchCmd) hypergrid(io console, b compute.Backend) error {
 
 // grammar prints how long iterations of GFlowNet-EM for grammars take, and what of that each program takes.
 func (c benchCmd) grammar(io console, b compute.Backend) error {
-	config, ok := induce.Task{}.Config(c.Preset).(*induce.Config)
+	grammar, ok := induce.Task{}.Config(c.Preset).(*induce.Config)
 	if !ok {
 		return unknown("preset", c.Preset, induce.Task{}.Presets())
 	}
-	if err := run.Resolve(config, run.Set(c.Set)); err != nil {
+	if err := config.Resolve(grammar, config.Set(c.Set)); err != nil {
 		return err
 	}
-	if config.Fixed != "" {
+	if grammar.Fixed != "" {
 		return badinput.Errorf(
 			"bench grammar measures iterations that learn a grammar, and preset %s is given one: use paper or quick", c.Preset)
 	}
-	size := bench.GrammarSize{Config: *config, Words: c.Words}
+	size := bench.GrammarSize{Config: *grammar, Words: c.Words}
 	return bench.RunGrammar(b, size, c.For, func(g bench.Grammar) error {
 		if c.JSON {
 			return printJSON(io.out, g)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -50,11 +51,11 @@ func (e backendFlag) session(r *run.Run, changes ...string) (run.Session, error)
 	if err != nil {
 		return nil, err
 	}
-	config := task.Config(task.Presets()[0]) // run.toml has every key
-	if err := run.Resolve(config, run.File(filepath.Join(r.Dir(), "run.toml")), run.Set(changes)); err != nil {
+	c := task.Config(task.Presets()[0]) // run.toml has every key
+	if err := config.Resolve(c, config.File(filepath.Join(r.Dir(), "run.toml")), config.Set(changes)); err != nil {
 		return nil, err
 	}
-	s, _, err := e.start(task, config)
+	s, _, err := e.start(task, c)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -43,7 +44,7 @@ func (s shortcuts) settings(task run.Task) ([]string, error) {
 	if s.EBM {
 		ebm = new("true")
 	}
-	known := run.Keys(task.Config(task.Presets()[0]))
+	known := config.Keys(task.Config(task.Presets()[0]))
 	var out []string
 	for _, f := range []struct {
 		key   string
@@ -107,16 +108,16 @@ func (c trainCmd) Run(io console) error {
 		return err
 	}
 	c.Set = append(c.Set, more...)
-	config, err := c.resolve(task)
+	chosen, err := c.resolve(task)
 	if err != nil {
 		return err
 	}
-	session, name, err := c.start(task, config)
+	session, name, err := c.start(task, chosen)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	text, err := run.Encode(config)
+	text, err := config.Encode(chosen)
 	if err != nil {
 		return err
 	}
@@ -135,22 +136,22 @@ func (c trainCmd) Run(io console) error {
 
 // resolve reads the configuration.
 func (s settings) resolve(task run.Task) (any, error) {
-	config := task.Config(s.Preset)
-	if config == nil {
+	c := task.Config(s.Preset)
+	if c == nil {
 		return nil, unknown("preset", s.Preset, task.Presets())
 	}
-	var layers []run.Layer
+	var layers []config.Layer
 	if s.Config != "" {
-		layers = append(layers, run.File(s.Config))
+		layers = append(layers, config.File(s.Config))
 	}
-	layers = append(layers, run.Set(s.Set))
+	layers = append(layers, config.Set(s.Set))
 	if s.Seed != nil {
 		if err := checkSeed(*s.Seed); err != nil {
 			return nil, err
 		}
-		layers = append(layers, run.Set{"seed=" + strconv.FormatUint(*s.Seed, 10)})
+		layers = append(layers, config.Set{"seed=" + strconv.FormatUint(*s.Seed, 10)})
 	}
-	return config, run.Resolve(config, layers...)
+	return c, config.Resolve(c, layers...)
 }
 
 // checkSeed refuses seeds that a configuration file cannot hold.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
@@ -184,7 +185,7 @@ func TestFixedFiles(t *testing.T) {
 		c.Data, c.MaxLength = s.Config.Data, 8
 		of := started(t, c)
 		steps(t, of, 2)
-		text, err := run.Encode(&c)
+		text, err := config.Encode(&c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -18,7 +19,7 @@ func savedGFN(t *testing.T, c Config) (*session, *run.Run) {
 	t.Helper()
 	s := tinySession(t, c)
 	steps(t, s, 3)
-	text, err := run.Encode(&c)
+	text, err := config.Encode(&c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/run"
@@ -38,7 +39,7 @@ func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state
 		return c, nil, state, nil, badinput.Errorf("%s is a run of the task %q, which learns no grammar", r.Dir(), task)
 	}
 	c = Quick() // run.toml has every key
-	if err := run.Resolve(&c, run.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
+	if err := config.Resolve(&c, config.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
 		return c, nil, state, nil, err
 	}
 	state, warnings, err = r.Load()

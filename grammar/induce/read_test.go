@@ -11,6 +11,7 @@ import (
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -36,7 +37,7 @@ func savedRun(t *testing.T, kind grammar.Kind) (*session, *run.Run) {
 			t.Fatal(err)
 		}
 	}
-	text, err := run.Encode(&c)
+	text, err := config.Encode(&c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
@@ -395,21 +396,21 @@ func TestValidate(t *testing.T) {
 func TestOpenKeys(t *testing.T) {
 	for _, c := range []struct {
 		preset   string
-		set      run.Set
+		set      config.Set
 		from, to float64
 		horizon  int
 	}{
 		{"paper", nil, 6, 3, 10_000},
-		{"paper", run.Set{"grammar=ncfg", "updates=2000"}, 7, 3.5, 2000},
-		{"paper", run.Set{"ebm=true", "updates=2000", "horizon=10000"}, 4, 2, 10_000},
-		{"paper", run.Set{"grammar=ncfg", "ebm=true"}, 4, 2, 10_000},
-		{"paper", run.Set{"threshold=12"}, 12, 6, 10_000},
-		{"paper", run.Set{"ebm=true", "threshold_end=0"}, 4, 0, 10_000},
+		{"paper", config.Set{"grammar=ncfg", "updates=2000"}, 7, 3.5, 2000},
+		{"paper", config.Set{"ebm=true", "updates=2000", "horizon=10000"}, 4, 2, 10_000},
+		{"paper", config.Set{"grammar=ncfg", "ebm=true"}, 4, 2, 10_000},
+		{"paper", config.Set{"threshold=12"}, 12, 6, 10_000},
+		{"paper", config.Set{"ebm=true", "threshold_end=0"}, 4, 0, 10_000},
 		{"quick", nil, 6, 3, 4000},
-		{"quick", run.Set{"grammar=ncfg", "ebm=true", "horizon=50"}, 6, 3, 50},
+		{"quick", config.Set{"grammar=ncfg", "ebm=true", "horizon=50"}, 6, 3, 50},
 	} {
 		got := presets[c.preset]()
-		if err := run.Resolve(&got, run.Set{"method=gfn"}, c.set); err != nil {
+		if err := config.Resolve(&got, config.Set{"method=gfn"}, c.set); err != nil {
 			t.Fatal(err)
 		}
 		if got.Threshold != c.from || got.ThresholdEnd != c.to || got.Horizon != c.horizon {
