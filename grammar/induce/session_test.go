@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/run/runtest"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -37,38 +37,14 @@ func TestResume(t *testing.T) {
 		if name == "exact without tags" {
 			c.Updates = 4
 		}
-		whole := tinySession(t, c)
-		total := int(whole.total())
-		stops := []int{0, total / 2, total - 1}
+		total := int(tinySession(t, c).total())
+		stops := []int{total / 2, total - 1}
 		if c.EBM {
 			stops = append(stops, 3, c.EBMUpdates)
 		}
-		states := map[int]run.State{}
-		for at := range total {
-			if slices.Contains(stops, at) {
-				states[at] = stateOf(t, whole)
-			}
-			if whole.Done() {
-				t.Fatalf("%s: done after %d of %d", name, at, total)
-			}
-			steps(t, whole, 1)
-		}
-		if !whole.Done() {
-			t.Errorf("%s: not done after %d", name, total)
-		}
-		want := run.StateHash(stateOf(t, whole))
-		for at, state := range states {
-			again := tinySession(t, c)
-			if err := again.Restore(state); err != nil {
-				t.Fatal(err)
-			}
-			if run.StateHash(stateOf(t, again)) != run.StateHash(state) {
-				t.Errorf("%s: a restored state is not the state", name)
-			}
-			steps(t, again, total-at)
-			if run.StateHash(stateOf(t, again)) != want {
-				t.Errorf("%s: stopped at %d and resumed, the end is another", name, at)
-			}
+		whole := runtest.Job(t, func() run.Job { return tinySession(t, c) }, runtest.Options{Stops: stops}).(*session)
+		if at := whole.at(); at != uint64(total) {
+			t.Errorf("%s: done after %d of %d", name, at, total)
 		}
 	}
 }
