@@ -6,13 +6,13 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
-	"github.com/gfnem/gfnem/run"
 )
 
 // gflownet is the network, and the compiled programs of E-steps, whose tensors stay on the device: the host sees a few numbers of each
@@ -57,7 +57,7 @@ func newGFlowNet(set *program.Set, tables func(*Graph) grammar.Tables, words int
 	e.accept = program.New[acceptIn, acceptOut](set, "accept", e.accepted)
 	e.learn = program.New[learnIn, learnOut](set, "learn", e.losses)
 	if err := forest.CanRun(set.Backend); err != nil {
-		return nil, run.Inputf("%w", err)
+		return nil, badinput.Errorf("%w", err)
 	}
 	return e, nil
 }
