@@ -88,13 +88,13 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 		Seed:   seed,
 		Wake: em.Wake{
 			Reward:    t.model.reward(c.RewardClip),
-			Epsilon:   em.Linear{From: c.Epsilon, To: end, Over: half},
+			Explore:   em.Explore{Epsilon: em.Linear{From: c.Epsilon, To: end, Over: half}},
 			Optimizer: group(em.Phi, optim.Adam{}, optim.Rate{Base: c.LR, Drops: []optim.Drop{{Step: half, Factor: c.LRDrop}}}),
 		},
-		Gate: em.Gate{ESteps: c.ESteps, First: c.FirstESteps, MSteps: c.MSteps, Below: c.LossThreshold},
+		Gate: em.Blocks{E: c.ESteps, First: c.FirstESteps, M: c.MSteps, Below: c.LossThreshold},
 		MStep: em.MStep{
 			Data:       em.Full(all),
-			Samples:    c.PosteriorSamples,
+			Latents:    em.Drawn{Samples: c.PosteriorSamples},
 			Moves:      c.Moves,
 			ClosedForm: c.ClosedForm,
 			Optimizer:  group(em.Theta, optim.SGD{}, optim.Rate{Base: c.MLR}),
