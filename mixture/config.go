@@ -3,6 +3,7 @@ package mixture
 import (
 	"math"
 
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -78,10 +79,10 @@ var presets = map[string]func() Config{
 	"quick": Quick, "paper": Released, "recommended": Recommended, "best": Best,
 }
 
-// Validate implements the last word of run.Resolve.
+// Validate implements the last word of config.Resolve.
 func (c *Config) Validate() error {
 	big := math.MaxInt32 * 1.0
-	return run.CheckRanges([]run.Range{
+	return config.CheckRanges([]config.Range{
 		{"seed", float64(c.Seed), 0, math.MaxInt64}, {"run", float64(c.Run), 0, big},
 		{"n_points", float64(c.Points), 1, 1e7}, {"n_super", float64(c.Super), 1, 64}, {"n_petals", float64(c.Petals), 1, 64},
 		{"sigma", c.Sigma, 1e-6, 1e6}, {"iterations", float64(c.Iterations), 1, big},

@@ -10,12 +10,12 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/rng"
-	"github.com/gfnem/gfnem/run"
 )
 
 // Codes is a latent: the codes of a grid in raster order.
@@ -116,7 +116,7 @@ func (c *Codec) Encode(images mnist.Images, greedy bool, seed uint64) ([]Codes, 
 // fits complains about images of another size.
 func (c *Codec) fits(images mnist.Images) error {
 	if want := (mnist.Size{Height: c.Height, Width: c.Width}); images.Len() > 0 && images.Size != want {
-		return run.Inputf("images are %v, the model was trained on %v", images.Size, want)
+		return badinput.Errorf("images are %v, the model was trained on %v", images.Size, want)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (c *Codec) Check(codes Codes) error {
 func (c *Codec) Decode(codes []Codes) ([]float32, error) {
 	for i, z := range codes {
 		if err := c.Check(z); err != nil {
-			return nil, run.Inputf("latent %d: %w", i, err)
+			return nil, badinput.Errorf("latent %d: %w", i, err)
 		}
 	}
 	var all []float32

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/nn"
@@ -70,13 +71,13 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 		train: firstOf(set.Train, c.TrainImages), test: firstOf(set.Test, c.TestImages),
 	}
 	if err := s.size.Validate(); err != nil {
-		return nil, run.Inputf("%w", err)
+		return nil, badinput.Errorf("%w", err)
 	}
 	if s.train.Len() < c.Batch {
-		return nil, run.Inputf("%s: %d training images are fewer than a batch of %d", c.Data, s.train.Len(), c.Batch)
+		return nil, badinput.Errorf("%s: %d training images are fewer than a batch of %d", c.Data, s.train.Len(), c.Batch)
 	}
 	if s.test.Len() == 0 { // rather now than when all updates are made
-		return nil, run.Inputf("%s has no test images to evaluate on", c.Data)
+		return nil, badinput.Errorf("%s has no test images to evaluate on", c.Data)
 	}
 	var err error
 	if s.table, err = tableOf(b, s.train); err != nil {

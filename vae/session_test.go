@@ -15,10 +15,13 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/run/runtest"
 )
 
 // bars are images of 8x8 pixels, each with a bright row or column and a little noise.
@@ -108,35 +111,12 @@ func stateOf(t *testing.T, s *session) run.State {
 // A training that is stopped anywhere and continued by another session ends with the same bits, and evaluates alike.
 func TestResume(t *testing.T) {
 	for name, c := range methods() {
-		whole := tinySession(t, c)
-		total := int(whole.total())
-		if total != 12 {
-			t.Fatalf("%d updates in two epochs of 52 images, want 12", total)
-		}
-		states := map[int]run.State{}
-		for at := range total {
-			if at == 0 || at == 5 || at == total-1 {
-				states[at] = stateOf(t, whole)
-			}
-			if whole.Done() {
-				t.Fatalf("%s: done after %d", name, at)
-			}
-			steps(t, whole, 1)
-		}
-		if !whole.Done() {
-			t.Errorf("%s: not done after %d", name, total)
+		start := func() run.Job { return tinySession(t, c) }
+		whole := runtest.Job(t, start, runtest.Options{Stops: []int{5, 11}}).(*session)
+		if total := whole.total(); total != 12 || whole.trainer.made() != total {
+			t.Fatalf("%s: %d of %d updates in two epochs of 52 images, want 12", name, whole.trainer.made(), total)
 		}
 		want := run.StateHash(stateOf(t, whole))
-		for at, state := range states {
-			again := tinySession(t, c)
-			if err := again.Restore(state); err != nil {
-				t.Fatal(err)
-			}
-			steps(t, again, total-at)
-			if run.StateHash(stateOf(t, again)) != want {
-				t.Errorf("%s: stopped at %d and resumed, the end is another", name, at)
-			}
-		}
 		// Evaluating changes nothing, and gives the same twice.
 		var results []string
 		for range 2 {
@@ -352,7 +332,7 @@ func TestBadSessions(t *testing.T) {
 		config, set := tinyConfig(MethodGD), barSet()
 		c.change(&config, set)
 		_, err := newSession(b, config, set)
-		var input *run.InputError
+		var input *badinput.Error
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
@@ -409,7 +389,7 @@ func TestReportAndLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := tinySession(t, c)
-		text, err := run.Encode(&c)
+		text, err := config.Encode(&c)
 		if err != nil {
 			t.Fatal(err)
 		}

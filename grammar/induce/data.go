@@ -8,8 +8,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/rng"
-	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -30,7 +30,7 @@ func openData(c Config) (*treebank.Dataset, error) {
 	}
 	if err != nil {
 		if here, e := os.Getwd(); e == nil && !filepath.IsAbs(c.Data) {
-			err = run.Inputf("%w; data = %q is relative to the folder that the program runs in, %s", err, c.Data, here)
+			err = badinput.Errorf("%w; data = %q is relative to the folder that the program runs in, %s", err, c.Data, here)
 		}
 		return nil, err
 	}

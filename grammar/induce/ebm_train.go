@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/rng"
-	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -31,7 +31,7 @@ type ebmState struct {
 
 func newEBMTrainer(c *Config, train *treebank.Split) (*ebmTrainer, error) {
 	if !train.Gold {
-		return nil, run.Inputf("ebm = true learns from gold trees, and %s has none", c.Data)
+		return nil, badinput.Errorf("ebm = true learns from gold trees, and %s has none", c.Data)
 	}
 	t := &ebmTrainer{c: c}
 	for _, s := range train.Sentences {

@@ -10,13 +10,13 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/engine"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
-	"github.com/gfnem/gfnem/run"
 )
 
 // phi is the scope of the GFlowNet's variables.
@@ -55,7 +55,8 @@ type gflownet struct {
 
 func newGFlowNet(b compute.Backend, store *model.Store, m grammar.Neural, c *Config) (*gflownet, error) {
 	if b.Name() == "Go Backend" {
-		return nil, run.Inputf("the go backend lacks operations that GFlowNets over trees need: use --backend simd or xla")
+		return nil, badinput.Errorf(
+			"the go backend lacks operations that GFlowNets over trees need: use --backend simd or xla")
 	}
 	e := &gflownet{
 		Config: c, backend: b, store: store, onCPU: b.Name() == engine.Name,

@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
 )
@@ -23,12 +24,13 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *GFNParser, 
 		return nil, nil, warnings, err
 	}
 	if c.Method != GFN {
-		return nil, nil, warnings, run.Inputf("%s was trained by method %s and has no GFlowNet: train one with \"gfnem train grammar --method gfn\"",
+		return nil, nil, warnings, badinput.Errorf(
+			"%s was trained by method %s and has no GFlowNet: train one with \"gfnem train grammar --method gfn\"",
 			r.Dir(), c.Method)
 	}
 	p, err := c.network(b, state, len(g.Words))
 	if err != nil {
-		return nil, nil, warnings, run.Inputf("%s does not hold a GFlowNet that can be used: %w", r.Dir(), err)
+		return nil, nil, warnings, badinput.Errorf("%s does not hold a GFlowNet that can be used: %w", r.Dir(), err)
 	}
 	return g, p, warnings, nil
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/run"
@@ -34,21 +36,22 @@ func ReadGrammar(b compute.Backend, r *run.Run) (*grammar.Grammar, []string, err
 // readRun returns the configuration of a run, and the grammar and all else of its newest checkpoint.
 func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state run.State, warnings []string, err error) {
 	if task := r.Info().Task; task != (Task{}).Name() {
-		return c, nil, state, nil, run.Inputf("%s is a run of the task %q, which learns no grammar", r.Dir(), task)
+		return c, nil, state, nil, badinput.Errorf("%s is a run of the task %q, which learns no grammar", r.Dir(), task)
 	}
 	c = Quick() // run.toml has every key
-	if err := run.Resolve(&c, run.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
+	if err := config.Resolve(&c, config.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
 		return c, nil, state, nil, err
 	}
 	state, warnings, err = r.Load()
 	if errors.Is(err, run.ErrNoCheckpoint) {
-		err = run.Inputf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", r.Dir(), r.Dir())
+		err = badinput.Errorf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"",
+			r.Dir(), r.Dir())
 	}
 	if err != nil {
 		return c, nil, state, warnings, err
 	}
 	if g, err = c.table(b, state); err != nil {
-		err = run.Inputf("%s does not hold a grammar that can be used: %w", r.Dir(), err)
+		err = badinput.Errorf("%s does not hold a grammar that can be used: %w", r.Dir(), err)
 	} else {
 		c.adopt(g)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/nn"
@@ -99,11 +100,12 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 		return nil, err
 	}
 	if len(train.Sentences) < c.Batch {
-		return nil, run.Inputf("%s has %d training sentences of 2 to %d words, fewer than a batch of %d",
+		return nil, badinput.Errorf("%s has %d training sentences of 2 to %d words, fewer than a batch of %d",
 			c.Data, len(train.Sentences), c.MaxLength, c.Batch)
 	}
 	if len(heldOut(data)) == 0 { // rather now than when all updates are made
-		return nil, run.Inputf("%s has no validation or test sentences of 2 to %d words to evaluate on: make it again with some",
+		return nil, badinput.Errorf(
+			"%s has no validation or test sentences of 2 to %d words to evaluate on: make it again with some",
 			c.Data, c.MaxLength)
 	}
 	s := &session{Config: c, backend: b, data: data, store: nn.NewStore(c.Seed), fixed: fixed}
@@ -310,7 +312,8 @@ func (s *session) Restore(state run.State) error {
 		return fmt.Errorf("counters: %w", err)
 	}
 	if !slices.Equal(saved.Words, s.Words) {
-		return run.Inputf("%s does not have the words that the run was started with: give it back as it was", s.Config.Data)
+		return badinput.Errorf("%s does not have the words that the run was started with: give it back as it was",
+			s.Config.Data)
 	}
 	s.counters = saved
 	if s.prior != nil && s.Prior != nil {
