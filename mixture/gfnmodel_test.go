@@ -125,8 +125,8 @@ func TestGraphMSteps(t *testing.T) {
 }
 
 func TestPolicySize(t *testing.T) {
-	c := Released()
-	c.Points, c.ESteps, c.Iterations = 20, 1, 1
+	c := PaperConfig()
+	c.Points, c.Gate.ESteps, c.Iterations = 20, 1, 1
 	tr, err := newTrainer(open(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
