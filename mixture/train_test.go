@@ -10,10 +10,10 @@ import (
 // A training that is stopped anywhere and continued by another ends with the same bits and logs the same.
 func TestResume(t *testing.T) {
 	b := open(t)
-	whole := Released()
-	whole.Points, whole.Iterations, whole.ESteps, whole.FirstESteps, whole.Epsilon = 40, 4, 3, 5, 0.1
-	batches := Quick()
-	batches.Points, batches.Batch, batches.Iterations, batches.ESteps, batches.Moves = 40, 16, 5, 2, 2
+	whole := PaperConfig()
+	whole.Points, whole.Iterations, whole.Gate.ESteps, whole.Gate.FirstESteps, whole.Wake.Epsilon = 40, 4, 3, 5, 0.1
+	batches := QuickConfig()
+	batches.Points, batches.Batch, batches.Iterations, batches.Gate.ESteps, batches.Moves.Count = 40, 16, 5, 2, 2
 	for name, c := range map[string]Config{"whole data, gradients": whole, "minibatches, moves, closed form": batches} {
 		job := runtest.Job(t, func() run.Job {
 			tr, err := newTrainer(b, c, nil)
@@ -23,7 +23,7 @@ func TestResume(t *testing.T) {
 			t.Cleanup(tr.Close)
 			return tr
 		}, runtest.Options{})
-		if s := job.(*trainer).learner.State(); s.M != uint64(c.Iterations*c.MSteps) || s.Skipped != 0 {
+		if s := job.(*trainer).learner.State(); s.M != uint64(c.Iterations*c.Gate.MSteps) || s.Skipped != 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
