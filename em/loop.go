@@ -199,4 +199,4 @@ func (l *Loop[B, Z]) countE(e Inference[Z]) (err error) {
 func NewInference[Z any](z Z) Inference[Z] { return Inference[Z]{Z: z, SleepLoss: math.NaN()} }
 
 // NewMaximization is an update without moves before it.
-func NewMaximization(u Update) Maximization { return Maximization{u, math.NaN()} }
+func NewMaximization(u Update) Maximization { return Maximization{Update: u, Accepted: math.NaN()} }
