@@ -136,3 +136,10 @@ func nearest(name string) string {
 	}
 	return best
 }
+
+// QuickToCompile reports whether a backend declares that its programs are quick to compile and take as long as their arithmetic, so
+// that it pays to have many, of all sizes. On a card a program takes seconds to compile, and as long as it has operations.
+func QuickToCompile(b compute.Backend) bool {
+	q, ok := b.(interface{ QuickToCompile() bool })
+	return ok && q.QuickToCompile()
+}

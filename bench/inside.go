@@ -31,7 +31,7 @@ func insideStep(b compute.Backend, z InsideSize, grad bool) (func() error, error
 	for i := range lengths {
 		lengths[i] = int32(z.Words)
 	}
-	return program(b, nn.NewStore(0), func(in []*Node) []*Node {
+	return runs(b, nn.NewStore(0), func(in []*Node) []*Node {
 		total := ReduceAllSum(grammar.LogLikelihood(grammar.Potentials{Rules: in[0], Root: in[1], Terms: in[2], Lengths: in[3]}))
 		if grad {
 			return append([]*Node{total}, Gradient(total, in[0], in[1], in[2])...)

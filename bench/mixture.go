@@ -8,8 +8,8 @@ import (
 
 // mixtureStep is one trajectory-balance update of the mixture's policy on all 4000 points.
 func mixtureStep(b compute.Backend) (func() error, error) {
-	c := mixture.Released()
-	c.ESteps = 1 << 30 // no M-step
+	c := mixture.PaperConfig()
+	c.Gate.ESteps = 1 << 30 // no M-step
 	s, err := mixture.Task{}.Start(b, &c)
 	if err != nil {
 		return nil, err

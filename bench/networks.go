@@ -19,15 +19,15 @@ import (
 func trained(b compute.Backend, rate float64, loss func(scope *model.Scope, in []*Node) *Node, inputs ...*tensors.Tensor) (func() error, error) {
 	store := nn.NewStore(0)
 	opt := optim.Optimizer{Groups: []optim.Group{{Scope: "/net", Rate: optim.Rate{Base: rate}}}}
-	return program(b, store, func(in []*Node) []*Node {
+	return runs(b, store, func(in []*Node) []*Node {
 		l := loss(store.Scope("/net"), in[1:])
 		opt.Minimize(store, l, in[0])
 		return []*Node{l}
 	}, append([]*tensors.Tensor{tensors.FromValue(opt.Rates(0))}, inputs...)...)
 }
 
-// program returns a step that runs a graph and reads its first result.
-func program(b compute.Backend, store *model.Store, build func(in []*Node) []*Node, inputs ...*tensors.Tensor) (func() error, error) {
+// runs returns a step that runs a graph and reads its first result.
+func runs(b compute.Backend, store *model.Store, build func(in []*Node) []*Node, inputs ...*tensors.Tensor) (func() error, error) {
 	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) []*Node { return build(in) })
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func transformerStep(b compute.Backend) (func() error, error) {
 
 func transformerForward(b compute.Backend) (func() error, error) {
 	store := nn.NewStore(0)
-	return program(b, store, func(in []*Node) []*Node {
+	return runs(b, store, func(in []*Node) []*Node {
 		return []*Node{encoder(store.Scope("/net"), in[0])}
 	}, normal(32, 20, 512))
 }

@@ -7,15 +7,13 @@ import (
 	"time"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 
-	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/rng"
@@ -85,22 +83,17 @@ func walkStep(b compute.Backend, n, symbols, batch int, linear bool) (func() err
 	store := nn.NewStore(0)
 	net := forest.Paper(1000, symbols/3, symbols-symbols/3)
 	net.Positions, net.Linear = n, linear
-	scope := store.Scope("/phi")
-	begin, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) []*Node {
-		defer panics.WithError()
-		g := in[0].Graph()
-		how := gfn.Behaviour{Beta: Scalar(g, dtypes.Float32, 1), Epsilon: Scalar(g, dtypes.Float32, 0)}
-		return net.SetOut(net.Begin(scope, in[0], in[1]), rng.In(in[2]), Const(g, int32(0)), Const(g, true), how).List()
-	})
-	if err != nil {
-		return nil, err
-	}
+	sampler := forest.NewSampler(program.NewSet(b, store), net, nil)
 	words, lengths := sentences(n, batch)
-	journey, err := begin.Call(words, lengths, rng.Key(0, "scaling"))
-	if err != nil {
-		return nil, err
-	}
-	return program(b, store, func(in []*Node) []*Node { return []*Node{net.Go(scope, forest.JourneyOf(in)).MadeForward} }, journey...)
+	x := forest.SentenceTensors{Words: words, Lengths: lengths}
+	return func() error {
+		w, err := sampler.Draw(rng.Key(0, "scaling"), em.Knobs[*tensors.Tensor]{}, x, n)
+		if err != nil {
+			return err
+		}
+		_, err = tensors.CopyFlatData[float32](w.MadeForward)
+		return err
+	}, nil
 }
 
 // sentences are of n words each.
@@ -136,7 +129,7 @@ func allTrees(b compute.Backend, kind grammar.Kind, n, symbols, batch int) (func
 		return nil, err
 	}
 	_, lengths := sentences(n, batch)
-	return program(b, nn.NewStore(0), func(in []*Node) []*Node {
+	return runs(b, nn.NewStore(0), func(in []*Node) []*Node {
 		return []*Node{grammar.LogLikelihood(grammar.Potentials{Rules: in[0], Root: in[1], Terms: in[2], Lengths: in[3]})}
 	}, append(in, lengths)...)
 }

@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"math"
-
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -19,15 +17,15 @@ import (
 const vaeBatch = 128
 
 // images are 28x28 with one pixel in five set.
-func images() *tensors.Tensor {
+func images(count int) *tensors.Tensor {
 	r := rng.New(0, "bench images")
-	x := make([]float32, vaeBatch*28*28)
+	x := make([]float32, count*28*28)
 	for i := range x {
 		if r.Float64() > 0.8 {
 			x[i] = 1
 		}
 	}
-	return tensors.FromFlatDataAndDimensions(x, vaeBatch, 28, 28, 1)
+	return tensors.FromFlatDataAndDimensions(x, count, 28, 28, 1)
 }
 
 // vaeM is one update of the decoder on given codes.
@@ -40,14 +38,14 @@ func vaeM(b compute.Backend) (func() error, error) {
 	}
 	return trained(b, 2e-4, func(scope *model.Scope, in []*Node) *Node {
 		return ReduceAllMean(vae.CrossEntropy(m.Logits(scope, in[0]), in[1]))
-	}, tensors.FromFlatDataAndDimensions(codes, vaeBatch, m.Positions()), images())
+	}, tensors.FromFlatDataAndDimensions(codes, vaeBatch, m.Positions()), images(vaeBatch))
 }
 
 // vaeE is one trajectory-balance update of the encoder: 16 codes are sampled one after the other, decoded for the reward,
 // and the log-probabilities of all of them differentiated in one batched pass.
 func vaeE(b compute.Backend) (func() error, error) {
 	m := vae.Model{Size: vae.Paper(8)}
-	x := images()
+	x := images(vaeBatch)
 	if err := x.ToDevice(b, 0); err != nil {
 		return nil, err
 	}
@@ -57,7 +55,7 @@ func vaeE(b compute.Backend) (func() error, error) {
 			Objective: gfn.TB{}, Reward: m.Reward, Rescore: true,
 			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Phi, Rate: optim.Rate{Base: 2e-4}}}},
 		},
-		Gate: em.Gate{First: math.MaxInt},
+		Gate: em.Never,
 	})
 	if err != nil {
 		return nil, err

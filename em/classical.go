@@ -88,7 +88,7 @@ func newClassicalStep(c Classical, s *program.Set) classicalStep {
 // Maximize implements MStepper.
 func (m classicalStep) Maximize(at Moment, x []*tensors.Tensor, _ struct{}) (Maximization, error) {
 	out, err := m.update.Call(classicalIn{m.optimizer.Rates(at.M), x})
-	return Maximization{out.Update, out.Accepted}, err
+	return Maximization{Update: out.Update, Accepted: out.Accepted}, err
 }
 
 // LogLikelihood returns the mean of log p(x) over observations, by enumeration.

@@ -3,6 +3,7 @@ package em
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 )
 
@@ -57,6 +58,7 @@ type Maximization struct {
 	Update
 	// Accepted is the fraction of Metropolis-Hastings moves accepted before the update; NaN without moves.
 	Accepted float64
+	Metrics  map[string]float64
 }
 
 // Loop alternates E- and M-steps. It owns what all learning here has in common: when M-steps happen, what has been counted, and when
@@ -94,7 +96,7 @@ type Report struct {
 	SleepLoss float64
 	// Accepted is the fraction of Metropolis-Hastings moves accepted before the M-update; NaN without moves.
 	Accepted float64
-	Metrics  map[string]float64 // what else the E-step says
+	Metrics  map[string]float64 // what else the steps say
 }
 
 // State returns the counters, to be saved with the variables.
@@ -149,7 +151,7 @@ func (l *Loop[B, Z]) Step() (r Report, err error) {
 	err = l.countE(e)
 	due := err == nil && gate.observe(&s.Gate, at.Iteration, e.watched(), s.M)
 	if e.M != nil {
-		err = cmp.Or(err, l.countM(&r, Maximization{*e.M, math.NaN()}))
+		err = cmp.Or(err, l.countM(&r, Maximization{Update: *e.M, Accepted: math.NaN()}))
 		due = due && gate.updated(&s.Gate)
 	}
 	for ; err == nil && due && !e.Unfit; due = gate.updated(&s.Gate) {
@@ -170,6 +172,11 @@ func (l *Loop[B, Z]) maximize(r *Report, at Moment, x B, z Z) error {
 
 func (l *Loop[B, Z]) countM(r *Report, m Maximization) error {
 	r.M, r.Accepted = &m.Update, m.Accepted
+	if r.Metrics == nil {
+		r.Metrics = m.Metrics
+	} else {
+		maps.Copy(r.Metrics, m.Metrics)
+	}
 	l.state.M++
 	return m.count(&l.state.Skipped, &l.state.InARow.M, "M")
 }
@@ -187,3 +194,9 @@ func (l *Loop[B, Z]) countE(e Inference[Z]) (err error) {
 	}
 	return err
 }
+
+// NewInference hands on latents, of an E-step that has made no update yet.
+func NewInference[Z any](z Z) Inference[Z] { return Inference[Z]{Z: z, SleepLoss: math.NaN()} }
+
+// NewMaximization is an update without moves before it.
+func NewMaximization(u Update) Maximization { return Maximization{Update: u, Accepted: math.NaN()} }

@@ -100,5 +100,5 @@ func (m mStep) Maximize(at Moment, x, z []*tensors.Tensor) (Maximization, error)
 	if err != nil {
 		return Maximization{}, fmt.Errorf("%s update %d: %w", k, at.M, err)
 	}
-	return Maximization{out.Update, out.Accepted}, nil
+	return Maximization{Update: out.Update, Accepted: out.Accepted}, nil
 }

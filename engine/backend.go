@@ -55,6 +55,9 @@ func New(config string) (compute.Backend, error) {
 // Name returns "simd".
 func (b *Backend) Name() string { return Name }
 
+// QuickToCompile declares that programs are quick to compile and take as long as their arithmetic.
+func (b *Backend) QuickToCompile() bool { return true }
+
 // String returns the same as Name.
 func (b *Backend) String() string { return Name }
 

@@ -64,12 +64,17 @@ func (k BackForth) Apply(n Net, r *rng.Stream, x Batch, z State, logR *Node, rew
 	initial := LogicalNot(anyTrue(n.Env.LegalBack(mid)))
 	reversible := LogicalOr(Equal(length, wide), LogicalAnd(initial, LessOrEqual(length, wide)))
 
-	coin := MaxScalar(r.Uniform(logR.DType(), logR.Shape().Dimensions...), 1e-30)
-	accept := LogicalAnd(reversible, LessOrEqual(Log(coin), StopGradient(logA)))
+	accept := LogicalAnd(reversible, Accept(r, StopGradient(logA)))
 	return Move{
 		State: constants(chooseState(accept, next, z)), LogR: Where(accept, logRNew, StopGradient(logR)),
 		Accepted: accept, Down: down, Up: up, Proposal: next, LogRNew: logRNew,
 	}
+}
+
+// Accept decides on proposals by their Metropolis-Hastings ratios, [B].
+func Accept(r *rng.Stream, logA *Node) *Node {
+	coin := MaxScalar(r.Uniform(logA.DType(), logA.Shape().Dimensions...), 1e-30) // above 0, so that its logarithm is finite
+	return LessOrEqual(Log(coin), logA)
 }
 
 // PairBalance is trajectory balance between the two objects of a move, [B]: both are reached from the state in the middle, whose flow

@@ -35,8 +35,8 @@ type Dreams struct {
 func (t Tables) Dream(r *rng.Stream, rows, leaves int) Dreams {
 	d := t.dreamer(rows, leaves)
 	s := d.begin(r)
-	more := func(x []*Node) *Node { return GreaterThan(growthOf(x).more, Const(x[0].Graph(), float32(0))) }
-	return d.read(r, growthOf(nn.LoopWhile(s.nodes(), more, func(x []*Node) []*Node { return d.expand(growthOf(x)).nodes() })))
+	more := func(s *growth) *Node { return GreaterThan(s.More, Const(s.More.Graph(), float32(0))) }
+	return d.read(r, nn.Loop(s, more, d.expand))
 }
 
 // What a loop runs (expand and what it calls) keeps to what can be built there on every backend (see nn.Loop): all it reads is in the
@@ -89,25 +89,17 @@ func (t Tables) check() error {
 // growth is the state of growing trees. The nodes of a tree are in the order in which they were made: the top is node 0, and
 // expansion j, counted from 0, made nodes 2j+1 and 2j+2. All that is not said otherwise is [B,2n-1] int32.
 type growth struct {
-	symbol *Node // a preterminal where there is no node yet
-	parent *Node // the nonterminal above, 0 for ROOT
-	place  *Node // of a leaf its number from the left; of an inner node, the leaf with which its left part ends; else -1
-	above  *Node // the place of the inner node above, or -1
-	last   *Node // [B,1]: the nonterminal expanded last, or -1
-	next   *Node // [B,1]: the nonterminal that is first in the queue, or 2n-1
-	grown  *Node // [B,1]: expansions made
-	more   *Node // float32, a scalar: how many trees can grow
+	Symbol *Node // a preterminal where there is no node yet
+	Parent *Node // the nonterminal above, 0 for ROOT
+	Place  *Node // of a leaf its number from the left; of an inner node, the leaf with which its left part ends; else -1
+	Above  *Node // the place of the inner node above, or -1
+	Last   *Node // [B,1]: the nonterminal expanded last, or -1
+	Next   *Node // [B,1]: the nonterminal that is first in the queue, or 2n-1
+	Grown  *Node // [B,1]: expansions made
+	More   *Node // float32, a scalar: how many trees can grow
 	// What does not change: tables of rules, see dreamer, and uniform numbers for both children of every expansion,
 	// [(n-1)*B,2] float64.
-	left, rules, luck *Node
-}
-
-func (s *growth) nodes() []*Node {
-	return []*Node{s.symbol, s.parent, s.place, s.above, s.last, s.next, s.grown, s.more, s.left, s.rules, s.luck}
-}
-
-func growthOf(n []*Node) *growth {
-	return &growth{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10]}
+	Left, Rules, Luck *Node
 }
 
 // begin draws the tops, and the random numbers of all rules.
@@ -117,10 +109,10 @@ func (d *dreamer) begin(r *rng.Stream) *growth {
 	fill := func(value, columns int) *Node { return BroadcastToDims(count(g, value), d.rows, columns) }
 	isTop := Equal(d.node(g), fill(0, d.k))
 	return &growth{
-		symbol: Where(isTop, column(top, d.k), fill(d.nt, d.k)),
-		parent: fill(0, d.k), place: Where(isTop, fill(0, d.k), fill(-1, d.k)), above: fill(-1, d.k),
-		last: fill(-1, 1), next: fill(0, 1), grown: fill(0, 1), more: Const(g, float32(d.rows)),
-		left: d.left, rules: d.rules, luck: r.Uniform(dtypes.Float64, (d.n-1)*d.rows, 2),
+		Symbol: Where(isTop, column(top, d.k), fill(d.nt, d.k)),
+		Parent: fill(0, d.k), Place: Where(isTop, fill(0, d.k), fill(-1, d.k)), Above: fill(-1, d.k),
+		Last: fill(-1, 1), Next: fill(0, 1), Grown: fill(0, 1), More: Const(g, float32(d.rows)),
+		Left: d.left, Rules: d.rules, Luck: r.Uniform(dtypes.Float64, (d.n-1)*d.rows, 2),
 	}
 }
 
@@ -138,37 +130,37 @@ func column(x *Node, columns int) *Node {
 
 // expand expands the first nonterminal of each queue. A leaf p becomes leaves p and p+1, so what is to the right of it moves.
 func (d *dreamer) expand(s *growth) *growth {
-	g := s.symbol.Graph()
+	g := s.Symbol.Graph()
 	plus := func(x *Node, value int) *Node { return Add(x, count(g, value)) }
 	node, grows := d.node(g), d.grows(s)
-	at := plusCount(d.row(g), d.k, Min(s.next, count(g, d.k-1)))
+	at := plusCount(d.row(g), d.k, Min(s.Next, count(g, d.k-1)))
 	read := func(x *Node) *Node { return Gather(Reshape(x, d.rows*d.k, 1), at) } // [B,1]
-	x := read(s.symbol)
-	left, right := d.children(s, x, read(s.parent))
-	place := Where(grows, read(s.place), count(g, d.n)) // nothing is to the right of n
+	x := read(s.Symbol)
+	left, right := d.children(s, x, read(s.Parent))
+	place := Where(grows, read(s.Place), count(g, d.n)) // nothing is to the right of n
 
-	first := plus(Add(s.grown, s.grown), 1)
+	first := plus(Add(s.Grown, s.Grown), 1)
 	is := func(number *Node) *Node { return LogicalAnd(Equal(node, number), grows) }
 	isLeft, isRight := is(first), is(plus(first, 1))
 	write := func(l, r, old *Node) *Node { return Where(isLeft, column(l, d.k), Where(isRight, column(r, d.k), old)) }
-	moves := LogicalOr(GreaterThan(s.place, place), LogicalAnd(d.inner(s), Equal(s.place, place)))
+	moves := LogicalOr(GreaterThan(s.Place, place), LogicalAnd(d.inner(s), Equal(s.Place, place)))
 	next := *s
-	next.symbol = write(left, right, s.symbol)
-	next.parent = write(plus(x, 1), plus(x, 1), s.parent)
-	next.place = write(place, plus(place, 1), plusOne(moves, s.place))
-	next.above = write(place, place, plusOne(GreaterOrEqual(s.above, place), s.above))
-	next.last = Where(grows, s.next, s.last)
-	next.grown = plusOne(grows, s.grown)
-	waits := LogicalAnd(d.nonterminal(next.symbol), GreaterThan(node, s.next))
-	next.next = passing(ConvertDType(waits, dtypes.Float32), Const(g, float32(0)))
-	next.more = Reshape(total(Reshape(ConvertDType(d.grows(&next), dtypes.Float32), 1, d.rows)))
+	next.Symbol = write(left, right, s.Symbol)
+	next.Parent = write(plus(x, 1), plus(x, 1), s.Parent)
+	next.Place = write(place, plus(place, 1), plusOne(moves, s.Place))
+	next.Above = write(place, place, plusOne(GreaterOrEqual(s.Above, place), s.Above))
+	next.Last = Where(grows, s.Next, s.Last)
+	next.Grown = plusOne(grows, s.Grown)
+	waits := LogicalAnd(d.nonterminal(next.Symbol), GreaterThan(node, s.Next))
+	next.Next = passing(ConvertDType(waits, dtypes.Float32), Const(g, float32(0)))
+	next.More = Reshape(total(Reshape(ConvertDType(d.grows(&next), dtypes.Float32), 1, d.rows)))
 	return &next
 }
 
 // grows says which trees can grow, [B,1].
 func (d *dreamer) grows(s *growth) *Node {
-	g := s.next.Graph()
-	return LogicalAnd(LessThan(s.next, count(g, d.k)), LessThan(s.grown, count(g, d.n-1)))
+	g := s.Next.Graph()
+	return LogicalAnd(LessThan(s.Next, count(g, d.k)), LessThan(s.Grown, count(g, d.n-1)))
 }
 
 func (d *dreamer) nonterminal(symbol *Node) *Node {
@@ -177,7 +169,7 @@ func (d *dreamer) nonterminal(symbol *Node) *Node {
 
 // inner says which nodes were expanded into two others, [B,2n-1].
 func (d *dreamer) inner(s *growth) *Node {
-	return LogicalAnd(d.nonterminal(s.symbol), LessOrEqual(d.node(s.last.Graph()), s.last))
+	return LogicalAnd(d.nonterminal(s.Symbol), LessOrEqual(d.node(s.Last.Graph()), s.Last))
 }
 
 // plusOne adds one where it is due.
@@ -193,14 +185,14 @@ func (d *dreamer) children(s *growth, x, parent *Node) (left, right *Node) {
 	if d.parents {
 		row = plusCount(x, d.nt+1, parent)
 	}
-	luck := Gather(s.luck, plusCount(Min(s.grown, count(g, d.n-2)), d.rows, d.row(g))) // [B,2]
+	luck := Gather(s.Luck, plusCount(Min(s.Grown, count(g, d.n-2)), d.rows, d.row(g))) // [B,2]
 	draw := func(p *Node, side int) *Node {
 		p = ConvertDType(p, dtypes.Float64)
 		symbol := passing(p, Mul(total(p), SliceAxis(luck, 1, AxisElem(side))))
 		return Min(symbol, count(g, d.nt+d.pt-1))
 	}
-	left = draw(Gather(s.left, row), 0)
-	right = draw(Exp(Gather(s.rules, plusCount(row, d.nt+d.pt, left))), 1)
+	left = draw(Gather(s.Left, row), 0)
+	right = draw(Exp(Gather(s.Rules, plusCount(row, d.nt+d.pt, left))), 1)
 	return left, right
 }
 
@@ -223,22 +215,22 @@ func passing(x, limit *Node) *Node {
 // read puts grown trees into the order of their leaves, and draws the words.
 func (d *dreamer) read(r *rng.Stream, s *growth) Dreams {
 	inner := d.inner(s)
-	number := Where(inner, AddScalar(s.place, d.n), s.place)
+	number := Where(inner, AddScalar(s.Place, d.n), s.Place)
 	sides := func(x *Node) (left, right *Node) { // [B,n-1] each
 		pair := Reshape(SliceAxis(x, 1, AxisRangeToEnd(1)), d.rows, d.n-1, 2)
 		side := func(i int) *Node { return Squeeze(SliceAxis(pair, 2, AxisElem(i)), 2) }
 		return side(0), side(1)
 	}
 	left, right := sides(number)
-	parent, _ := sides(s.parent)
-	gap, _ := sides(s.above)
+	parent, _ := sides(s.Parent)
+	gap, _ := sides(s.Above)
 	merges := sortTo(gap, d.n-1)
 
-	leaf := Where(inner, FillScalar(inner.Graph(), s.place.Shape(), -1), s.place)
+	leaf := Where(inner, FillScalar(inner.Graph(), s.Place.Shape(), -1), s.Place)
 	leaves := sortTo(leaf, d.n)
-	length := Reshape(AddScalar(s.grown, 1), d.rows)
+	length := Reshape(AddScalar(s.Grown, 1), d.rows)
 	complete := LessThan(length, FillScalar(length.Graph(), length.Shape(), float64(d.n)))
-	symbol, above := leaves(s.symbol), leaves(s.parent)
+	symbol, above := leaves(s.Symbol), leaves(s.Parent)
 	spelt := leaves(ConvertDType(d.emits(s, complete), dtypes.Int32))
 	word := d.word(r, MaxScalar(SubScalar(symbol, d.nt), 0), MaxScalar(SubScalar(above, 1), 0))
 	token := Where(Equal(spelt, OnesLike(spelt)), word, AddScalar(symbol, d.words+1))
@@ -253,8 +245,8 @@ func (d *dreamer) read(r *rng.Stream, s *growth) Dreams {
 
 // emits says which nodes became words: preterminals of complete trees, and those before the nonterminal expanded last.
 func (d *dreamer) emits(s *growth, complete *Node) *Node {
-	early := LessThan(d.node(s.last.Graph()), s.last)
-	return LogicalAnd(LogicalNot(d.nonterminal(s.symbol)), LogicalOr(early, column(complete, d.k)))
+	early := LessThan(d.node(s.Last.Graph()), s.Last)
+	return LogicalAnd(LogicalNot(d.nonterminal(s.Symbol)), LogicalOr(early, column(complete, d.k)))
 }
 
 // sortTo returns a function that brings columns to new places 0 to size-1, at [B,columns]. Columns with another place are

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // maxEntries is the greatest size of a table: 256 MiB. A short file could ask for much more with long lists of names.
@@ -19,7 +19,7 @@ const maxEntries = 1 << 25
 func Load(path string) (*Grammar, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, run.Inputf("grammar: %w", err)
+		return nil, badinput.Errorf("grammar: %w", err)
 	}
 	defer f.Close()
 	return Read(f, path)
@@ -37,7 +37,7 @@ func Read(r io.Reader, file string) (*Grammar, error) {
 	p := &fileReader{text: text, json: json.NewDecoder(text), file: file, parts: map[string]bool{}, known: map[string]string{}}
 	p.json.UseNumber()
 	if err := p.read(); err != nil {
-		var input *run.InputError
+		var input *badinput.Error
 		if errors.As(err, &input) {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (p *fileReader) fail(format string, args ...any) error {
 }
 
 func (p *fileReader) failAt(line int, format string, args ...any) error {
-	return run.Inputf("%s:%d: %w", p.file, line, fmt.Errorf(format, args...))
+	return badinput.Errorf("%s:%d: %w", p.file, line, fmt.Errorf(format, args...))
 }
 
 // token reads a token; the end of the file is an error.

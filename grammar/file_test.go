@@ -15,8 +15,8 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/testkit"
-	"github.com/gfnem/gfnem/run"
 )
 
 const small = `{"kind": "cfg", "nonterminals": ["A"], "preterminals": ["T"], "words": ["w"], "root": {"A": 1},
@@ -158,7 +158,7 @@ func TestReadErrors(t *testing.T) {
 		{"deep", strings.Repeat("[", 100_000), `expected "{"`},
 	} {
 		_, err := Read(strings.NewReader(c.text), "bad.json")
-		var input *run.InputError
+		var input *badinput.Error
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "bad.json:") || !errors.As(err, &input) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}

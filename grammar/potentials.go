@@ -35,8 +35,8 @@ type Potentials struct {
 	Lengths *Node // [B] int32: the number of words of each sentence, 2 to n; later words are padding
 }
 
-// PotentialTensors are Potentials on the host.
-type PotentialTensors struct{ Root, Rules, Terms, Spans, Lengths *tensors.Tensor }
+// PotentialTensors are those Potentials that come from a grammar, on the host.
+type PotentialTensors struct{ Root, Rules, Terms *tensors.Tensor }
 
 // For returns the potentials of sentences, given by their words [B,n] (int32) and their lengths [B].
 func (t Tables) For(words, lengths *Node) Potentials {

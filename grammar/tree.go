@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Tree is a binary tree over the words of one sentence, bottom-up: words are nodes 0 to n-1, and the t-th merge of two nodes
@@ -172,16 +172,16 @@ func (p *treeParser) read() error {
 	for i := 0; i < len(p.tokens); i++ {
 		token := p.tokens[i]
 		if done {
-			return run.Inputf("tree: %q after the end", token)
+			return badinput.Errorf("tree: %q after the end", token)
 		}
 		switch {
 		case token == "(":
 			if i++; i == len(p.tokens) || p.tokens[i] == "(" || p.tokens[i] == ")" {
-				return run.Inputf("tree: a bracket without a label")
+				return badinput.Errorf("tree: a bracket without a label")
 			}
 			stack = append(stack, &open{name: p.tokens[i]})
 		case len(stack) == 0:
-			return run.Inputf("tree: %q before the first bracket", token)
+			return badinput.Errorf("tree: %q before the first bracket", token)
 		case token == ")":
 			top := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
@@ -191,7 +191,7 @@ func (p *treeParser) read() error {
 			}
 			if done = len(stack) == 0; done {
 				if len(p.merges) == 0 {
-					return run.Inputf("tree: a single word")
+					return badinput.Errorf("tree: a single word")
 				}
 			} else if err := stack[len(stack)-1].take(node); err != nil {
 				return err
@@ -205,18 +205,18 @@ func (p *treeParser) read() error {
 	}
 	switch {
 	case len(p.tokens) == 0:
-		return run.Inputf("tree: nothing there")
+		return badinput.Errorf("tree: nothing there")
 	case !done:
-		return run.Inputf("tree: %d bracket(s) not closed", len(stack))
+		return badinput.Errorf("tree: %d bracket(s) not closed", len(stack))
 	case len(p.tagged) != 0 && len(p.tagged) != len(p.words):
-		return run.Inputf("tree: %d of %d words have tags; give all or none", len(p.tagged), len(p.words))
+		return badinput.Errorf("tree: %d of %d words have tags; give all or none", len(p.tagged), len(p.words))
 	}
 	return nil
 }
 
 func (o *open) take(child int) error {
 	if len(o.children) == 2 {
-		return run.Inputf("tree: %q has more than two children", o.name)
+		return badinput.Errorf("tree: %q has more than two children", o.name)
 	}
 	o.children = append(o.children, child)
 	return nil
@@ -226,23 +226,23 @@ func (o *open) take(child int) error {
 func (p *treeParser) close(o *open) (node int, err error) {
 	switch {
 	case len(o.children) == 0:
-		return 0, run.Inputf("tree: %q has no children", o.name)
+		return 0, badinput.Errorf("tree: %q has no children", o.name)
 	case len(o.children) == 1 && o.children[0] < 0:
 		tag, ok := p.tags[o.name]
 		if !ok {
-			return 0, run.Inputf("tree: %q above the word %q is not a preterminal", o.name, p.words[len(p.words)-1])
+			return 0, badinput.Errorf("tree: %q above the word %q is not a preterminal", o.name, p.words[len(p.words)-1])
 		}
 		if len(p.tagged) != ^o.children[0] {
-			return 0, run.Inputf("tree: the word %q has two tags, or words before it have none", p.words[len(p.words)-1])
+			return 0, badinput.Errorf("tree: the word %q has two tags, or words before it have none", p.words[len(p.words)-1])
 		}
 		p.tagged = append(p.tagged, tag)
 		return o.children[0], nil
 	case len(o.children) == 1:
-		return 0, run.Inputf("tree: %q has one child; nodes have two", o.name)
+		return 0, badinput.Errorf("tree: %q has one child; nodes have two", o.name)
 	}
 	label, ok := p.labels[o.name]
 	if !ok {
-		return 0, run.Inputf("tree: %q above two nodes is not a nonterminal", o.name)
+		return 0, badinput.Errorf("tree: %q above two nodes is not a nonterminal", o.name)
 	}
 	p.merges = append(p.merges, merge{o.children[0], o.children[1], label})
 	return len(p.merges) - 1, nil

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/testkit"
-	"github.com/gfnem/gfnem/run"
 )
 
 func ExampleGrammar_ParseTree() {
@@ -84,7 +84,7 @@ func TestParseTreeErrors(t *testing.T) {
 		strings.Repeat("(A ", 50_000): "50000 bracket(s) not closed",
 	} {
 		_, _, err := g.ParseTree(text)
-		var input *run.InputError
+		var input *badinput.Error
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &input) {
 			t.Errorf("%.30q: error %v, want %q", text, err, want)
 		}

@@ -1,98 +1,89 @@
 package mixture
 
-import (
-	"math"
+import "github.com/gfnem/gfnem/run"
 
-	"github.com/gfnem/gfnem/run"
-)
-
-// Config is the configuration of a training. Its names are those of the command line.
+// Config is the configuration of a training.
 type Config struct {
-	Seed uint64 `toml:"seed"`
-	// Run numbers the data set and start drawn from the seed, see Experiment.Draw.
-	Run int `toml:"run"`
+	Seed       uint64 `toml:"seed" range:"0,9223372036854775807" help:"seed of all random numbers"`
+	Run        int    `toml:"run" range:"0,2147483647" help:"which of the data sets and starts that the seed draws"`
+	Points     int    `toml:"points" range:"1,1e7" was:"n_points" help:"size of the data set"`
+	Iterations int    `toml:"iterations" range:"1,2147483647" help:"iterations of EM"`
+	Batch      int    `toml:"batch" range:"0,2147483647" help:"points per E-update; 0, or more than there are, means all"`
 
-	Points     int     `toml:"n_points"`
-	Super      int     `toml:"n_super"`
-	Petals     int     `toml:"n_petals"`
-	Sigma      float64 `toml:"sigma"`
-	Iterations int     `toml:"iterations"` // of EM
-
-	ESteps int `toml:"e_steps"` // E-updates per iteration
-	// FirstESteps is the number of E-updates of the first iteration; 0 means e_steps.
-	FirstESteps int     `toml:"first_e_steps"`
-	Batch       int     `toml:"batch"` // points per E-update; 0, or more than there are, means all
-	Hidden      int     `toml:"hidden"`
-	LR          float64 `toml:"gfn_lr"`
-	LRDrop      float64 `toml:"gfn_lr_drop"` // multiplies gfn_lr for the second half of the updates
-	Epsilon     float64 `toml:"epsilon"`
-	EpsilonEnd  float64 `toml:"epsilon_end"` // reached linearly over the first half of the updates; -1 means epsilon
-	RewardClip  float64 `toml:"reward_clip"` // -inf means none
-	// LossThreshold skips the M-step of an iteration that ends with a loss not below it; 0 means never.
-	LossThreshold float64 `toml:"loss_threshold"`
-
-	MSteps     int     `toml:"m_steps"`
-	MLR        float64 `toml:"m_lr"`
-	ClosedForm bool    `toml:"closed_form"` // the M-step solves for the means instead of following the gradient
-	// PosteriorSamples is the number of latents per point in the M-step.
-	PosteriorSamples int `toml:"posterior_samples"`
-	// Moves is the number of back-and-forth Metropolis-Hastings moves that refine the M-step's latents.
-	Moves int `toml:"mcmc_moves"`
+	Model  Problem `toml:"model" help:"the mixture that draws the points"`
+	Policy struct {
+		Hidden int `toml:"hidden" range:"1,65536" was:"hidden" help:"width of the network's hidden layer"`
+	} `toml:"policy" help:"the GFlowNet"`
+	Wake struct {
+		Epsilon    float64 `toml:"epsilon" range:"0,1" was:"epsilon" help:"probability of a random action"`
+		EpsilonEnd float64 `toml:"epsilon_end" range:"0,1" or:"-1" was:"epsilon_end" help:"epsilon from half of the E-updates on, reached linearly; -1 means epsilon"`
+		RewardClip float64 `toml:"reward_clip" range:"-inf,-1e-9" was:"reward_clip" help:"least log-reward; -inf means none"`
+	} `toml:"wake" help:"E-updates on the GFlowNet's own samples"`
+	Gate struct {
+		ESteps      int     `toml:"e_steps" range:"1,2147483647" was:"e_steps" help:"E-updates of an iteration"`
+		FirstESteps int     `toml:"first_e_steps" range:"0,2147483647" was:"first_e_steps" help:"E-updates of the first iteration; 0 means e_steps"`
+		MSteps      int     `toml:"m_steps" range:"1,2147483647" was:"m_steps" help:"M-updates of an iteration"`
+		Below       float64 `toml:"below" range:"0,inf" was:"loss_threshold" help:"the M-step is left out if the last loss is not below this; 0 means never"`
+	} `toml:"gate" help:"when M-steps happen"`
+	MStep struct {
+		ClosedForm bool `toml:"closed_form" was:"closed_form" help:"solve for the means instead of following the gradient"`
+		Samples    int  `toml:"samples" range:"1,1e4" was:"posterior_samples" help:"latents per point"`
+	} `toml:"mstep" help:"M-updates"`
+	Moves struct {
+		Count int `toml:"count" range:"0,1000" was:"mcmc_moves" help:"back-and-forth Metropolis-Hastings moves of the latents before an M-update"`
+	} `toml:"moves" help:"refinement of latents"`
+	Optim struct {
+		Phi struct {
+			Rate float64 `toml:"rate" range:"0,1e3" was:"gfn_lr" help:"learning rate"`
+			Drop float64 `toml:"drop" range:"0,1" was:"gfn_lr_drop" help:"factor of the rate in the second half of the E-updates"`
+		} `toml:"phi" help:"Adam, of the GFlowNet"`
+		Theta struct {
+			Rate float64 `toml:"rate" range:"0,1e3" was:"m_lr" help:"learning rate"`
+		} `toml:"theta" help:"gradient descent, of the means"`
+	} `toml:"optim" help:"optimisers"`
 }
 
-// Released is the published configuration, apart from its seeds.
-func Released() Config {
-	return Config{
-		Points: DefaultPoints, Super: 4, Petals: 4, Sigma: 0.25, Iterations: DefaultIterations,
-		ESteps: 1000, Hidden: 32, LR: 3e-4, LRDrop: 1, EpsilonEnd: -1, RewardClip: DefaultClip,
-		MSteps: 1, MLR: 0.1, PosteriorSamples: 1,
-	}
-}
-
-// Recommended is the published configuration with exploration and a larger learning rate, which it needs to reach the
-// published result.
-func Recommended() Config {
-	c := Released()
-	c.LR, c.Epsilon = 3e-3, 0.1
+// PaperConfig is the published configuration, apart from its seeds.
+func PaperConfig() Config {
+	c := Config{Points: DefaultPoints, Iterations: DefaultIterations, Model: Problem{}.filled()}
+	c.Policy.Hidden = 32
+	c.Wake.EpsilonEnd, c.Wake.RewardClip = -1, DefaultClip
+	c.Gate.ESteps, c.Gate.MSteps = 1000, 1
+	c.MStep.Samples = 1
+	c.Optim.Phi.Rate, c.Optim.Phi.Drop, c.Optim.Theta.Rate = 3e-4, 1, DefaultRate
 	return c
 }
 
-// Best is the most reliable configuration we know, and a cheap one. Few E-updates between M-steps let policy and means
+// RecommendedConfig is the published configuration with exploration and a larger learning rate, which it needs to reach the
+// published result.
+func RecommendedConfig() Config {
+	c := PaperConfig()
+	c.Wake.Epsilon, c.Optim.Phi.Rate = 0.1, 3e-3
+	return c
+}
+
+// BestConfig is the most reliable configuration we know, and a cheap one. Few E-updates between M-steps let policy and means
 // sharpen together, like annealing: the first M-steps see a broad policy, which pulls the means inward and so forgets a bad
 // start, where a policy trained to the end first would follow it into a local optimum.
-func Best() Config {
-	c := Released()
-	c.Iterations, c.ESteps, c.Batch, c.ClosedForm = 100, 30, 256, true
-	c.LR, c.LRDrop, c.Epsilon, c.EpsilonEnd = 1e-2, 0.2, 0.03, 0
+func BestConfig() Config {
+	c := PaperConfig()
+	c.Iterations, c.Batch = 100, 256
+	c.Wake.Epsilon, c.Wake.EpsilonEnd = 0.03, 0
+	c.Gate.ESteps, c.MStep.ClosedForm = 30, true
+	c.Optim.Phi.Rate, c.Optim.Phi.Drop = 1e-2, 0.2
 	return c
 }
 
-// Quick is Best with fewer updates and no schedules.
-func Quick() Config {
-	c := Best()
-	c.Iterations, c.ESteps, c.LRDrop, c.EpsilonEnd = 60, 20, 1, -1
+// QuickConfig is BestConfig with fewer updates and no schedules.
+func QuickConfig() Config {
+	c := BestConfig()
+	c.Iterations, c.Gate.ESteps = 60, 20
+	c.Wake.EpsilonEnd, c.Optim.Phi.Drop = -1, 1
 	return c
 }
 
 var presets = map[string]func() Config{
-	"quick": Quick, "paper": Released, "recommended": Recommended, "best": Best,
-}
-
-// Validate implements the last word of run.Resolve.
-func (c *Config) Validate() error {
-	big := math.MaxInt32 * 1.0
-	return run.CheckRanges([]run.Range{
-		{"seed", float64(c.Seed), 0, math.MaxInt64}, {"run", float64(c.Run), 0, big},
-		{"n_points", float64(c.Points), 1, 1e7}, {"n_super", float64(c.Super), 1, 64}, {"n_petals", float64(c.Petals), 1, 64},
-		{"sigma", c.Sigma, 1e-6, 1e6}, {"iterations", float64(c.Iterations), 1, big},
-		{"e_steps", float64(c.ESteps), 1, big}, {"first_e_steps", float64(c.FirstESteps), 0, big},
-		{"batch", float64(c.Batch), 0, big}, {"hidden", float64(c.Hidden), 1, 1 << 16},
-		{"gfn_lr", c.LR, 0, 1e3}, {"gfn_lr_drop", c.LRDrop, 0, 1},
-		{"epsilon", c.Epsilon, 0, 1}, {"epsilon_end", c.EpsilonEnd, -1, 1}, {"reward_clip", c.RewardClip, math.Inf(-1), -1e-9},
-		{"loss_threshold", c.LossThreshold, 0, math.Inf(1)}, {"m_steps", float64(c.MSteps), 1, big},
-		{"m_lr", c.MLR, 0, 1e3}, {"posterior_samples", float64(c.PosteriorSamples), 1, 1e4},
-		{"mcmc_moves", float64(c.Moves), 0, 1000},
-	})
+	"quick": QuickConfig, "paper": PaperConfig, "recommended": RecommendedConfig, "best": BestConfig,
 }
 
 var _ run.Task = Task{}

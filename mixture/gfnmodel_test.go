@@ -125,8 +125,8 @@ func TestGraphMSteps(t *testing.T) {
 }
 
 func TestPolicySize(t *testing.T) {
-	c := Released()
-	c.Points, c.ESteps, c.Iterations = 20, 1, 1
+	c := PaperConfig()
+	c.Points, c.Gate.ESteps, c.Iterations = 20, 1, 1
 	tr, err := newTrainer(open(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -186,11 +186,11 @@ func TestTBReachesClippedPosterior(t *testing.T) {
 	l, err := em.New(b, model.NewStore(), em.Spec{
 		Model: m, Env: m.env(), Policy: pointwise{6}, Data: em.Full(x...), Seed: 1,
 		Wake: em.Wake{
-			Reward: m.reward(-20), Samples: 32, Epsilon: em.Constant(0.3),
+			Reward: m.reward(-20), Samples: 32, Explore: em.Explore{Epsilon: em.Constant(0.3)},
 			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Phi, Rate: optim.Rate{
 				Base: 0.1, Drops: []optim.Drop{{Step: 1000, Factor: 0.1}, {Step: 2000, Factor: 0.1}}}}}},
 		},
-		Gate: em.Gate{ESteps: 1 << 30},
+		Gate: em.Never,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,10 +15,7 @@
 // petals. Log-likelihoods are in nats per point on the true scale unless their name says Published.
 package mixture
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // The sizes of the paper's experiment.
 const (
@@ -46,25 +43,13 @@ type Pair struct{ I, J int }
 //
 // Methods that take means use as many superclusters as there are means; Super only says how many generate the data.
 type Problem struct {
-	Super  int // superclusters of the true model; 0 means 4
-	Petals int // petals per supercluster; 0 means 4
-
+	// Super is the number of superclusters of the true model; 0 means 4.
+	Super int `toml:"super" range:"1,64" was:"n_super" help:"superclusters"`
+	// Petals per supercluster; 0 means 4.
+	Petals int `toml:"petals" range:"1,64" was:"n_petals" help:"petals of each supercluster"`
 	// Sigma is the standard deviation of each coordinate; 0 means 0.25. The paper's text says the points are
 	// standard normal around their component; its code, and its figures, have 0.25.
-	Sigma float64
-}
-
-// Validate reports the first field that makes no sense.
-func (p Problem) Validate() error {
-	switch {
-	case p.Super < 0:
-		return fmt.Errorf("mixture: %d superclusters", p.Super)
-	case p.Petals < 0:
-		return fmt.Errorf("mixture: %d petals", p.Petals)
-	case !(p.Sigma >= 0) || math.IsInf(p.Sigma, 1): // not NaN either
-		return fmt.Errorf("mixture: sigma %g", p.Sigma)
-	}
-	return nil
+	Sigma float64 `toml:"sigma" range:"1e-6,1e6" was:"sigma" help:"standard deviation of the points around their petal"`
 }
 
 // filled returns p with its defaults spelled out.

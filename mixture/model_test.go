@@ -67,14 +67,3 @@ func TestAnyGeometry(t *testing.T) {
 		}
 	})
 }
-
-func TestValidate(t *testing.T) {
-	if err := (Problem{}).Validate(); err != nil {
-		t.Error(err)
-	}
-	for _, p := range []Problem{{Super: -1}, {Petals: -1}, {Sigma: -1}, {Sigma: math.NaN()}, {Sigma: math.Inf(1)}} {
-		if p.Validate() == nil {
-			t.Errorf("%+v is valid", p)
-		}
-	}
-}

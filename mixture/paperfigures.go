@@ -29,9 +29,10 @@ type agreement struct {
 
 // figure2Config trains one E-step for the paper's Figure 2: 10,000 updates, which the published code advises at least.
 func figure2Config(seed uint64) Config {
-	c := Recommended()
-	c.Seed, c.Batch, c.ESteps, c.Iterations = seed, 512, 10_000, 1
-	c.EpsilonEnd, c.LRDrop, c.LR, c.Epsilon = 0, 0.1, 1e-2, 0.03
+	c := PaperConfig()
+	c.Seed, c.Iterations, c.Batch, c.Gate.ESteps = seed, 1, 512, 10_000
+	c.Wake.Epsilon, c.Wake.EpsilonEnd = 0.03, 0
+	c.Optim.Phi.Rate, c.Optim.Phi.Drop = 1e-2, 0.1
 	return c
 }
 
@@ -68,7 +69,7 @@ func figure2(ctx context.Context, s run.Study) (report.Figure, *agreement, error
 
 // figure3 shows the means that the methods find on the first data set on which mean-field EM fails.
 func figure3(ctx context.Context, s run.Study, e Experiment) (report.Figure, error) {
-	c := Quick()
+	c := QuickConfig()
 	for c.Seed = s.Seed; e.fit(MeanField{}, c.Run).Success; c.Run++ {
 	}
 	t, err := newTrainer(s.Backend, c, nil)

@@ -64,9 +64,9 @@ func (t *trainer) Evaluate() (run.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	target := t.problem.ClippedPosterior(t.data.X, r.Means, c.RewardClip)
+	target := t.problem.ClippedPosterior(t.data.X, r.Means, c.Wake.RewardClip)
 	logR := t.problem.LogReward(t.data.X, r.Means, math.Inf(-1))
-	pairs := c.Super * c.Petals
+	pairs := c.Model.Super * c.Model.Petals
 	for n := range t.data.X {
 		r.TotalVariation += gfn.TotalVariation(q.Row(n), target.Row(n))
 		for k, p := range q.Row(n) {
@@ -76,7 +76,7 @@ func (t *trainer) Evaluate() (run.Result, error) {
 		}
 	}
 	r.TotalVariation /= float64(c.Points)
-	r.ELBO = r.ELBO/float64(c.Points) + t.problem.logNorm(c.Super)
+	r.ELBO = r.ELBO/float64(c.Points) + t.problem.logNorm(c.Model.Super)
 	return r, nil
 }
 
@@ -87,17 +87,17 @@ func (t *trainer) posterior() (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	net := policy{t.config.Super, t.config.Petals, t.config.Hidden}
+	super, petals := t.config.Model.Super, t.config.Model.Petals
+	net := policy{super, petals, t.config.Policy.Hidden}
 	tables, err := dag.Tabulate(t.backend, t.learner.Store(), em.Phi, net, []*tensors.Tensor{pointTensor(t.data.X)})
 	if err != nil {
 		return nil, err
 	}
 	tokens := tensors.MustCopyFlatData[int32](dag.ObjectStates()[0])
-	pairs := t.config.Super * t.config.Petals
-	q := &Posterior{Super: t.config.Super, Petals: t.config.Petals, Q: make([]float64, len(tables)*pairs), LogZ: make([]float64, len(tables))}
+	q := &Posterior{Super: super, Petals: petals, Q: make([]float64, len(tables)*super*petals), LogZ: make([]float64, len(tables))}
 	for n, table := range tables {
 		for k, p := range dag.Terminating(table) {
-			q.Row(n)[int(tokens[2*k])*t.config.Petals+int(tokens[2*k+1])] = p
+			q.Row(n)[int(tokens[2*k])*petals+int(tokens[2*k+1])] = p
 		}
 		q.LogZ[n] = table.Flow[0]
 	}

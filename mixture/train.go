@@ -1,6 +1,7 @@
 package mixture
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -56,7 +57,7 @@ var _ run.Session = (*trainer)(nil)
 
 // newTrainer draws the data and, unless it is given, the start.
 func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
-	t := &trainer{config: c, backend: b, problem: Problem{Super: c.Super, Petals: c.Petals, Sigma: c.Sigma}}
+	t := &trainer{config: c, backend: b, problem: c.Model}
 	t.data, t.start = t.experiment().Draw(c.Run)
 	if start != nil {
 		t.start = start
@@ -72,9 +73,9 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 			return nil, err
 		}
 	}
-	half, end := t.total()/2, c.EpsilonEnd
+	half, end := t.total()/2, c.Wake.EpsilonEnd
 	if end < 0 {
-		end = c.Epsilon
+		end = c.Wake.Epsilon
 	}
 	group := func(scope string, rule optim.Rule, rate optim.Rate) optim.Optimizer {
 		return optim.Optimizer{Groups: []optim.Group{{Scope: scope, Rule: rule, Rate: rate}}}
@@ -83,21 +84,21 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 	t.learner, err = em.New(b, model.NewStore(), em.Spec{
 		Model:  t.model,
 		Env:    t.model.env(),
-		Policy: policy{c.Super, c.Petals, c.Hidden},
+		Policy: policy{c.Model.Super, c.Model.Petals, c.Policy.Hidden},
 		Data:   batches,
 		Seed:   seed,
 		Wake: em.Wake{
-			Reward:    t.model.reward(c.RewardClip),
-			Epsilon:   em.Linear{From: c.Epsilon, To: end, Over: half},
-			Optimizer: group(em.Phi, optim.Adam{}, optim.Rate{Base: c.LR, Drops: []optim.Drop{{Step: half, Factor: c.LRDrop}}}),
+			Reward:    t.model.reward(c.Wake.RewardClip),
+			Explore:   em.Explore{Epsilon: em.Linear{From: c.Wake.Epsilon, To: end, Over: half}},
+			Optimizer: group(em.Phi, optim.Adam{}, optim.Rate{Base: c.Optim.Phi.Rate, Drops: []optim.Drop{{Step: half, Factor: c.Optim.Phi.Drop}}}),
 		},
-		Gate: em.Gate{ESteps: c.ESteps, First: c.FirstESteps, MSteps: c.MSteps, Below: c.LossThreshold},
+		Gate: em.Blocks{E: c.Gate.ESteps, First: c.Gate.FirstESteps, M: c.Gate.MSteps, Below: c.Gate.Below},
 		MStep: em.MStep{
 			Data:       em.Full(all),
-			Samples:    c.PosteriorSamples,
-			Moves:      c.Moves,
-			ClosedForm: c.ClosedForm,
-			Optimizer:  group(em.Theta, optim.SGD{}, optim.Rate{Base: c.MLR}),
+			Latents:    em.Drawn{Samples: c.MStep.Samples},
+			Moves:      c.Moves.Count,
+			ClosedForm: c.MStep.ClosedForm,
+			Optimizer:  group(em.Theta, optim.SGD{}, optim.Rate{Base: c.Optim.Theta.Rate}),
 		},
 	})
 	return t, err
@@ -109,11 +110,8 @@ func (t *trainer) experiment() Experiment {
 
 // total is the number of E-updates.
 func (t *trainer) total() uint64 {
-	first := t.config.FirstESteps
-	if first == 0 {
-		first = t.config.ESteps
-	}
-	return uint64(first + (t.config.Iterations-1)*t.config.ESteps)
+	g := t.config.Gate
+	return uint64(cmp.Or(g.FirstESteps, g.ESteps) + (t.config.Iterations-1)*g.ESteps)
 }
 
 // Done implements run.Job.
@@ -132,14 +130,14 @@ func (t *trainer) Step() (run.Tick, error) {
 		Step: at, Total: t.total(),
 		Text: fmt.Sprintf("M-steps %d, loss %.3g", r.State.M, r.Wake.Loss),
 	}
-	if every := max(t.config.ESteps/10, 1); at%uint64(every) == 0 || r.M != nil {
+	if every := max(t.config.Gate.ESteps/10, 1); at%uint64(every) == 0 || r.M != nil {
 		tick.Log = map[string]float64{"e/loss": r.Wake.Loss, "e/grad_norm": r.Wake.GradNorm, "skipped": float64(r.State.Skipped)}
 	}
 	if r.M != nil {
 		mu := t.means()
 		tick.Log["m/loss"] = r.M.Loss
 		tick.Log["m/updates"] = float64(r.State.M)
-		if t.config.Moves > 0 {
+		if t.config.Moves.Count > 0 {
 			tick.Log["m/accepted"] = r.Accepted
 		}
 		tick.Log["loglik"] = t.problem.LogLikelihood(t.data.X, mu)

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Hashes by which sets are known.
@@ -33,12 +33,13 @@ func Open(name string) (*Set, error) {
 	}
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, run.Inputf("there is no data set %q: %q and %q are built in, any other name is that of a folder of idx files", name, Digits, Binarized)
+		return nil, badinput.Errorf("there is no data set %q: %q and %q are built in, "+
+			"any other name is that of a folder of idx files", name, Digits, Binarized)
 	} else if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, run.Inputf("%s is a file: name the folder that holds %s and %s", name, trainNames[0], testNames[0])
+		return nil, badinput.Errorf("%s is a file: name the folder that holds %s and %s", name, trainNames[0], testNames[0])
 	}
 	return openFolder(name)
 }
@@ -79,7 +80,8 @@ func readSplit(dir string, names []string, needed bool) (split, error) {
 	}
 	if path == "" {
 		if needed {
-			err = run.Inputf("%s holds no file %s, with .gz or without: a set is idx files of training and of test images", dir, names[0])
+			err = badinput.Errorf("%s holds no file %s, with .gz or without: a set is idx files of training and of test images",
+				dir, names[0])
 		}
 		return split{}, err
 	}
@@ -93,9 +95,10 @@ func (s split) matches(other split) error {
 	case s.path == "" || other.path == "":
 		return nil
 	case s.images.Size != other.images.Size:
-		return run.Inputf("%s: images of %v, but those of %s are %v", other.path, other.images.Size, s.path, s.images.Size)
+		return badinput.Errorf("%s: images of %v, but those of %s are %v", other.path, other.images.Size, s.path,
+			s.images.Size)
 	case s.kind != other.kind && s.kind != blank && other.kind != blank:
-		return run.Inputf("%s has pixels %v, but %s has pixels %v", other.path, other.kind, s.path, s.kind)
+		return badinput.Errorf("%s has pixels %v, but %s has pixels %v", other.path, other.kind, s.path, s.kind)
 	}
 	return nil
 }
@@ -121,7 +124,7 @@ func findSplit(dir string, names []string) (string, error) {
 	case 1:
 		return paths[0], nil
 	}
-	return "", run.Inputf("%s could be the same: keep one of them in the folder", strings.Join(paths, " and "))
+	return "", badinput.Errorf("%s could be the same: keep one of them in the folder", strings.Join(paths, " and "))
 }
 
 func nameOf(hash, dir string, k kind) string {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // folder writes files to a new folder of the given name.
@@ -92,7 +92,7 @@ func TestBadFolder(t *testing.T) {
 
 func checkInput(t *testing.T, name string, err error, file, want string) {
 	t.Helper()
-	var input *run.InputError
+	var input *badinput.Error
 	if !errors.As(err, &input) {
 		t.Errorf("%s: not an error about the input: %v", name, err)
 	} else if text := err.Error(); !strings.Contains(text, file) || !strings.Contains(text, want) || strings.Contains(text, "\n") {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Read reads images from files and folders, in this order: idx files, compressed with gzip or not, PNG and PGM files;
@@ -31,7 +31,7 @@ func Read(size Size, paths ...string) (images Images, names []string, err error)
 		if images.Size == (Size{}) {
 			images.Size = m.Size
 		} else if m.Size != images.Size {
-			return Images{}, nil, run.Inputf("%s: images of %v, where %v is needed", path, m.Size, images.Size)
+			return Images{}, nil, badinput.Errorf("%s: images of %v, where %v is needed", path, m.Size, images.Size)
 		}
 		images.bits = append(images.bits, m.bits...)
 		for i := range m.Len() {
@@ -68,11 +68,12 @@ func listFiles(paths []string) ([]string, error) {
 			}
 		}
 		if len(files) == before {
-			return nil, run.Inputf("no file in %s ends in .png, .pgm, .idx or idx3-ubyte (the last two also with .gz)", path)
+			return nil, badinput.Errorf("no file in %s ends in .png, .pgm, .idx or idx3-ubyte (the last two also with .gz)",
+				path)
 		}
 	}
 	if len(files) == 0 {
-		return nil, run.Inputf("no images: name idx, PNG or PGM files, or folders of them")
+		return nil, badinput.Errorf("no images: name idx, PNG or PGM files, or folders of them")
 	}
 	return files, nil
 }
@@ -87,7 +88,7 @@ func readAny(path string) (images Images, many bool, err error) {
 	in := bufio.NewReader(f)
 	read, many := sniff(in)
 	if read == nil {
-		return Images{}, false, run.Inputf("%s: neither an idx file of images nor PNG nor PGM", path)
+		return Images{}, false, badinput.Errorf("%s: neither an idx file of images nor PNG nor PGM", path)
 	}
 	images, err = read(in)
 	return images, many, asInput(path, err)
@@ -99,7 +100,7 @@ func asInput(path string, err error) error {
 	if err == nil || errors.As(err, &system) {
 		return err
 	}
-	return run.Inputf("%s: %w", path, err)
+	return badinput.Errorf("%s: %w", path, err)
 }
 
 // sniff returns the reader for what a file begins with, or nil.

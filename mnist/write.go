@@ -10,7 +10,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Format is a way to write images to a file.
@@ -39,7 +39,7 @@ func FormatOf(path string) (Format, error) {
 	if f, ok := formatOf(path); ok {
 		return f, nil
 	}
-	return 0, run.Inputf("%s: images are written to names that end in .png, .pgm, .idx or .idx.gz", path)
+	return 0, badinput.Errorf("%s: images are written to names that end in .png, .pgm, .idx or .idx.gz", path)
 }
 
 func formatOf(path string) (Format, bool) {
@@ -68,10 +68,10 @@ func (g Gray) Encode(w io.Writer, f Format) error {
 		return z.Close()
 	}
 	if g.Len() == 0 {
-		return run.Inputf("there are no images to write")
+		return badinput.Errorf("there are no images to write")
 	}
 	if g.Len() > maxPicture/((g.Width+gutter)*(g.Height+gutter)) {
-		return run.Inputf("%d images are too many for one picture: write to a name that ends in .idx", g.Len())
+		return badinput.Errorf("%d images are too many for one picture: write to a name that ends in .idx", g.Len())
 	}
 	grid := g.Grid(0)
 	if f == PNG {
@@ -83,7 +83,7 @@ func (g Gray) Encode(w io.Writer, f Format) error {
 
 func (g Gray) encodeIDX(w io.Writer) error {
 	if uint64(g.Len()) > math.MaxUint32 {
-		return run.Inputf("%d images are too many for an idx file", g.Len())
+		return badinput.Errorf("%d images are too many for an idx file", g.Len())
 	}
 	out := bufio.NewWriter(w)
 	head := []uint32{magicImages, uint32(g.Len()), uint32(g.Height), uint32(g.Width)}

@@ -4,46 +4,44 @@ import (
 	"fmt"
 
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gfnem/gfnem/internal/program"
 )
 
-// Loop repeats body on a state while its first element, a bool scalar, holds, and returns the last state. Gradients do not flow
-// through it.
+// Loop repeats body on a state, a struct of nodes, while a bool scalar made from it holds, and returns the last state. Gradients do
+// not flow through it.
 //
 // The body must make all it uses from the state it is given: weights are part of the state, too, and cost nothing if they are passed
-// on unchanged. On XLA, moreover, two things can be used in one function of a program alone, in the body of a loop or outside of it: a kind of
-// reduction (sum, max, argmax and so on, of a type), and a scalar of the store that a program has (AddScalar, ZerosLike and the
-// like take them from there; Const makes a new one).
-func Loop(state []*Node, body func(state []*Node) []*Node) []*Node {
-	return LoopWhile(state, func(s []*Node) *Node { return s[0] }, body)
+// on unchanged. On XLA, moreover, two things can be used in one function of a program alone, in the body of a loop or outside of it:
+// a kind of reduction (sum, max, argmax and so on, of a type), and a scalar of the store that a program has (AddScalar, ZerosLike and
+// the like take them from there; Const makes a new one).
+func Loop[S any](state S, more func(S) *Node, body func(S) S) S {
+	nodes := program.Nodes(state)
+	g := nodes[0].Graph()
+	closure := func(f func(S) []*Node) *Function {
+		return NewClosure(g, func(g *Graph) []*Node {
+			i := 0
+			return f(program.Map(state, func(x *Node) *Node {
+				i++
+				return Parameter(g, fmt.Sprintf("state %d", i-1), x.Shape())
+			}))
+		})
+	}
+	goesOn := closure(func(s S) []*Node { return []*Node{more(s)} })
+	next := closure(func(s S) []*Node { return program.Nodes(body(s)) })
+	return program.Map(program.Replace(state, While(goesOn, next, nodes...)), StopGradient)
 }
 
 // Repeat is Loop with a given number of rounds, which are counted from 0: no backend has to look at the state to know whether to go on.
-func Repeat(rounds int, state []*Node, body func(round *Node, state []*Node) []*Node) []*Node {
-	g := state[0].Graph()
+func Repeat[S any](rounds int, state S, body func(round *Node, state S) S) S {
+	type counted struct {
+		Round *Node
+		State S
+	}
+	g := program.Nodes(state)[0].Graph()
 	count := func(n int) *Node { return Const(g, int32(n)) }
-	all := append([]*Node{count(0)}, state...)
-	out := LoopWhile(all, func(s []*Node) *Node { return LessThan(s[0], count(rounds)) }, func(s []*Node) []*Node {
-		return append([]*Node{Add(s[0], count(1))}, body(s[0], s[1:])...)
-	})
-	return out[1:]
-}
-
-// LoopWhile is Loop with a condition that is made from the state.
-func LoopWhile(state []*Node, more func(state []*Node) *Node, body func(state []*Node) []*Node) []*Node {
-	g := state[0].Graph()
-	closure := func(f func(s []*Node) []*Node) *Function {
-		return NewClosure(g, func(g *Graph) []*Node {
-			s := make([]*Node, len(state))
-			for i, x := range state {
-				s[i] = Parameter(g, fmt.Sprintf("state %d", i), x.Shape())
-			}
-			return f(s)
-		})
-	}
-	goOn := closure(func(s []*Node) []*Node { return []*Node{more(s)} })
-	out := While(goOn, closure(body), state...)
-	for i := range out {
-		out[i] = StopGradient(out[i])
-	}
-	return out
+	more := func(s counted) *Node { return LessThan(s.Round, count(rounds)) }
+	return Loop(counted{count(0), state}, more, func(s counted) counted {
+		return counted{Add(s.Round, count(1)), body(s.Round, s.State)}
+	}).State
 }

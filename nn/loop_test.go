@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/engine"
+	"github.com/gfnem/gfnem/internal/program"
 )
 
 // TestLoops: both kinds of loops double a number and add the round, so many times.
@@ -16,25 +17,26 @@ func TestLoops(t *testing.T) {
 		t.Fatal(err)
 	}
 	for rounds, want := range []int32{3, 6, 13, 28, 59} {
+		type sum struct{ X *Node }
+		type counted struct{ X, Round, Rounds *Node }
+		type both struct{ Repeated, Looped int }
+		type bothNodes struct{ Repeated, Looped *Node }
 		step := func(x, round *Node) *Node { return Add(Add(x, x), round) }
-		out, err := CallOnceN(b, func(x *Node) []*Node {
-			g := x.Graph()
-			n := Const(g, int32(rounds))
-			repeated := Repeat(rounds, []*Node{x}, func(round *Node, s []*Node) []*Node { return []*Node{step(s[0], round)} })
-			zero := Const(g, int32(0))
-			looped := Loop([]*Node{LessThan(zero, n), x, zero, n}, func(s []*Node) []*Node {
-				next := Add(s[2], Const(g, int32(1)))
-				return []*Node{LessThan(next, s[3]), step(s[1], s[2]), next, s[3]}
-			})
-			return []*Node{repeated[0], looped[1]}
-		}, int32(3))
+		out, err := program.Once[struct{ X int32 }, both](b, nil, "loops", func(in sum) bothNodes {
+			g := in.X.Graph()
+			repeated := Repeat(rounds, in, func(round *Node, s sum) sum { return sum{step(s.X, round)} })
+			looped := Loop(counted{in.X, Const(g, int32(0)), Const(g, int32(rounds))},
+				func(s counted) *Node { return LessThan(s.Round, s.Rounds) },
+				func(s counted) counted {
+					return counted{step(s.X, s.Round), Add(s.Round, Const(g, int32(1))), s.Rounds}
+				})
+			return bothNodes{repeated.X, looped.X}
+		}, struct{ X int32 }{3})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, name := range []string{"Repeat", "Loop"} {
-			if got := tensors.ToScalar[int32](out[i]); got != want {
-				t.Errorf("%s, %d rounds: %d, want %d", name, rounds, got, want)
-			}
+		if out.Repeated != int(want) || out.Looped != int(want) {
+			t.Errorf("%d rounds: %+v, want %d", rounds, out, want)
 		}
 	}
 }
@@ -46,8 +48,9 @@ func TestLoopsHaveNoGradient(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := CallOnceN(b, func(x *Node) []*Node {
-		tripled := Repeat(1, []*Node{x}, func(_ *Node, s []*Node) []*Node { return []*Node{Add(s[0], Add(s[0], s[0]))} })
-		return Gradient(Mul(x, tripled[0]), x)
+		type state struct{ X *Node }
+		tripled := Repeat(1, state{x}, func(_ *Node, s state) state { return state{Add(s.X, Add(s.X, s.X))} })
+		return Gradient(Mul(x, tripled.X), x)
 	}, 2.0)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // The names in a run's folder.
@@ -93,7 +95,8 @@ func checkVacant(dir string) error {
 	}
 	for _, e := range entries {
 		if e.Name() == infoName {
-			return Inputf("%s already holds a run: continue it with \"gfnem resume %s\", or choose another --out", dir, dir)
+			return badinput.Errorf("%s already holds a run: continue it with \"gfnem resume %s\", or choose another --out", dir,
+				dir)
 		}
 	}
 	for _, e := range entries {
@@ -102,7 +105,7 @@ func checkVacant(dir string) error {
 			return fmt.Errorf("create run: %w", err)
 		}
 		if !ok {
-			return Inputf("%s is not empty (it has %s) and is no run: choose another --out", dir, e.Name())
+			return badinput.Errorf("%s is not empty (it has %s) and is no run: choose another --out", dir, e.Name())
 		}
 	}
 	return nil
@@ -174,7 +177,8 @@ func Read(dir string) (*Run, error) {
 		return nil, fmt.Errorf("read configuration of the run: %w", err)
 	}
 	if configSum(string(config)) != info.Config {
-		return nil, Inputf("%s was changed after the run was made: restore it, or start a run of its own with --config",
+		return nil, badinput.Errorf(
+			"%s was changed after the run was made: restore it, or start a run of its own with --config",
 			filepath.Join(dir, configName))
 	}
 	return &Run{dir: dir, info: info, config: string(config), disk: osDisk{}, now: time.Now}, nil

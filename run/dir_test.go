@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gfnem/gfnem/internal/testkit"
 )
 
 func TestCreate(t *testing.T) {
@@ -49,14 +51,14 @@ func TestCreateRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Create(r.dir, testOptions())
-		wantInputError(t, err, fmt.Sprintf(
+		testkit.BadInput(t, err, fmt.Sprintf(
 			`%[1]s already holds a run: continue it with "gfnem resume %[1]s", or choose another --out`, r.dir))
 	})
 	t.Run("foreign", func(t *testing.T) {
 		dir := t.TempDir()
 		writeString(t, filepath.Join(dir, "thesis.tex"), "precious")
 		_, err := Create(dir, testOptions())
-		wantInputError(t, err, dir+" is not empty (it has thesis.tex) and is no run: choose another --out")
+		testkit.BadInput(t, err, dir+" is not empty (it has thesis.tex) and is no run: choose another --out")
 		if names := listDir(t, dir); len(names) != 1 {
 			t.Errorf("Create left %v", names)
 		}
@@ -65,7 +67,7 @@ func TestCreateRefuses(t *testing.T) {
 		dir := t.TempDir()
 		writeString(t, filepath.Join(dir, metricsName), "{}\n")
 		_, err := Create(dir, testOptions())
-		wantInputError(t, err, dir+" is not empty (it has metrics.jsonl) and is no run: choose another --out")
+		testkit.BadInput(t, err, dir+" is not empty (it has metrics.jsonl) and is no run: choose another --out")
 	})
 	t.Run("checkpoint", func(t *testing.T) {
 		dir := t.TempDir()
@@ -73,7 +75,7 @@ func TestCreateRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Create(dir, testOptions())
-		wantInputError(t, err, dir+" is not empty (it has state) and is no run: choose another --out")
+		testkit.BadInput(t, err, dir+" is not empty (it has state) and is no run: choose another --out")
 	})
 	t.Run("file", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "file")
@@ -109,7 +111,7 @@ func TestOpenErrors(t *testing.T) {
 	t.Run("missing", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "no")
 		_, err := Open(dir)
-		wantInputError(t, err, dir+" is not a run folder: it has no run.json")
+		testkit.BadInput(t, err, dir+" is not a run folder: it has no run.json")
 		if !errors.Is(err, ErrNotRun) {
 			t.Error("not ErrNotRun")
 		}
@@ -121,7 +123,7 @@ func TestOpenErrors(t *testing.T) {
 		dir := t.TempDir()
 		writeString(t, filepath.Join(dir, infoName), `{"format": 9, "seed": "no longer a number"}`)
 		_, err := Open(dir)
-		wantInputError(t, err,
+		testkit.BadInput(t, err,
 			dir+" was written by a newer version of the program: it has format 9, this one reads up to 1")
 		if !errors.Is(err, ErrNewer) {
 			t.Error("not ErrNewer")
@@ -141,7 +143,7 @@ func TestOpenErrors(t *testing.T) {
 func TestLock(t *testing.T) {
 	r := newRun(t)
 	_, err := Open(r.dir)
-	wantInputError(t, err, fmt.Sprintf("open run: %s is in use by process %d", r.dir, os.Getpid()))
+	testkit.BadInput(t, err, fmt.Sprintf("open run: %s is in use by process %d", r.dir, os.Getpid()))
 	if !errors.Is(err, ErrLocked) {
 		t.Error("not ErrLocked")
 	}
@@ -167,7 +169,7 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	cmd, _, out := startHelper(t, "hold", r.dir)
 	expectLine(t, out, "ready")
 	_, err := Open(r.dir)
-	wantInputError(t, err, fmt.Sprintf("open run: %s is in use by process %d", r.dir, cmd.Process.Pid))
+	testkit.BadInput(t, err, fmt.Sprintf("open run: %s is in use by process %d", r.dir, cmd.Process.Pid))
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

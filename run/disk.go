@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // disk is every operation by which a run changes what is stored, so that a test can cut the power before any of
@@ -125,7 +127,7 @@ func replaceFile(d disk, path string, write func(io.Writer) error) error {
 // and .tmp is overwritten and then gone; a folder is left alone.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Lstat(path + tmpSuffix); err == nil && !info.Mode().IsRegular() {
-		return Inputf("%s is in the way of writing %s: move it", path+tmpSuffix, path)
+		return badinput.Errorf("%s is in the way of writing %s: move it", path+tmpSuffix, path)
 	}
 	return replaceFile(osDisk{}, path, write)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/gfnem/gfnem/internal/testkit"
 )
 
 var errCut = errors.New("power cut")
@@ -335,7 +337,8 @@ func TestWriteFile(t *testing.T) {
 	if err := os.MkdirAll(kept, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	wantInputError(t, WriteFile(path, func(io.Writer) error { return nil }), path+".tmp is in the way of writing "+path+": move it")
+	testkit.BadInput(t, WriteFile(path, func(io.Writer) error { return nil }),
+		path+".tmp is in the way of writing "+path+": move it")
 	if _, err := os.Stat(kept); err != nil {
 		t.Errorf("the folder in the way: %v", err)
 	}

@@ -20,6 +20,6 @@
 // Resuming returns the whole folder to the moment of the checkpoint: lines logged after it are cut off, so that the
 // metrics of a run killed and resumed are those of a run never killed.
 //
-// The package also holds what every training program needs around its folder: strict configuration (Resolve),
-// progress (Progress), signals (WithSignals), the loop that ties them together (Drive) and grids of runs (Grid).
+// The package also holds what every training program needs around its folder: progress (Progress), signals
+// (WithSignals), the loop that ties them together (Drive) and grids of runs (Grid).
 package run

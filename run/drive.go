@@ -10,8 +10,11 @@ import (
 
 // Job is a computation that can be stopped and continued.
 //
-// Laws: a job restored from a state continues exactly as the job that returned it; what Step returns depends on
-// nothing but the state before it.
+// Laws, checked by runtest.Job:
+//   - a job restored from a state continues exactly as the job that returned it, in what its steps say, too;
+//   - what Step returns depends on nothing but the state before it;
+//   - State does not change the job, and a restored job has the state that it was restored from;
+//   - the steps that Step reports rise, and in the end the job is done.
 type Job interface {
 	// Done reports whether the work is finished.
 	Done() bool

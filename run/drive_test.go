@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/gomlx/compute"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // counting is a job that adds up the numbers from 1 to total. After stop steps, if not 0, it cancels its context, and at
@@ -202,7 +204,7 @@ func TestGrid(t *testing.T) {
 		t.Errorf("started %v, want cells 3 and 4 alone", started)
 	}
 	cells[1].Config = &countConfig{Seed: 1, Total: 11}
-	var input *InputError
+	var input *badinput.Error
 	if _, err := g.Run(t.Context(), cells); !errors.As(err, &input) || !strings.Contains(err.Error(), "other settings") {
 		t.Errorf("other settings: %v", err)
 	}
@@ -219,7 +221,7 @@ type failTask struct{ countTask }
 
 func (failTask) Start(_ compute.Backend, config any) (Session, error) {
 	if seed := config.(*countConfig).Seed; seed > 0 {
-		return nil, Inputf("seed %d fails", seed)
+		return nil, badinput.Errorf("seed %d fails", seed)
 	}
 	return &unsavable{countSession{counting: counting{total: 10_000}}}, nil
 }

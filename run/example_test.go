@@ -2,7 +2,6 @@ package run_test
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -55,34 +54,4 @@ func Example() {
 	// Output:
 	// resumed at step 3 with count 3
 	// last line logged: {3 map[square:9]}
-}
-
-func ExampleResolve() {
-	type schedule struct {
-		ESteps int `toml:"e_steps"`
-	}
-	config := struct {
-		LR       float64  `toml:"lr"`
-		Schedule schedule `toml:"schedule"`
-	}{LR: 0.01, Schedule: schedule{ESteps: 6}}
-
-	if err := run.Resolve(&config, run.Set{"schedule.e_steps=3"}); err != nil {
-		log.Fatal(err)
-	}
-	text, err := run.Encode(config)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Print(text)
-
-	err = run.Resolve(&config, run.Set{"schedule.e_step=3"})
-	fmt.Println(err)
-	fmt.Println("the user can mend it:", errors.As(err, new(*run.InputError)))
-	// Output:
-	// lr = 0.01
-	//
-	// [schedule]
-	// e_steps = 3
-	// --set schedule.e_step=3: unknown key "schedule.e_step"; did you mean "schedule.e_steps"?
-	// the user can mend it: true
 }

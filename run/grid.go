@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/gomlx/compute"
+
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 )
 
 // Cell is one training of a grid.
@@ -91,7 +94,7 @@ func firstFailure(failed []error) error {
 // cell makes one training, or reads it if it is finished.
 func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessage, error) {
 	dir := filepath.Join(g.Dir, c.Row, strconv.Itoa(c.Index))
-	text, err := Encode(c.Config)
+	text, err := config.Encode(c.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +107,7 @@ func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessag
 	}
 	defer r.Close()
 	if r.Config() != text {
-		return nil, Inputf("%s was made with other settings: choose another --out", dir)
+		return nil, badinput.Errorf("%s was made with other settings: choose another --out", dir)
 	}
 	path := filepath.Join(dir, resultName)
 	if done, err := os.ReadFile(path); err == nil {

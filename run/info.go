@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // formatVersion is the version of the folder's layout. It grows when an older program would misread a newer folder.
@@ -110,7 +112,7 @@ var (
 func readInfo(dir string) (Info, error) {
 	data, err := os.ReadFile(filepath.Join(dir, infoName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Info{}, Inputf("%s is %w: it has no %s", dir, ErrNotRun, infoName)
+		return Info{}, badinput.Errorf("%s is %w: it has no %s", dir, ErrNotRun, infoName)
 	} else if err != nil {
 		return Info{}, fmt.Errorf("read provenance: %w", err)
 	}
@@ -122,7 +124,7 @@ func readInfo(dir string) (Info, error) {
 		return Info{}, damagedInfo(dir, err)
 	}
 	if head.Format > formatVersion {
-		return Info{}, Inputf("%s was %w: it has format %d, this one reads up to %d",
+		return Info{}, badinput.Errorf("%s was %w: it has format %d, this one reads up to %d",
 			dir, ErrNewer, head.Format, formatVersion)
 	}
 	if head.Format < 1 {
@@ -136,7 +138,8 @@ func readInfo(dir string) (Info, error) {
 }
 
 func damagedInfo(dir string, err error) error {
-	return Inputf("%s is damaged (%w): restore it from a copy, or start again in another folder", filepath.Join(dir, infoName), err)
+	return badinput.Errorf("%s is damaged (%w): restore it from a copy, or start again in another folder",
+		filepath.Join(dir, infoName), err)
 }
 
 // String returns the provenance line by line, without the sums of modules.

@@ -3,6 +3,8 @@ package run
 import (
 	"errors"
 	"fmt"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // ErrNoCheckpoint is wrapped by the error of Load for a run that has not saved yet.
@@ -38,7 +40,8 @@ func (r *Run) Load() (State, []string, error) {
 		}
 		return s, append(warnings, more...), nil
 	}
-	return State{}, nil, Inputf("load run %s: all %d checkpoints are damaged, so start again in another folder; the newest: %s",
+	return State{}, nil, badinput.Errorf(
+		"load run %s: all %d checkpoints are damaged, so start again in another folder; the newest: %s",
 		r.dir, len(steps), warnings[0])
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // ErrLocked is wrapped by the error for a run that another process, or this one, is writing.
@@ -24,7 +26,7 @@ func acquire(dir string) (*flock.Flock, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	if !ok {
-		return nil, Inputf("%s is %w by %s", dir, ErrLocked, holder(path))
+		return nil, badinput.Errorf("%s is %w by %s", dir, ErrLocked, holder(path))
 	}
 	pid := strconv.Itoa(os.Getpid()) + "\n"
 	if err := os.WriteFile(path, []byte(pid), 0o666); err != nil {

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -131,17 +130,6 @@ func listDir(t *testing.T, dir string) []string {
 // diff compares up to nil and empty.
 func diff(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs())
-}
-
-// wantInputError checks for an InputError with an exact message.
-func wantInputError(t *testing.T, err error, want string) {
-	t.Helper()
-	if !errors.As(err, new(*InputError)) {
-		t.Errorf("error is no InputError: %v", err)
-	}
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
 }
 
 func testOptions() Options {

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/gomlx/compute"
+
+	"github.com/gfnem/gfnem/config"
 )
 
 // Task is a kind of model the program can train.
@@ -64,9 +66,9 @@ type Study struct {
 
 // Adjustments change all rows of a table. They are asked of an Adjustable alone.
 type Adjustments struct {
-	Preset string   // that rows start from; "" means the table's default
-	Set    Set      // settings laid over it
-	Seeds  []uint64 // of the repetitions; nil means as many as Runs says, from Seed on
+	Preset string     // that rows start from; "" means the table's default
+	Set    config.Set // settings laid over it
+	Seeds  []uint64   // of the repetitions; nil means as many as Runs says, from Seed on
 }
 
 // Adjustable is a Reproducer whose tables heed Adjustments.

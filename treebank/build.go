@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/rng"
-	"github.com/gfnem/gfnem/run"
 )
 
 // Formats of input files.
@@ -51,7 +51,7 @@ func Build(in Inputs, o Options) (*Dataset, error) {
 	vocabulary := o.Vocabulary
 	if vocabulary == nil {
 		if len(parts[Train]) == 0 {
-			return nil, run.Inputf("no training sentences to make a vocabulary of")
+			return nil, badinput.Errorf("no training sentences to make a vocabulary of")
 		}
 		if vocabulary, err = countWords(parts[Train], o.VocabSize); err != nil {
 			return nil, err
@@ -75,17 +75,18 @@ func (in Inputs) check() error {
 	named := len(in.Train) + len(in.Valid) + len(in.Test)
 	switch {
 	case named == 0 && len(in.All) == 0:
-		return run.Inputf("no input: name a file for training, or files to divide")
+		return badinput.Errorf("no input: name a file for training, or files to divide")
 	case named > 0 && len(in.All) > 0:
-		return run.Inputf("files of splits and files to divide (%s) exclude each other", strings.Join(in.All, ", "))
+		return badinput.Errorf("files of splits and files to divide (%s) exclude each other", strings.Join(in.All, ", "))
 	case !(in.ValidFraction >= 0 && in.TestFraction >= 0 && in.ValidFraction+in.TestFraction < 1):
-		return run.Inputf("fractions %v and %v for validation and test leave no training data, or are negative", in.ValidFraction, in.TestFraction)
+		return badinput.Errorf("fractions %v and %v for validation and test leave no training data, or are negative",
+			in.ValidFraction, in.TestFraction)
 	}
 	switch in.Format {
 	case "", FormatAuto, FormatTrees, FormatSentences:
 		return nil
 	}
-	return run.Inputf("unknown format %q; known: %s, %s, %s", in.Format, FormatAuto, FormatTrees, FormatSentences)
+	return badinput.Errorf("unknown format %q; known: %s, %s, %s", in.Format, FormatAuto, FormatTrees, FormatSentences)
 }
 
 // read returns the prepared sentences of each split.
@@ -155,7 +156,7 @@ func readAll(paths []string, format string, o Options) ([]raw, error) {
 			return nil, err
 		}
 		if len(all) == before {
-			return nil, run.Inputf("%s holds no sentence", path)
+			return nil, badinput.Errorf("%s holds no sentence", path)
 		}
 	}
 	return all, nil
@@ -218,7 +219,8 @@ func makeSplit(name string, all []raw, o Options, v *Vocabulary) (Split, error) 
 		return Split{}, err
 	}
 	if len(kept) == 0 {
-		return Split{}, run.Inputf("%s: none of its %d sentences has a length that is wanted (too short %d, too long %d)", name, len(all), dropped.Short, dropped.Long)
+		return Split{}, badinput.Errorf("%s: none of its %d sentences has a length that is wanted (too short %d, too long %d)",
+			name, len(all), dropped.Short, dropped.Long)
 	}
 	s := Split{Name: name, Sentences: make([]Sentence, len(kept)), Gold: kept[0].gold != nil, Dropped: dropped}
 	for _, r := range all {
@@ -226,12 +228,13 @@ func makeSplit(name string, all []raw, o Options, v *Vocabulary) (Split, error) 
 	}
 	for i, r := range kept {
 		if s.Gold != (r.gold != nil) {
-			return Split{}, run.Inputf("%s: trees and plain sentences in one split (the first is at %s)", r.where, kept[0].where)
+			return Split{}, badinput.Errorf("%s: trees and plain sentences in one split (the first is at %s)", r.where,
+				kept[0].where)
 		}
 		words := make([]int32, len(r.words))
 		for j, w := range r.words {
 			if words[j] = v.ID(w); words[j] < 0 {
-				return Split{}, run.Inputf("%s: the word %q is not in the vocabulary, which has no %s", r.where, w, Unknown)
+				return Split{}, badinput.Errorf("%s: the word %q is not in the vocabulary, which has no %s", r.where, w, Unknown)
 			}
 		}
 		s.Sentences[i] = Sentence{Words: words, Gold: r.gold}

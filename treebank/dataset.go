@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Names of the usual splits, in this order.
@@ -54,7 +54,7 @@ func (d *Dataset) Split(name string) (*Split, error) {
 		}
 		names = append(names, d.Splits[i].Name)
 	}
-	return nil, run.Inputf("the data set has no split %q, only %s", name, strings.Join(names, ", "))
+	return nil, badinput.Errorf("the data set has no split %q, only %s", name, strings.Join(names, ", "))
 }
 
 // Text returns a sentence as words.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Names of the files of a data set. Each split has a file of sentences, NAME.txt, and of spans, NAME.spans, if there
@@ -59,20 +59,21 @@ func parseVocabulary(data []byte) (*Vocabulary, error) {
 func parseSplit(name string, text, spans []byte, v *Vocabulary) ([]Sentence, error) {
 	textLines, spanLines := lines(text), lines(spans)
 	if spans != nil && len(textLines) != len(spanLines) {
-		return nil, run.Inputf("%s%s has %d lines, %s%s %d", name, textEnding, len(textLines), name, spansEnding, len(spanLines))
+		return nil, badinput.Errorf("%s%s has %d lines, %s%s %d", name, textEnding, len(textLines), name, spansEnding,
+			len(spanLines))
 	}
 	sentences := make([]Sentence, len(textLines))
 	for i, line := range textLines {
 		words, err := parseWords(line, v)
 		if err != nil {
-			return nil, run.Inputf("%s%s:%d: %w", name, textEnding, i+1, err)
+			return nil, badinput.Errorf("%s%s:%d: %w", name, textEnding, i+1, err)
 		}
 		sentences[i].Words = words
 		if spans == nil {
 			continue
 		}
 		if sentences[i].Gold, err = parseSpans(spanLines[i], len(words)); err != nil {
-			return nil, run.Inputf("%s%s:%d: %w", name, spansEnding, i+1, err)
+			return nil, badinput.Errorf("%s%s:%d: %w", name, spansEnding, i+1, err)
 		}
 	}
 	return sentences, nil

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // File is a file of trees that is being read.
@@ -60,7 +60,8 @@ func expand(paths []string) ([]string, error) {
 			return nil, err
 		}
 		if len(files) == before {
-			return nil, run.Inputf("no file that ends in %s (or these with .gz) in %s: name the files themselves", strings.Join(endings, ", "), path)
+			return nil, badinput.Errorf("no file that ends in %s (or these with .gz) in %s: name the files themselves",
+				strings.Join(endings, ", "), path)
 		}
 	}
 	return files, nil

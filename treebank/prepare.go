@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Names of sets of tags for Options.KeepTags.
@@ -50,13 +50,13 @@ func (o Options) filled() Options {
 func (o Options) check() error {
 	switch {
 	case o.VocabSize < 1:
-		return run.Inputf("a vocabulary of %d words: give at least 1", o.VocabSize)
+		return badinput.Errorf("a vocabulary of %d words: give at least 1", o.VocabSize)
 	case o.MinLength < 1:
-		return run.Inputf("minimum length %d: give at least 1", o.MinLength)
+		return badinput.Errorf("minimum length %d: give at least 1", o.MinLength)
 	case o.MaxLength != 0 && o.MaxLength < o.MinLength:
-		return run.Inputf("maximum length %d is below the minimum length %d", o.MaxLength, o.MinLength)
+		return badinput.Errorf("maximum length %d is below the minimum length %d", o.MaxLength, o.MinLength)
 	case len(o.KeepTags) == 0:
-		return run.Inputf("no tags to keep: give some, %q or %q", KimTags, AllTags)
+		return badinput.Errorf("no tags to keep: give some, %q or %q", KimTags, AllTags)
 	}
 	return nil
 }
@@ -161,9 +161,9 @@ func (o Options) selectLengths(all []raw) (kept []raw, d Dropped, err error) {
 		short, long := n < o.MinLength, o.MaxLength > 0 && n > o.MaxLength
 		switch {
 		case o.Strict && short:
-			return nil, d, run.Inputf("%s: the sentence has %d words to keep, the minimum is %d", s.where, n, o.MinLength)
+			return nil, d, badinput.Errorf("%s: the sentence has %d words to keep, the minimum is %d", s.where, n, o.MinLength)
 		case o.Strict && long:
-			return nil, d, run.Inputf("%s: the sentence has %d words to keep, the maximum is %d", s.where, n, o.MaxLength)
+			return nil, d, badinput.Errorf("%s: the sentence has %d words to keep, the maximum is %d", s.where, n, o.MaxLength)
 		case short:
 			d.Short++
 		case long:

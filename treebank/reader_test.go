@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // readTreesOf returns the trees of a text, written again, and the lines where they began.
@@ -98,9 +98,9 @@ func TestReaderErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := readTreesOf(c.text)
-			var input *run.InputError
+			var input *badinput.Error
 			if !errors.As(err, &input) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want an InputError with %q", err, c.want)
+				t.Errorf("error %v, want a bad input with %q", err, c.want)
 			}
 			if err != nil && (len(err.Error()) > 300 || strings.Contains(err.Error(), "\n")) {
 				t.Errorf("not one short line: %q", err)
@@ -161,7 +161,7 @@ func FuzzReader(f *testing.F) {
 		if !slices.IsSorted(begins) {
 			t.Errorf("lines %v", begins)
 		}
-		var input *run.InputError
+		var input *badinput.Error
 		if err != nil && !errors.As(err, &input) {
 			t.Errorf("%T: %v", err, err)
 		}

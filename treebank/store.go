@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // manifestFormat is raised when a program of today could not read what a later one writes.
@@ -159,15 +159,16 @@ func checkTarget(dir string, replace bool) error {
 	data, err := os.ReadFile(filepath.Join(dir, manifestName))
 	var m manifest
 	if err != nil || json.Unmarshal(data, &m) != nil || m.Format == 0 {
-		return run.Inputf("%s is not empty and holds no data set: choose another folder", dir)
+		return badinput.Errorf("%s is not empty and holds no data set: choose another folder", dir)
 	}
 	for _, e := range entries {
 		if _, known := m.Files[e.Name()]; !known && e.Name() != manifestName {
-			return run.Inputf("%s holds %s, which is no part of its data set: move it away or choose another folder", dir, e.Name())
+			return badinput.Errorf("%s holds %s, which is no part of its data set: move it away or choose another folder", dir,
+				e.Name())
 		}
 	}
 	if !replace {
-		return run.Inputf("%s already holds a data set: replace it with --force, or choose another folder", dir)
+		return badinput.Errorf("%s already holds a data set: replace it with --force, or choose another folder", dir)
 	}
 	return nil
 }
@@ -199,14 +200,15 @@ func Load(dir string) (*Dataset, error) {
 }
 
 func damaged(dir string, err error) error {
-	return run.Inputf("the data set in %s is damaged: %w; make it again with \"gfnem data treebank\"", dir, err)
+	return badinput.Errorf("the data set in %s is damaged: %w; make it again with \"gfnem data treebank\"", dir, err)
 }
 
 func readManifest(dir string) (manifest, error) {
 	var m manifest
 	data, err := os.ReadFile(filepath.Join(dir, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return m, run.Inputf("%s is not a data set: it has no %s (make one with \"gfnem data treebank\")", dir, manifestName)
+		return m, badinput.Errorf("%s is not a data set: it has no %s (make one with \"gfnem data treebank\")", dir,
+			manifestName)
 	} else if err != nil {
 		return m, err
 	}
@@ -214,7 +216,7 @@ func readManifest(dir string) (manifest, error) {
 		return m, damaged(dir, fmt.Errorf("%s: %w", manifestName, err))
 	}
 	if m.Format > manifestFormat {
-		return m, run.Inputf("the data set in %s was made by a newer version of the program", dir)
+		return m, badinput.Errorf("the data set in %s was made by a newer version of the program", dir)
 	}
 	sealed, err := m.seal()
 	if err != nil || !bytes.Equal(sealed, data) {

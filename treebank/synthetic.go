@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/rng"
-	"github.com/gfnem/gfnem/run"
 )
 
 // Grammar is a probabilistic grammar with rules ROOT → X, X → L R and t → w, where X is a nonterminal, L and R are
@@ -45,7 +45,7 @@ func Synthetic(variant string) (*Grammar, error) {
 	case ParentDependent:
 		return g, nil
 	}
-	return nil, run.Inputf("unknown synthetic treebank %q; known: %s, %s", variant, ContextFree, ParentDependent)
+	return nil, badinput.Errorf("unknown synthetic treebank %q; known: %s, %s", variant, ContextFree, ParentDependent)
 }
 
 // SyntheticDataset returns the treebank of a variant and a seed: 5,000 sentences for training and 500 each for

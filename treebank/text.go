@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Limits of a word and of a line of plain text.
@@ -174,11 +174,11 @@ func (t *text) check(s []byte) error {
 }
 
 func (t *text) errorf(format string, args ...any) error {
-	return run.Inputf("%s:%d: "+format, append([]any{t.name, t.line}, args...)...)
+	return badinput.Errorf("%s:%d: "+format, append([]any{t.name, t.line}, args...)...)
 }
 
 func (t *text) failed(err error) error {
-	return run.Inputf("read %s: %w", t.name, err)
+	return badinput.Errorf("read %s: %w", t.name, err)
 }
 
 func isSpace(c byte) bool {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Unknown stands for words that are not in the vocabulary.
@@ -25,10 +25,10 @@ func NewVocabulary(words []string) (*Vocabulary, error) {
 	v := &Vocabulary{words: slices.Clone(words), ids: make(map[string]int32, len(words))}
 	for i, w := range words {
 		if w == "" || strings.ContainsAny(w, " \t\r\n\f\v") {
-			return nil, run.Inputf("vocabulary: %q, number %d, is not a word", w, i)
+			return nil, badinput.Errorf("vocabulary: %q, number %d, is not a word", w, i)
 		}
 		if _, twice := v.ids[w]; twice {
-			return nil, run.Inputf("vocabulary: %q, number %d, occurs twice", w, i)
+			return nil, badinput.Errorf("vocabulary: %q, number %d, occurs twice", w, i)
 		}
 		v.ids[w] = int32(i)
 	}

@@ -5,13 +5,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/nn"
+	"github.com/gfnem/gfnem/optim"
 )
-
-// change is a value that a variable gets if the update of which it is a part is made.
-type change struct {
-	variable *model.Variable
-	value    *Node
-}
 
 // Constants of batch normalisation.
 const (
@@ -21,7 +16,7 @@ const (
 
 // batchNorm normalises channels over images and pixels, then scales and shifts them. While training it uses the mean and the
 // variance of the batch and appends what becomes of the running ones to changes; with nil changes it uses the running ones.
-func batchNorm(changes *[]change) norm {
+func batchNorm(changes *[]optim.Assignment) norm {
 	return func(scope *model.Scope, y *Node) *Node {
 		scope = scope.At("norm")
 		g, dtype, channels := y.Graph(), y.DType(), y.Shape().Dim(-1)
@@ -35,10 +30,10 @@ func batchNorm(changes *[]change) norm {
 		batchMean, batchVariance := moments(y)
 		count := float64(y.Shape().Size() / channels)
 		unbiased := MulScalar(batchVariance, count/max(count-1, 1))
-		for _, s := range []change{{mean, batchMean}, {variance, unbiased}} {
-			old := s.variable.NodeValue(g)
-			next := Add(MulScalar(old, 1-normMomentum), MulScalar(StopGradient(s.value), normMomentum))
-			*changes = append(*changes, change{s.variable, next})
+		for _, s := range []optim.Assignment{{Variable: mean, Value: batchMean}, {Variable: variance, Value: unbiased}} {
+			old := s.Variable.NodeValue(g)
+			next := Add(MulScalar(old, 1-normMomentum), MulScalar(StopGradient(s.Value), normMomentum))
+			*changes = append(*changes, optim.Assignment{Variable: s.Variable, Value: next})
 		}
 		return withNormGradients(y, batchMean, batchVariance, scale, shift)
 	}

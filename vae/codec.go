@@ -10,12 +10,12 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/rng"
-	"github.com/gfnem/gfnem/run"
 )
 
 // Codes is a latent: the codes of a grid in raster order.
@@ -24,64 +24,71 @@ type Codes []uint8
 // Codec turns images into codes and codes into images, with the variables of a model as they are.
 type Codec struct {
 	Size
-	config  Config
-	backend compute.Backend
-	store   *model.Store
-	model   Model
+	config   Config
+	model    Model
+	programs *program.Set
 
-	programs map[string]*model.Exec
+	encode  *program.Program[encodeIn[*tensors.Tensor], latent[*tensors.Tensor]]
+	decode  *program.Program[latent[*tensors.Tensor], pixels[*tensors.Tensor]]
+	sample  *program.Program[sampleIn[*tensors.Tensor], latent[*tensors.Tensor]]
+	measure *program.Program[encodeIn[*tensors.Tensor], measured[*tensors.Tensor]]
 }
+
+// What programs of a codec take and return.
+type (
+	encodeIn[T any] struct {
+		Greedy bool
+		Key, X T
+	}
+	sampleIn[T any] struct{ Key T }
+	latent[T any]   struct{ Codes T }                 // [B,n] uint8
+	pixels[T any]   struct{ Means T }                 // [B,H,W,1]
+	measured[T any] struct{ Reconstruction, Bound T } // [B], see bounds
+)
 
 // codecRows is the number of rows that programs of a codec work on at once.
 const codecRows = 128
 
 func newCodec(b compute.Backend, store *model.Store, c Config, size Size) *Codec {
-	m := Model{Size: size, Learned: c.learnsPrior()}
+	out := &Codec{Size: size, config: c, model: Model{Size: size, Learned: c.learnsPrior()}, programs: program.NewSet(b, store)}
 	if c.Method == MethodVQ {
-		m.Decoder = VQ{size}
+		out.model.Decoder = VQ{size}
 	}
-	return &Codec{Size: size, config: c, backend: b, store: store, model: m, programs: map[string]*model.Exec{}}
+	out.encode = program.New[encodeIn[*tensors.Tensor], latent[*tensors.Tensor]](out.programs, "encode",
+		func(in encodeIn[*Node]) latent[*Node] {
+			return latent[*Node]{ConvertDType(out.draw(rng.In(in.Key), in.X, in.Greedy), dtypes.Uint8)}
+		})
+	out.decode = program.New[latent[*tensors.Tensor], pixels[*tensors.Tensor]](out.programs, "decode",
+		func(in latent[*Node]) pixels[*Node] {
+			return pixels[*Node]{Sigmoid(out.model.Logits(out.theta(), ConvertDType(in.Codes, dtypes.Int32)))}
+		})
+	out.sample = program.New[sampleIn[*tensors.Tensor], latent[*tensors.Tensor]](out.programs, "sample",
+		func(in sampleIn[*Node]) latent[*Node] {
+			return latent[*Node]{ConvertDType(out.model.SamplePrior(out.theta(), rng.In(in.Key), codecRows), dtypes.Uint8)}
+		})
+	out.measure = program.New[encodeIn[*tensors.Tensor], measured[*tensors.Tensor]](out.programs, "bounds", out.boundsGraph)
+	return out
 }
 
 // Close releases the compiled programs.
-func (c *Codec) Close() {
-	for _, p := range c.programs {
-		p.Finalize()
-	}
-	clear(c.programs)
-}
+func (c *Codec) Close() { c.programs.Close() }
 
-// call runs a program, which is built at its first use.
-func (c *Codec) call(name string, build func(in []*Node) []*Node, args ...any) ([]*tensors.Tensor, error) {
-	p, ok := c.programs[name]
-	if !ok {
-		var err error
-		p, err = model.NewExec(c.backend, c.store, func(_ *model.Scope, in []*Node) []*Node {
-			defer panics.WithError()
-			return build(in)
-		})
-		if err != nil {
-			return nil, fmt.Errorf("build program %q: %w", name, err)
-		}
-		c.programs[name] = p.WithName(name)
-	}
-	out, err := p.Call(args...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return out, nil
-}
-
-func (c *Codec) theta() *model.Scope { return c.store.Scope(em.Theta) }
+func (c *Codec) theta() *model.Scope { return c.programs.Store.Scope(em.Theta) }
 
 // draw returns latents of images, [B,n]: the most probable codes, or samples of q(z|x). A VQ-VAE has one latent only.
 func (c *Codec) draw(r *rng.Stream, x *Node, greedy bool) *Node {
 	if c.config.Method == MethodVQ {
 		return VQ{c.Size}.Encode(c.theta(), x)
 	}
+	net, u := c.q(x)
+	return net.Rollout(r, u, nil, gfn.Behaviour{Greedy: greedy}).Last()[0]
+}
+
+// q is the policy, and what it sees of images.
+func (c *Codec) q(x *Node) (gfn.Net, gfn.Batch) {
 	p := c.config.policy(c.Size)
-	net := gfn.Net{Env: c.Env(), Policy: p, Scope: c.store.Scope(em.Phi)}
-	return net.Rollout(r, p.Encode(net.Scope, gfn.Batch{x}), nil, gfn.Behaviour{Greedy: greedy}).Last()[0]
+	net := gfn.Net{Env: c.Env(), Policy: p, Scope: c.programs.Store.Scope(em.Phi)}
+	return net, p.Encode(net.Scope, gfn.Batch{x})
 }
 
 // Encode returns the codes of images: the most probable ones, code by code, or samples that a seed decides.
@@ -89,19 +96,18 @@ func (c *Codec) Encode(images mnist.Images, greedy bool, seed uint64) ([]Codes, 
 	if err := c.fits(images); err != nil {
 		return nil, err
 	}
-	name := "encode by samples"
+	stream := "encode by samples"
 	if greedy {
-		name = "encode"
+		stream = "encode"
 	}
 	var all []Codes
 	err := chunks(images.Len(), codecRows, func(indices []int, fresh int) error {
-		out, err := c.call(name, func(in []*Node) []*Node {
-			return []*Node{ConvertDType(c.draw(rng.In(in[0]), in[1], greedy), dtypes.Uint8)}
-		}, rng.Key(seed, name, uint64(indices[0])), batchOf(images, indices))
+		in := encodeIn[*tensors.Tensor]{greedy, rng.Key(seed, stream, uint64(indices[0])), batchOf(images, indices)}
+		out, err := c.encode.Call(in)
 		if err != nil {
 			return err
 		}
-		all = append(all, c.split(out[0], fresh)...)
+		all = append(all, c.split(out.Codes, fresh)...)
 		return nil
 	})
 	return all, err
@@ -110,7 +116,7 @@ func (c *Codec) Encode(images mnist.Images, greedy bool, seed uint64) ([]Codes, 
 // fits complains about images of another size.
 func (c *Codec) fits(images mnist.Images) error {
 	if want := (mnist.Size{Height: c.Height, Width: c.Width}); images.Len() > 0 && images.Size != want {
-		return run.Inputf("images are %v, the model was trained on %v", images.Size, want)
+		return badinput.Errorf("images are %v, the model was trained on %v", images.Size, want)
 	}
 	return nil
 }
@@ -153,18 +159,16 @@ func (c *Codec) Check(codes Codes) error {
 func (c *Codec) Decode(codes []Codes) ([]float32, error) {
 	for i, z := range codes {
 		if err := c.Check(z); err != nil {
-			return nil, run.Inputf("latent %d: %w", i, err)
+			return nil, badinput.Errorf("latent %d: %w", i, err)
 		}
 	}
 	var all []float32
 	err := chunks(len(codes), codecRows, func(indices []int, fresh int) error {
-		out, err := c.call("decode", func(in []*Node) []*Node {
-			return []*Node{Sigmoid(c.model.Logits(c.theta(), ConvertDType(in[0], dtypes.Int32)))}
-		}, c.join(codes, indices))
+		out, err := c.decode.Call(latent[*tensors.Tensor]{c.join(codes, indices)})
 		if err != nil {
 			return err
 		}
-		all = append(all, tensors.MustCopyFlatData[float32](out[0])[:fresh*c.Pixels()]...)
+		all = append(all, tensors.MustCopyFlatData[float32](out.Means)[:fresh*c.Pixels()]...)
 		return nil
 	})
 	return all, err
@@ -174,13 +178,11 @@ func (c *Codec) Decode(codes []Codes) ([]float32, error) {
 func (c *Codec) Sample(count int, seed uint64) ([]Codes, error) {
 	var all []Codes
 	err := chunks(count, codecRows, func(indices []int, fresh int) error {
-		out, err := c.call("sample", func(in []*Node) []*Node {
-			return []*Node{ConvertDType(c.model.SamplePrior(c.theta(), rng.In(in[0]), codecRows), dtypes.Uint8)}
-		}, rng.Key(seed, "sample the prior", uint64(indices[0])))
+		out, err := c.sample.Call(sampleIn[*tensors.Tensor]{rng.Key(seed, "sample the prior", uint64(indices[0]))})
 		if err != nil {
 			return err
 		}
-		all = append(all, c.split(out[0], fresh)...)
+		all = append(all, c.split(out.Codes, fresh)...)
 		return nil
 	})
 	return all, err
@@ -197,30 +199,33 @@ type bounds struct {
 
 // bounds measures images.
 func (c *Codec) bounds(images mnist.Images, seed uint64) (b bounds, err error) {
+	mean := func(to *float64, t *tensors.Tensor, rows int) {
+		for _, v := range tensors.MustCopyFlatData[float32](t)[:rows] {
+			*to += float64(v) / float64(images.Len())
+		}
+	}
 	err = chunks(images.Len(), codecRows, func(indices []int, fresh int) error {
-		out, err := c.call("bounds", c.boundsGraph, rng.Key(seed, "bounds", uint64(indices[0])), batchOf(images, indices))
+		out, err := c.measure.Call(encodeIn[*tensors.Tensor]{
+			Key: rng.Key(seed, "bounds", uint64(indices[0])), X: batchOf(images, indices),
+		})
 		if err != nil {
 			return err
 		}
-		for i, sum := range []*float64{&b.Reconstruction, &b.Bound} {
-			for _, v := range tensors.MustCopyFlatData[float32](out[i])[:fresh] {
-				*sum += float64(v) / float64(images.Len())
-			}
-		}
+		mean(&b.Reconstruction, out.Reconstruction, fresh)
+		mean(&b.Bound, out.Bound, fresh)
 		return nil
 	})
 	return b, err
 }
 
-func (c *Codec) boundsGraph(in []*Node) []*Node {
-	r, x := rng.In(in[0]), gfn.Batch{in[1]}
-	reconstruction := Neg(c.model.LogLikelihood(c.theta(), x, gfn.State{c.draw(r, in[1], true)}))
+func (c *Codec) boundsGraph(in encodeIn[*Node]) measured[*Node] {
+	r, x := rng.In(in.Key), gfn.Batch{in.X}
+	reconstruction := Neg(c.model.LogLikelihood(c.theta(), x, gfn.State{c.draw(r, in.X, true)}))
 	if c.config.Method == MethodVQ {
-		return []*Node{reconstruction, AddScalar(reconstruction, c.logLatents())}
+		return measured[*Node]{reconstruction, AddScalar(reconstruction, c.logLatents())}
 	}
-	p := c.config.policy(c.Size)
-	net := gfn.Net{Env: c.Env(), Policy: p, Scope: c.store.Scope(em.Phi)}
-	tr := net.Rollout(r, p.Encode(net.Scope, x), nil, gfn.Behaviour{})
+	net, u := c.q(in.X)
+	tr := net.Rollout(r, u, nil, gfn.Behaviour{})
 	logQ := ReduceSum(net.ScoreSampled(tr, gfn.Behaviour{}).LogPF, 1)
-	return []*Node{reconstruction, Sub(logQ, c.model.LogJoint(c.theta(), x, tr.Last()))}
+	return measured[*Node]{reconstruction, Sub(logQ, c.model.LogJoint(c.theta(), x, tr.Last()))}
 }

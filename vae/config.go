@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/mnist"
-	"github.com/gfnem/gfnem/run"
 )
 
 // The methods, in the order of the published table.
@@ -152,11 +152,11 @@ func (c *Config) size(images mnist.Size) Size {
 // explores reports whether E-steps sample from another policy than the one they train.
 func (c *Config) explores() bool { return c.RandProb > 0 || c.Beta != 1 }
 
-// Validate implements the last word of run.Resolve. It also fills in what is published and makes the path of the data
+// Validate implements the last word of config.Resolve. It also fills in what is published and makes the path of the data
 // absolute, since a run is resumed and evaluated from other folders, too.
 func (c *Config) Validate() error {
 	if err := cmp.Or(
-		run.CheckName("method", c.Method, Methods()...), run.CheckName("log_z", c.LogZ, logZScalar, logZImage, logZNone),
+		config.CheckName("method", c.Method, Methods()...), config.CheckName("log_z", c.LogZ, logZScalar, logZImage, logZNone),
 	); err != nil {
 		return err
 	}
@@ -184,12 +184,12 @@ func (c *Config) Validate() error {
 	if c.ReduceOn > c.Epochs {
 		return fmt.Errorf("reduce_lr_on = %d is after the last of %d epochs: set it to one of them, or to 0 (and epochs to %[2]d) for rates that stay", c.ReduceOn, c.Epochs)
 	}
-	return run.MakeAbsolute("data", &c.Data, mnist.Digits, mnist.Binarized)
+	return config.MakeAbsolute("data", &c.Data, mnist.Digits, mnist.Binarized)
 }
 
 func (c *Config) checkBounds() error {
 	big := math.MaxInt32 * 1.0
-	err := run.CheckRanges([]run.Range{
+	err := config.CheckRanges([]config.Range{
 		{"seed", float64(c.Seed), 0, math.MaxInt64},
 		{"k", float64(c.Codes), 2, 256}, {"rows", float64(c.Rows), 1, 64}, {"columns", float64(c.Columns), 1, 64},
 		{"channels", float64(c.Channels), 1, 1 << 12},

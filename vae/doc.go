@@ -28,5 +28,4 @@
 //	codec.go, load.go          images to codes and back, by models of finished runs too
 //	report*.go                 report.html
 //	reproduce.go               the table of the paper beside ours
-//	trial.go                   single updates, for measuring
 package vae

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
@@ -27,10 +27,10 @@ func (s *session) copyStore() (*model.Store, error) {
 
 // refresh continues a training by E-updates alone.
 func (s *session) refresh(store *model.Store) error {
-	spec := s.spec(s.size, s.data, s.perEpoch()).WithoutM()
+	spec := s.Spec(s.size, s.data, s.perEpoch())
 	bar := run.NewProgress(s.progress, int64(s.ExtraE), "posterior")
 	defer bar.Done()
-	if err := s.expect(store, spec, s.trainer.made(), s.ExtraE, bar, 0); err != nil {
+	if err := s.expect(store, spec, s.made(), s.ExtraE, bar, 0); err != nil {
 		return fmt.Errorf("extra_e_updates: %w", err)
 	}
 	return nil
@@ -38,6 +38,7 @@ func (s *session) refresh(store *model.Store) error {
 
 // expect makes E-updates, the first of which is a given iteration, when so many steps of a progress bar are done.
 func (s *session) expect(store *model.Store, spec em.Spec, first uint64, updates int, bar *run.Progress, done int) error {
+	spec.Prepare, spec.Gate, spec.MStep.Latents = pick, em.Never, nil
 	l, err := em.New(s.backend, store, spec)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (s *session) fit(store *model.Store) error {
 		return err
 	}
 	m := Model{Size: s.size, Decoder: VQ{s.size}}
-	spec := s.spec(s.size, data, 1).WithoutM()
+	spec := s.Spec(s.size, data, 1)
 	spec.Model, spec.Seed, spec.Wake.Reward = m, seed, m.Reward
 	imitations := s.FitUpdates / 3
 	spec.Wake.Optimizer.Groups[0].Rate = optim.Rate{
@@ -84,32 +85,41 @@ func (s *session) fit(store *model.Store) error {
 // imitationWeight is that of the published sleep phase, which has the same loss on dreamt images.
 const imitationWeight = 10
 
+type imitationIn struct {
+	Key   *tensors.Tensor
+	Rates []float32
+	X     []*tensors.Tensor
+}
+
+type imitationNodes struct {
+	Key, Rates *Node
+	X          []*Node
+}
+
+type imitationOut[T any] struct{ Loss T }
+
 // imitate raises log q of the latents that the VQ-VAE gives to images.
 func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *run.Progress) error {
 	opt := spec.Wake.Optimizer
 	p := s.policy(s.size)
-	exec, err := model.NewExec(s.backend, store, func(_ *model.Scope, in []*Node) *Node {
-		defer panics.WithError()
+	programs := program.NewSet(s.backend, store)
+	defer programs.Close()
+	update := program.New[imitationIn, imitationOut[float64]](programs, "imitation", func(in imitationNodes) imitationOut[*Node] {
 		net := gfn.Net{Env: s.size.Env(), Policy: p, Scope: store.Scope(em.Phi)}
-		x := pick(in[2:])
+		x := pick(in.X)
 		z := VQ{s.size}.Encode(store.Scope(em.Theta), x[0])
-		tr := net.Backtrack(rng.In(in[0]), p.Encode(net.Scope, x), gfn.State{z}, nil, gfn.Behaviour{})
+		tr := net.Backtrack(rng.In(in.Key), p.Encode(net.Scope, x), gfn.State{z}, nil, gfn.Behaviour{})
 		loss := Neg(ReduceAllMean(ReduceSum(net.Score(tr, gfn.Behaviour{}).LogPF, 1)))
-		opt.Minimize(store, MulScalar(loss, imitationWeight/float64(s.size.Positions())), in[1])
-		return loss
+		opt.Minimize(store, MulScalar(loss, imitationWeight/float64(s.size.Positions())), in.Rates)
+		return imitationOut[*Node]{loss}
 	})
-	if err != nil {
-		return err
-	}
-	defer exec.Finalize()
 	for i := range updates {
 		at := uint64(i)
-		images := spec.Data(at)
-		out, err := exec.Call(rng.Key(spec.Seed, "imitate", at), opt.Rates(0), images[0], images[1])
+		out, err := update.Call(imitationIn{rng.Key(spec.Seed, "imitate", at), opt.Rates(0), spec.Data(at)})
 		if err != nil {
 			return err
 		}
-		bar.Set(int64(i+1), fmt.Sprintf("imitation, loss %.4g", tensors.ToScalar[float32](out[0])))
+		bar.Set(int64(i+1), fmt.Sprintf("imitation, loss %.4g", out.Loss))
 	}
 	return nil
 }

@@ -1,36 +1,35 @@
 package vae
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
+	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/optim"
-	"github.com/gfnem/gfnem/run"
 )
 
-// spec is GFlowNet-EM as configured, for images that data picks from a table (see shuffled), an epoch having so many minibatches.
-func (c *Config) spec(size Size, data em.Data, perEpoch uint64) em.Spec {
+// Spec is GFlowNet-EM as configured, for images [B,H,W,1] that data supplies, an epoch having so many minibatches.
+func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 	m := Model{Size: size, Learned: c.learnsPrior()}
 	rate := reducible(c.LR, c.ReducedLR, c.ReduceOn, perEpoch)
 	return em.Spec{
-		Model:   m,
-		Env:     size.Env(),
-		Policy:  c.policy(size),
-		Data:    data,
-		Prepare: pick,
-		Seed:    c.Seed,
+		Model:  m,
+		Env:    size.Env(),
+		Policy: c.policy(size),
+		Data:   data,
+		Seed:   c.Seed,
 		Wake: em.Wake{
 			Objective: c.objective(size),
 			Samples:   c.WakeSamples,
-			Beta:      em.Constant(c.Beta),
-			Epsilon:   em.Constant(c.RandProb),
+			Explore:   em.Explore{Beta: em.Constant(c.Beta), Epsilon: em.Constant(c.RandProb)},
 			Reward:    m.Reward,
 			Rescore:   true,
 			Optimizer: optim.Optimizer{Groups: []optim.Group{
@@ -40,7 +39,7 @@ func (c *Config) spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		Sleep: c.sleep(size),
 		Gate:  c.gate(),
 		MStep: em.MStep{
-			Greedy: c.greedy() > 0 && !c.Best, GreedyProbability: c.greedy(), Best: c.Best, Moves: c.Moves, Loss: m.decoderLoss,
+			Latents: c.latents(), Moves: c.Moves, Loss: m.decoderLoss,
 			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: c.decoderRate(perEpoch)}}},
 		},
 	}
@@ -75,7 +74,26 @@ func reducible(base, reduced float64, epoch int, perEpoch uint64) optim.Rate {
 }
 
 // gate makes E- and M-updates in turns, or both of each minibatch.
-func (c *Config) gate() em.Gate { return em.Gate{Alternate: c.Alternate} }
+func (c *Config) gate() em.Gate {
+	if c.Alternate > 0 {
+		return em.Turns{Length: c.Alternate}
+	}
+	return em.Blocks{}
+}
+
+func (c *Config) latents() em.Latents {
+	switch {
+	case c.Best:
+		return em.BestOfWake{}
+	case c.greedy() > 0:
+		return em.Greedy{Probability: c.greedy()}
+	}
+	return em.Drawn{}
+}
+
+func (c *Config) vqOptimizer(perEpoch uint64) optim.Optimizer {
+	return optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: reducible(c.VQLR, c.VQReducedLR, c.ReduceOn, perEpoch)}}}
+}
 
 // decoderRate is the rate of M-updates, which are counted apart from E-updates.
 func (c *Config) decoderRate(perEpoch uint64) optim.Rate {
@@ -83,8 +101,8 @@ func (c *Config) decoderRate(perEpoch uint64) optim.Rate {
 		return optim.Rate{Base: c.DecoderLR}
 	}
 	made := uint64(c.ReduceOn-1) * perEpoch
-	if c.Alternate > 0 {
-		made = c.gate().MaximizedBefore(made)
+	if turns, ok := c.gate().(em.Turns); ok {
+		made = turns.MBefore(made)
 	}
 	return optim.Rate{Base: c.DecoderLR, Drops: []optim.Drop{{Step: made, Factor: c.DecoderReducedLR / c.DecoderLR}}}
 }
@@ -100,34 +118,34 @@ func (m Model) decoderLoss(theta *model.Scope, x gfn.Batch, z gfn.State, draw fu
 	return loss
 }
 
-// trainer is one of the methods.
-type trainer interface {
-	// made is the number of updates attempted.
-	made() uint64
-	// step makes the next one. The first result is how it went, the second what to note of it.
-	step() (string, map[string]float64, error)
-	// counters is all that a trainer remembers besides the variables.
-	counters() (json.RawMessage, error)
-	// restore continues from counters.
-	restore(json.RawMessage) error
-	close()
+// trainer is the loop of a method.
+type trainer struct {
+	*em.Loop[[]*tensors.Tensor, []*tensors.Tensor]
+	close func() // releases what is compiled
 }
 
-// gfnTrainer trains by GFlowNet-EM.
-type gfnTrainer struct{ *em.Learner }
-
-var _ trainer = gfnTrainer{}
-
-func (t gfnTrainer) made() uint64 { return t.State().Iteration }
-
-func (t gfnTrainer) step() (string, map[string]float64, error) {
-	r, err := t.Learner.Step()
-	if errors.Is(err, em.ErrDiverged) {
-		return "", nil, fmt.Errorf("%w: %w", run.ErrGaveUp, err)
-	} else if err != nil {
-		return "", nil, err
+// trainer returns that of the method for images that data picks from a table, see shuffled.
+func (c *Config) trainer(b compute.Backend, store *model.Store, size Size, data em.Data, perEpoch uint64) (trainer, error) {
+	if c.Method == MethodVQ {
+		s := program.NewSet(b, store)
+		return trainer{&em.Loop[[]*tensors.Tensor, []*tensors.Tensor]{Data: data, M: newVQStep(s, size, c.vqOptimizer(perEpoch))}, s.Close}, nil
 	}
+	spec := c.Spec(size, data, perEpoch)
+	spec.Prepare = pick
+	l, err := em.New(b, store, spec)
+	if err != nil {
+		return trainer{}, err
+	}
+	return trainer{&l.Loop, l.Close}, nil
+}
+
+// told is how an iteration went, in a few words, and what to note of it.
+func (c *Config) told(r em.Report) (string, map[string]float64) {
 	log := map[string]float64{"skipped": float64(r.State.Skipped)}
+	if c.Method == MethodVQ {
+		maps.Copy(log, r.Metrics)
+		return fmt.Sprintf("reconstruction %.1f nats, %.1f codes in use", log["reconstruction"], log["perplexity"]), log
+	}
 	var text []string
 	if r.Wake != (em.Update{}) {
 		log["e/loss"], log["e/grad_norm"] = r.Wake.Loss, r.Wake.GradNorm
@@ -140,18 +158,5 @@ func (t gfnTrainer) step() (string, map[string]float64, error) {
 		log["m/loss"], log["m/grad_norm"] = r.M.Loss, r.M.GradNorm
 		text = append(text, fmt.Sprintf("M-step, loss %.4g", r.M.Loss))
 	}
-	return strings.Join(text, ", "), log, nil
+	return strings.Join(text, ", "), log
 }
-
-func (t gfnTrainer) counters() (json.RawMessage, error) { return json.Marshal(t.State()) }
-
-func (t gfnTrainer) restore(saved json.RawMessage) error {
-	var s em.State
-	if err := json.Unmarshal(saved, &s); err != nil {
-		return err
-	}
-	t.SetState(s)
-	return nil
-}
-
-func (t gfnTrainer) close() { t.Learner.Close() }

@@ -26,7 +26,7 @@ func small() Size {
 }
 
 // never keeps the decoder as it is.
-var never = em.Gate{First: math.MaxInt}
+var never = em.Never
 
 // frozen prepares to train the policy of the tiny instance on images, with a decoder that is far from uniform.
 func frozen(t *testing.T, b compute.Backend, seed uint64, images ...int) (*model.Store, em.Spec, Model) {
@@ -34,8 +34,7 @@ func frozen(t *testing.T, b compute.Backend, seed uint64, images ...int) (*model
 	c := PaperConfig()
 	c.Seed = seed
 	size := small()
-	spec := c.spec(size, em.Full(size.images(images...)), 1)
-	spec.Prepare = nil
+	spec := c.Spec(size, em.Full(size.images(images...)), 1)
 	spec.Gate, spec.Sleep = never, em.Sleep{}
 	spec.Wake.Samples = 256 / len(images)
 	store := newStore(seed)
@@ -233,10 +232,9 @@ func TestEM(t *testing.T) {
 	want := likelihood(store)
 	c := PaperConfig()
 	c.Seed, c.Batch = seed, 64
-	spec := c.spec(size, em.Full(x), 1)
-	spec.Prepare = nil
-	spec.Gate = em.Gate{First: 200, ESteps: 4} // turns would begin with an untrained policy, from which exact EM does not suffer
-	spec.Wake.Samples, spec.MStep.Samples = 8, 8
+	spec := c.Spec(size, em.Full(x), 1)
+	spec.Gate = em.Blocks{First: 200, E: 4} // turns would begin with an untrained policy, from which exact EM does not suffer
+	spec.Wake.Samples, spec.MStep.Latents = 8, em.Drawn{Samples: 8}
 	spec.MStep.Optimizer = rate
 	spec.Wake.Optimizer.Groups[0].Rate.Base = 3e-3
 	store = start()

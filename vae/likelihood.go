@@ -1,7 +1,7 @@
 package vae
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"runtime"
 	"sync"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -58,56 +58,57 @@ type Likelihood struct {
 	// Progress, if not nil, is told how many images are done.
 	Progress func(done int)
 
-	propose, score *model.Exec
+	programs *program.Set
+	propose  *program.Program[proposeIn[*tensors.Tensor], proposed[*tensors.Tensor]]
+	score    *program.Program[scoreIn[*tensors.Tensor], scored[*tensors.Tensor]]
 }
+
+// proposeIn are images to draw latents for, and proposed the latents with log q(z|x).
+type (
+	proposeIn[T any] struct{ Key, X T }
+	proposed[T any]  struct{ Codes, LogQ T }
+)
+
+// scoreIn are latents and the numbers of the images that they belong to, and scored log p(x,z).
+type (
+	scoreIn[T any] struct{ Codes, Owner, X T }
+	scored[T any]  struct{ LogP T }
+)
 
 // Close releases the compiled programs.
 func (l *Likelihood) Close() {
-	for _, p := range []*model.Exec{l.propose, l.score} {
-		if p != nil {
-			p.Finalize()
-		}
+	if l.programs != nil {
+		l.programs.Close()
 	}
-	l.propose, l.score = nil, nil
+	l.programs = nil
 }
 
-// build compiles the two programs. The first draws latents of images and says log q(z|x), the second says log p(x,z) of
-// latents and of the images that they belong to by number. Between them the host leaves out repetitions.
-func (l *Likelihood) build() (err error) {
-	if l.propose != nil {
-		return nil
+// build prepares the two programs, between which the host leaves out repetitions.
+func (l *Likelihood) build() {
+	if l.programs != nil {
+		return
 	}
 	small, large := 1<<13, 1<<7
 	if l.Backend.Name() != "simd" && l.Backend.Name() != "go" {
 		small, large = 1<<16, 1<<12
 	}
-	if l.Draws == 0 {
-		l.Draws = small
-	}
-	if l.Decodes == 0 {
-		l.Decodes = large
-	}
+	l.Draws, l.Decodes = cmp.Or(l.Draws, small), cmp.Or(l.Decodes, large)
 	each, _ := l.shape()
-	if l.propose, err = model.NewExec(l.Backend, l.Store, func(_ *model.Scope, in []*Node) []*Node {
-		defer panics.WithError()
-		net := gfn.Net{Env: l.Model.Env(), Policy: l.Proposal, Scope: l.Store.Scope(em.Phi)}
-		u := l.Proposal.Encode(net.Scope, gfn.Batch{in[1]}).Repeat(each)
-		tr := net.Rollout(rng.In(in[0]), u, nil, gfn.Behaviour{})
-		logQ := ConvertDType(net.ScoreSampled(tr, gfn.Behaviour{}).LogPF, dtypes.Float64)
-		return []*Node{ConvertDType(tr.Last()[0], dtypes.Uint8), ReduceSum(logQ, 1)}
-	}); err != nil {
-		return fmt.Errorf("build the sampler of latents: %w", err)
-	}
-	l.score, err = model.NewExec(l.Backend, l.Store, func(_ *model.Scope, in []*Node) *Node {
-		defer panics.WithError()
-		z := ConvertDType(in[0], dtypes.Int32)
-		x := Gather(in[2], InsertAxes(in[1], 1))
-		return ConvertDType(l.Model.LogJoint(l.Store.Scope(em.Theta), gfn.Batch{x}, gfn.State{z}), dtypes.Float64)
-	})
-	if err != nil {
-		return fmt.Errorf("build the score of latents: %w", err)
-	}
-	return nil
+	l.programs = program.NewSet(l.Backend, l.Store)
+	l.propose = program.New[proposeIn[*tensors.Tensor], proposed[*tensors.Tensor]](l.programs, "draw latents",
+		func(in proposeIn[*Node]) proposed[*Node] {
+			net := gfn.Net{Env: l.Model.Env(), Policy: l.Proposal, Scope: l.Store.Scope(em.Phi)}
+			u := l.Proposal.Encode(net.Scope, gfn.Batch{in.X}).Repeat(each)
+			tr := net.Rollout(rng.In(in.Key), u, nil, gfn.Behaviour{})
+			logQ := ConvertDType(net.ScoreSampled(tr, gfn.Behaviour{}).LogPF, dtypes.Float64)
+			return proposed[*Node]{ConvertDType(tr.Last()[0], dtypes.Uint8), ReduceSum(logQ, 1)}
+		})
+	l.score = program.New[scoreIn[*tensors.Tensor], scored[*tensors.Tensor]](l.programs, "score latents",
+		func(in scoreIn[*Node]) scored[*Node] {
+			z, x := ConvertDType(in.Codes, dtypes.Int32), Gather(in.X, InsertAxes(in.Owner, 1))
+			logP := l.Model.LogJoint(l.Store.Scope(em.Theta), gfn.Batch{x}, gfn.State{z})
+			return scored[*Node]{ConvertDType(logP, dtypes.Float64)}
+		})
 }
 
 // shape is how many latents a call draws for each of how many images.
@@ -124,9 +125,7 @@ func (l *Likelihood) Images() int {
 
 // Estimate measures images, of which take returns those of given numbers as a tensor [len(indices),H,W,1].
 func (l *Likelihood) Estimate(count int, take func(indices []int) *tensors.Tensor) (NLL, error) {
-	if err := l.build(); err != nil {
-		return NLL{}, err
-	}
+	l.build()
 	out := NLL{Images: count, Samples: l.Samples}
 	var logX []float64
 	_, images := l.shape()
@@ -181,19 +180,18 @@ func (l *Likelihood) draw(x *tensors.Tensor, indices []int) ([]samples, error) {
 	n := l.Model.Positions()
 	drawn := make([]samples, images)
 	for call := 0; call*each < l.Samples; call++ {
-		out, err := l.propose.Call(rng.Key(l.Seed, "importance", uint64(indices[0]), uint64(call)), x)
+		out, err := l.propose.Call(proposeIn[*tensors.Tensor]{rng.Key(l.Seed, "importance", uint64(indices[0]), uint64(call)), x})
 		if err != nil {
-			return nil, fmt.Errorf("draw latents: %w", err)
+			return nil, err
 		}
-		codes, logQ := tensors.MustCopyFlatData[uint8](out[0]), tensors.MustCopyFlatData[float64](out[1])
+		codes, logQ := tensors.MustCopyFlatData[uint8](out.Codes), tensors.MustCopyFlatData[float64](out.LogQ)
 		take := min(each, l.Samples-call*each)
 		for i := range drawn {
 			drawn[i].codes = append(drawn[i].codes, codes[i*each*n:(i*each+take)*n]...)
 			drawn[i].logQ = append(drawn[i].logQ, logQ[i*each:i*each+take]...)
 		}
-		for _, t := range out {
-			t.FinalizeAll()
-		}
+		out.Codes.FinalizeAll()
+		out.LogQ.FinalizeAll()
 	}
 	return drawn, nil
 }
@@ -243,16 +241,17 @@ func (l *Likelihood) scores(x *tensors.Tensor, drawn []samples) error {
 			copy(codes[i*n:], drawn[all[k].image].distinct[all[k].latent])
 			owner[i] = int32(all[k].image)
 		}
-		out, err := l.score.Call(tensors.FromFlatDataAndDimensions(codes, len(indices), n),
-			tensors.FromFlatDataAndDimensions(owner, len(indices)), x)
+		out, err := l.score.Call(scoreIn[*tensors.Tensor]{
+			tensors.FromFlatDataAndDimensions(codes, len(indices), n), tensors.FromFlatDataAndDimensions(owner, len(indices)), x,
+		})
 		if err != nil {
-			return fmt.Errorf("score latents: %w", err)
+			return err
 		}
-		for i, v := range tensors.MustCopyFlatData[float64](out[0])[:fresh] {
+		for i, v := range tensors.MustCopyFlatData[float64](out.LogP)[:fresh] {
 			at := all[indices[i]]
 			drawn[at.image].logP[at.latent] = v
 		}
-		out[0].FinalizeAll()
+		out.LogP.FinalizeAll()
 		return nil
 	})
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/run"
@@ -18,21 +20,22 @@ import (
 // are not needed. Close it at the end.
 func Load(b compute.Backend, r *run.Run) (*Codec, []string, error) {
 	if task := r.Info().Task; task != (Task{}).Name() {
-		return nil, nil, run.Inputf("%s is a run of the task %q, which has no codes", r.Dir(), task)
+		return nil, nil, badinput.Errorf("%s is a run of the task %q, which has no codes", r.Dir(), task)
 	}
 	c := QuickConfig() // run.toml has every key
-	if err := run.Resolve(&c, run.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
+	if err := config.Resolve(&c, config.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
 		return nil, nil, err
 	}
 	state, warnings, err := r.Load()
 	if errors.Is(err, run.ErrNoCheckpoint) {
-		return nil, nil, run.Inputf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", r.Dir(), r.Dir())
+		return nil, nil, badinput.Errorf(
+			"%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", r.Dir(), r.Dir())
 	} else if err != nil {
 		return nil, warnings, err
 	}
 	codec, err := c.codec(b, state)
 	if err != nil {
-		return nil, warnings, run.Inputf("%s does not hold a model that can be used: %w", r.Dir(), err)
+		return nil, warnings, badinput.Errorf("%s does not hold a model that can be used: %w", r.Dir(), err)
 	}
 	return codec, warnings, nil
 }

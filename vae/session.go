@@ -2,6 +2,7 @@ package vae
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/nn"
@@ -69,13 +71,13 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 		train: firstOf(set.Train, c.TrainImages), test: firstOf(set.Test, c.TestImages),
 	}
 	if err := s.size.Validate(); err != nil {
-		return nil, run.Inputf("%w", err)
+		return nil, badinput.Errorf("%w", err)
 	}
 	if s.train.Len() < c.Batch {
-		return nil, run.Inputf("%s: %d training images are fewer than a batch of %d", c.Data, s.train.Len(), c.Batch)
+		return nil, badinput.Errorf("%s: %d training images are fewer than a batch of %d", c.Data, s.train.Len(), c.Batch)
 	}
 	if s.test.Len() == 0 { // rather now than when all updates are made
-		return nil, run.Inputf("%s has no test images to evaluate on", c.Data)
+		return nil, badinput.Errorf("%s has no test images to evaluate on", c.Data)
 	}
 	var err error
 	if s.table, err = tableOf(b, s.train); err != nil {
@@ -84,14 +86,7 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	if s.data, err = shuffled(c.Seed, c.Batch, s.table); err != nil {
 		return nil, err
 	}
-	if c.Method == MethodVQ {
-		s.trainer, err = c.vqTrainer(b, s.store, s.size, s.data, s.perEpoch())
-	} else {
-		var l *em.Learner
-		l, err = em.New(b, s.store, c.spec(s.size, s.data, s.perEpoch()))
-		s.trainer = gfnTrainer{l}
-	}
-	if err != nil {
+	if s.trainer, err = c.trainer(b, s.store, s.size, s.data, s.perEpoch()); err != nil {
 		return nil, err
 	}
 	s.codec = newCodec(b, s.store, c, s.size)
@@ -111,7 +106,10 @@ func (s *session) perEpoch() uint64 { return uint64(s.train.Len() / s.Batch) }
 func (s *session) total() uint64 { return uint64(s.Epochs) * s.perEpoch() }
 
 // Done implements run.Job.
-func (s *session) Done() bool { return s.trainer.made() >= s.total() }
+func (s *session) Done() bool { return s.made() >= s.total() }
+
+// made is the number of minibatches seen.
+func (s *session) made() uint64 { return s.trainer.State().Iteration }
 
 // Steps between notes of losses, and test images behind a point of the curve of the bound.
 const (
@@ -121,11 +119,14 @@ const (
 
 // Step implements run.Job: one minibatch.
 func (s *session) Step() (run.Tick, error) {
-	text, log, err := s.trainer.step()
-	if err != nil {
+	r, err := s.trainer.Step()
+	if errors.Is(err, em.ErrDiverged) {
+		return run.Tick{}, fmt.Errorf("%w: %w", run.ErrGaveUp, err)
+	} else if err != nil {
 		return run.Tick{}, err
 	}
-	made := s.trainer.made()
+	text, log := s.told(r)
+	made := s.made()
 	tick := run.Tick{Step: made, Total: s.total(), Text: fmt.Sprintf("epoch %d of %d, %s", 1+(made-1)/s.perEpoch(), s.Epochs, text)}
 	if made%logEvery == 0 {
 		tick.Log = log
@@ -143,9 +144,9 @@ func (s *session) Step() (run.Tick, error) {
 
 // saved is the part of a state that is not arrays. Height and Width let a run decode without its data.
 type saved struct {
-	Height  int             `json:"height"`
-	Width   int             `json:"width"`
-	Trainer json.RawMessage `json:"trainer"`
+	Height  int      `json:"height"`
+	Width   int      `json:"width"`
+	Trainer em.State `json:"trainer"`
 }
 
 // State implements run.Job.
@@ -154,11 +155,7 @@ func (s *session) State() (run.State, error) {
 	if err != nil {
 		return run.State{}, err
 	}
-	counters, err := s.trainer.counters()
-	if err != nil {
-		return run.State{}, err
-	}
-	extra, err := json.Marshal(saved{s.size.Height, s.size.Width, counters})
+	extra, err := json.Marshal(saved{s.size.Height, s.size.Width, s.trainer.State()})
 	return run.State{Arrays: arrays, Extra: extra}, err
 }
 
@@ -168,9 +165,7 @@ func (s *session) Restore(state run.State) error {
 	if err := json.Unmarshal(state.Extra, &from); err != nil {
 		return fmt.Errorf("counters: %w", err)
 	}
-	if err := s.trainer.restore(from.Trainer); err != nil {
-		return fmt.Errorf("counters: %w", err)
-	}
+	s.trainer.SetState(from.Trainer)
 	return run.SetStore(s.store, state.Arrays)
 }
 

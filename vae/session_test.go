@@ -15,10 +15,13 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/run/runtest"
 )
 
 // bars are images of 8x8 pixels, each with a bright row or column and a little noise.
@@ -108,35 +111,12 @@ func stateOf(t *testing.T, s *session) run.State {
 // A training that is stopped anywhere and continued by another session ends with the same bits, and evaluates alike.
 func TestResume(t *testing.T) {
 	for name, c := range methods() {
-		whole := tinySession(t, c)
-		total := int(whole.total())
-		if total != 12 {
-			t.Fatalf("%d updates in two epochs of 52 images, want 12", total)
-		}
-		states := map[int]run.State{}
-		for at := range total {
-			if at == 0 || at == 5 || at == total-1 {
-				states[at] = stateOf(t, whole)
-			}
-			if whole.Done() {
-				t.Fatalf("%s: done after %d", name, at)
-			}
-			steps(t, whole, 1)
-		}
-		if !whole.Done() {
-			t.Errorf("%s: not done after %d", name, total)
+		start := func() run.Job { return tinySession(t, c) }
+		whole := runtest.Job(t, start, runtest.Options{Stops: []int{5, 11}}).(*session)
+		if total := whole.total(); total != 12 || whole.trainer.made() != total {
+			t.Fatalf("%s: %d of %d updates in two epochs of 52 images, want 12", name, whole.trainer.made(), total)
 		}
 		want := run.StateHash(stateOf(t, whole))
-		for at, state := range states {
-			again := tinySession(t, c)
-			if err := again.Restore(state); err != nil {
-				t.Fatal(err)
-			}
-			steps(t, again, total-at)
-			if run.StateHash(stateOf(t, again)) != want {
-				t.Errorf("%s: stopped at %d and resumed, the end is another", name, at)
-			}
-		}
 		// Evaluating changes nothing, and gives the same twice.
 		var results []string
 		for range 2 {
@@ -242,16 +222,13 @@ func TestPublishedSchedule(t *testing.T) {
 			t.Errorf("%s, K = %d: %d updates, want %d", c.method, c.codes, got, c.steps)
 		}
 		if c.method == MethodVQ {
-			s, err := config.vqTrainer(open(t), newStore(1), Paper(c.codes), nil, perEpoch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := config.vqOptimizer(perEpoch)
 			for at, want := range map[uint64]float32{0: 2e-4, c.reduced - 1: 2e-4, c.reduced: 5e-5, uint64(c.steps) - 1: 5e-5} {
-				near(t, fmt.Sprintf("%s: rate of update %d", c.method, at), float64(s.optimizer.Rates(at)[0]), float64(want), 1e-10)
+				near(t, fmt.Sprintf("%s: rate of update %d", c.method, at), float64(o.Rates(at)[0]), float64(want), 1e-10)
 			}
 			continue
 		}
-		spec := config.spec(Paper(c.codes), nil, perEpoch)
+		spec := config.Spec(Paper(c.codes), nil, perEpoch)
 		for at, want := range map[uint64]float64{0: 2e-4, c.reduced - 1: 2e-4, c.reduced: 5e-5, uint64(c.steps) - 1: 5e-5} {
 			rates := spec.Wake.Optimizer.Rates(at)
 			near(t, fmt.Sprintf("%s: rate of update %d", c.method, at), float64(rates[0]), want, 1e-10)
@@ -261,8 +238,8 @@ func TestPublishedSchedule(t *testing.T) {
 		if spec.Sleep.Weight != 10.0/16 || spec.Sleep.Probability != 0.3 || !spec.Sleep.Apart || spec.Sleep.Batch != 128 {
 			t.Errorf("%s: sleep %+v", c.method, spec.Sleep)
 		}
-		if spec.MStep.Greedy != (c.method != MethodGFN) || spec.Gate.Alternate != 400 {
-			t.Errorf("%s: greedy %v, turns of %d", c.method, spec.MStep.Greedy, spec.Gate.Alternate)
+		if _, greedy := spec.MStep.Latents.(em.Greedy); greedy != (c.method != MethodGFN) || spec.Gate != em.Gate(em.Turns{Length: 400}) {
+			t.Errorf("%s: latents %#v, gate %#v", c.method, spec.MStep.Latents, spec.Gate)
 		}
 	}
 }
@@ -275,7 +252,7 @@ func TestDecoderRate(t *testing.T) {
 	for turn, made := range map[int]uint64{20: 50, 0: 90} {
 		c.Alternate = turn
 		for at, want := range map[uint64]float64{0: 0.5, made - 1: 0.5, made: 0.125} {
-			near(t, fmt.Sprintf("rate of M-update %d", at), float64(c.spec(tiny(2), nil, 45).MStep.Optimizer.Rates(at)[0]), want, 1e-9)
+			near(t, fmt.Sprintf("rate of M-update %d", at), float64(c.Spec(tiny(2), nil, 45).MStep.Optimizer.Rates(at)[0]), want, 1e-9)
 		}
 	}
 }
@@ -294,7 +271,7 @@ func TestUpdatesOfBothKinds(t *testing.T) {
 				}
 			}
 		}
-		if st := s.trainer.(gfnTrainer).State(); st.Iteration != 3 || st.M != 3 {
+		if st := s.trainer.State(); st.Iteration != 3 || st.M != 3 {
 			t.Errorf("%s: %d E-updates and %d M-updates in 3 iterations", name, st.Iteration, st.M)
 		}
 	}
@@ -304,16 +281,16 @@ func TestUpdatesOfBothKinds(t *testing.T) {
 func TestMoves(t *testing.T) {
 	c := tinyConfig(MethodGD)
 	c.Moves = 3
-	if m := c.spec(tiny(2), nil, 1).MStep; m.Moves != 3 || !m.Greedy || m.Best {
-		t.Errorf("%d moves, greedy %v, best %v", m.Moves, m.Greedy, m.Best)
+	if m := c.Spec(tiny(2), nil, 1).MStep; m.Moves != 3 || m.Latents != em.Latents(em.Greedy{Probability: 1}) {
+		t.Errorf("%d moves, latents %#v", m.Moves, m.Latents)
 	}
 }
 
 // E-steps explore as configured; losses hardly tell, since untrained policies are nearly uniform anyway.
 func TestExploration(t *testing.T) {
 	c := methods()["mixed"]
-	if w := c.spec(tiny(2), nil, 1).Wake; w.Beta != em.Constant(0.8) || w.Epsilon != em.Constant(0.1) {
-		t.Errorf("beta %v, epsilon %v", w.Beta, w.Epsilon)
+	if w := c.Spec(tiny(2), nil, 1).Wake; w.Explore != (em.Explore{Beta: em.Constant(0.8), Epsilon: em.Constant(0.1)}) {
+		t.Errorf("%+v", w.Explore)
 	}
 }
 
@@ -355,7 +332,7 @@ func TestBadSessions(t *testing.T) {
 		config, set := tinyConfig(MethodGD), barSet()
 		c.change(&config, set)
 		_, err := newSession(b, config, set)
-		var input *run.InputError
+		var input *badinput.Error
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
@@ -412,7 +389,7 @@ func TestReportAndLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := tinySession(t, c)
-		text, err := run.Encode(&c)
+		text, err := config.Encode(&c)
 		if err != nil {
 			t.Fatal(err)
 		}

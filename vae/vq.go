@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/nn"
+	"github.com/gfnem/gfnem/optim"
 )
 
 // VQ is the baseline, a VQ-VAE (van den Oord, Vinyals, Kavukcuoglu, "Neural Discrete Representation Learning", 2017): the
@@ -75,7 +76,7 @@ type vqLoss struct {
 	reconstruction *Node // mean over images of -log p(x|z)
 	commitment     *Node // the weighted distance from the codebook
 	perplexity     *Node // of the usage of codes
-	changes        []change
+	changes        []optim.Assignment
 }
 
 // loss builds the training graph.
@@ -110,7 +111,7 @@ func perplexity(share *Node) *Node {
 // follow moves the averages by a batch of numbers y [N] with their codes, one-hot [N,K]. The counts start at zero, which
 // throws entries far away at first: unused codes by a factor of about 1e5, from where they come back as the decay shrinks
 // them. That is published behaviour, and it decides which codes end up in use.
-func (c codebook) follow(hot, y *Node) []change {
+func (c codebook) follow(hot, y *Node) []optim.Assignment {
 	g, codes := y.Graph(), hot.Shape().Dim(1)
 	blend := func(old *model.Variable, batch *Node) *Node {
 		return Add(MulScalar(old.NodeValue(g), codebookDecay), MulScalar(batch, 1-codebookDecay))
@@ -119,5 +120,7 @@ func (c codebook) follow(hot, y *Node) []change {
 	total := ReduceAllSum(count)
 	count = Mul(Div(AddScalar(count, countEpsilon), AddScalar(total, float64(codes)*countEpsilon)), total)
 	sum := blend(c.sum, DotGeneral(y, []int{0}, nil, hot, []int{0}, nil))
-	return []change{{c.count, count}, {c.sum, sum}, {c.entries, Div(sum, count)}}
+	return []optim.Assignment{
+		{Variable: c.count, Value: count}, {Variable: c.sum, Value: sum}, {Variable: c.entries, Value: Div(sum, count)},
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/internal/testkit"
+	"github.com/gfnem/gfnem/optim"
 )
 
 // The codebook's first update, by hand: K = 3, e = -0.2, 0.1, 0.3 and four numbers.
@@ -30,7 +31,7 @@ func TestGoldenCodebook(t *testing.T) {
 		z := nearest(entries, y)
 		e := DotGeneral(oneHot(z, 3, y.DType()), []int{-1}, nil, entries, []int{0}, nil)
 		changes := book.follow(oneHot(z, 3, y.DType()), y)
-		return []*Node{z, MulScalar(ReduceAllMean(Square(Sub(y, e))), commitment), changes[0].value, changes[1].value, changes[2].value}
+		return []*Node{z, MulScalar(ReduceAllMean(Square(Sub(y, e))), commitment), changes[0].Value, changes[1].Value, changes[2].Value}
 	}, []float64{0, 0.12, 0.15, -0.3})
 	for i, want := range [][]float64{
 		{1, 1, 1, 0}, {0.00143125}, {0.00100248139, 0.00298759305, 9.92555831e-06}, {-0.2001, 0.10017, 0.2997}, {-199.604703, 33.5286628, 30194.775},
@@ -60,13 +61,13 @@ func TestStraightThrough(t *testing.T) {
 		x := ConvertDType(in[0], dtypes.Float64)
 		scope := store.Scope("/vq")
 		g := x.Graph()
-		y := v.numbers(scope, x, batchNorm(&[]change{}))
+		y := v.numbers(scope, x, batchNorm(&[]optim.Assignment{}))
 		book := v.codebook(scope, g)
 		entries := book.entries.NodeValue(g)
 		e := Reshape(v.lookUp(entries, nearest(entries, y)), y.Shape().Dimensions...)
 		loss := func(e *Node) *Node {
 			grid := Reshape(e, x.Shape().Dim(0), v.Rows, v.Columns, 1)
-			return ReduceAllMean(CrossEntropy(v.enlarge(scope.At(decoderScope), grid, batchNorm(&[]change{})), x))
+			return ReduceAllMean(CrossEntropy(v.enlarge(scope.At(decoderScope), grid, batchNorm(&[]optim.Assignment{})), x))
 		}
 		through := loss(straightThrough(y, e))
 		plain := loss(e)
@@ -132,7 +133,7 @@ func TestBatchNorm(t *testing.T) {
 	at.VariableWithValue("shift", []float64{0, 1, 2, -1})
 	at.VariableWithValue("mean", []float64{0.1, 0.2, 0.3, 0.4})
 	at.VariableWithValue("variance", []float64{1, 2, 3, 4})
-	var changes []change
+	var changes []optim.Assignment
 	out := eval(t, b, store, func(in []*Node) []*Node {
 		scope := store.Scope("/net")
 		weigh := func(y *Node) *Node {
@@ -143,7 +144,7 @@ func TestBatchNorm(t *testing.T) {
 		vars := []*Node{in[0], scope.At("norm").GetVariable("scale").NodeValue(g), scope.At("norm").GetVariable("shift").NodeValue(g)}
 		nodes := append([]*Node{fast}, Gradient(weigh(fast), vars...)...)
 		nodes = append(append(nodes, slow), Gradient(weigh(slow), vars...)...)
-		return append(nodes, changes[0].value, changes[1].value, batchNorm(nil)(scope, in[0]))
+		return append(nodes, changes[0].Value, changes[1].Value, batchNorm(nil)(scope, in[0]))
 	}, y)
 	for i := range 4 {
 		for j := range out[i] {

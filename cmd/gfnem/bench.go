@@ -11,11 +11,12 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/bench"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/engine"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/report"
-	"github.com/gfnem/gfnem/run"
 )
 
 type benchCmd struct {
@@ -58,26 +59,27 @@ func (c benchCmd) Run(io console) error {
 		}
 	}
 	if c.Profile && (c.JSON || c.Against != "") {
-		return run.Inputf("--profile prints a table of its own: leave out --json and --against")
+		return badinput.Errorf("--profile prints a table of its own: leave out --json and --against")
 	}
 	for _, name := range []string{"hypergrid", "grammar", "grammar-scaling", "vae"} {
 		if c.Profile && slices.Contains(c.Names, name) {
-			return run.Inputf("--profile shows the steps of a workload, and %s is none", name)
+			return badinput.Errorf("--profile shows the steps of a workload, and %s is none", name)
 		}
 	}
 	var base bench.Baseline
 	if c.Against != "" {
 		var err error
 		if base, err = bench.ReadBaseline(c.Against); err != nil {
-			return run.Inputf("%w", err)
+			return badinput.Errorf("%w", err)
 		}
 	}
 	if c.NT < 1 || c.PT < 1 || c.N < 2 || c.Batch < 1 {
-		return run.Inputf("--nt %d --pt %d --n %d --batch %d: inside needs at least 1, 1, 2 and 1", c.NT, c.PT, c.N, c.Batch)
+		return badinput.Errorf("--nt %d --pt %d --n %d --batch %d: inside needs at least 1, 1, 2 and 1", c.NT, c.PT, c.N,
+			c.Batch)
 	}
 	b, err := backend.Open(c.Backend)
 	if err != nil {
-		return run.Inputf("%w", err)
+		return badinput.Errorf("%w", err)
 	}
 	for _, name := range c.Names {
 		switch {
@@ -156,7 +158,7 @@ const profiled = 30
 func (c benchCmd) profile(io console, b compute.Backend, name string) error {
 	m, costs, err := bench.Profile(b, name, c.options())
 	if err != nil {
-		return run.Inputf("%w", err)
+		return badinput.Errorf("%w", err)
 	}
 	peaks := engine.MeasurePeaks()
 	var all time.Duration
@@ -218,17 +220,18 @@ func (c benchCmd) hypergrid(io console, b compute.Backend) error {
 
 // grammar prints how long iterations of GFlowNet-EM for grammars take, and what of that each program takes.
 func (c benchCmd) grammar(io console, b compute.Backend) error {
-	config, ok := induce.Task{}.Config(c.Preset).(*induce.Config)
+	grammar, ok := induce.Task{}.Config(c.Preset).(*induce.Config)
 	if !ok {
 		return unknown("preset", c.Preset, induce.Task{}.Presets())
 	}
-	if err := run.Resolve(config, run.Set(c.Set)); err != nil {
+	if err := config.Resolve(grammar, config.Set(c.Set)); err != nil {
 		return err
 	}
-	if config.Fixed != "" {
-		return run.Inputf("bench grammar measures iterations that learn a grammar, and preset %s is given one: use paper or quick", c.Preset)
+	if grammar.Fixed != "" {
+		return badinput.Errorf(
+			"bench grammar measures iterations that learn a grammar, and preset %s is given one: use paper or quick", c.Preset)
 	}
-	size := bench.GrammarSize{Config: *config, Words: c.Words}
+	size := bench.GrammarSize{Config: *grammar, Words: c.Words}
 	return bench.RunGrammar(b, size, c.For, func(g bench.Grammar) error {
 		if c.JSON {
 			return printJSON(io.out, g)

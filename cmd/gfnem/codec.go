@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/vae"
@@ -29,7 +30,7 @@ func (a codecArg) open(c console) (*vae.Codec, error) {
 	}
 	b, err := backend.Open(a.Backend)
 	if err != nil {
-		return nil, run.Inputf("%w", err)
+		return nil, badinput.Errorf("%w", err)
 	}
 	codec, warnings, err := vae.Load(b, r)
 	for _, w := range warnings {
@@ -92,7 +93,7 @@ func readCodes(c console, path string, check func(vae.Codes) error) ([]vae.Codes
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, run.Inputf("%w", err)
+			return nil, badinput.Errorf("%w", err)
 		}
 		defer f.Close()
 		in, name = f, path
@@ -106,17 +107,17 @@ func readCodes(c console, path string, check func(vae.Codes) error) ([]vae.Codes
 			err = check(z)
 		}
 		if err != nil {
-			return nil, run.Inputf("%s:%d: %w", name, n, err)
+			return nil, badinput.Errorf("%s:%d: %w", name, n, err)
 		}
 		all = append(all, z)
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, run.Inputf("%s:%d: a line is too long for the codes of one latent", name, len(all)+1)
+		return nil, badinput.Errorf("%s:%d: a line is too long for the codes of one latent", name, len(all)+1)
 	} else if err != nil {
-		return nil, run.Inputf("%s: %w", name, err)
+		return nil, badinput.Errorf("%s: %w", name, err)
 	}
 	if len(all) == 0 {
-		return nil, run.Inputf("%s has no codes: give one latent a line, such as \"0 3 7 1 ...\"", name)
+		return nil, badinput.Errorf("%s has no codes: give one latent a line, such as \"0 3 7 1 ...\"", name)
 	}
 	return all, nil
 }

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -30,7 +30,7 @@ Counts sentences and words, and scores trees that need no learning. A data set i
 // Run prints the counts of a data set.
 func (c dataShowCmd) Run(io console) error {
 	if c.Examples < 0 {
-		return run.Inputf("--examples cannot be negative")
+		return badinput.Errorf("--examples cannot be negative")
 	}
 	data, err := c.open()
 	if err != nil {

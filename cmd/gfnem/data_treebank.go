@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -82,18 +82,18 @@ func (c dataTreebankCmd) build() (*treebank.Dataset, error) {
 		Format: c.Format,
 	}
 	if c.Vocab < 1 || c.MinLength < 1 || c.MaxLength < 0 {
-		return nil, run.Inputf("--vocab and --min-length are at least 1, --max-length is at least 0")
+		return nil, badinput.Errorf("--vocab and --min-length are at least 1, --max-length is at least 0")
 	}
 	given := len(c.Train)+len(c.Valid)+len(c.Test)+len(c.In) > 0
 	if c.Synthetic != "" {
 		if given || c.WSJ != "" {
-			return nil, run.Inputf("--synthetic needs no files")
+			return nil, badinput.Errorf("--synthetic needs no files")
 		}
 		return c.synthetic()
 	}
 	if c.WSJ != "" {
 		if given {
-			return nil, run.Inputf("--wsj excludes other files")
+			return nil, badinput.Errorf("--wsj excludes other files")
 		}
 		in.Train, in.Valid, in.Test = wsjSections(c.WSJ)
 	}
@@ -122,7 +122,7 @@ func (c dataTreebankCmd) synthetic() (*treebank.Dataset, error) {
 	}
 	for _, split := range data.Splits {
 		if len(split.Sentences) == 0 {
-			return nil, run.Inputf("--max-length %d: %s has no sentence that short", c.MaxLength, split.Name)
+			return nil, badinput.Errorf("--max-length %d: %s has no sentence that short", c.MaxLength, split.Name)
 		}
 	}
 	return data, nil

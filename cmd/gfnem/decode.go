@@ -1,6 +1,6 @@
 package main
 
-import "github.com/gfnem/gfnem/run"
+import "github.com/gfnem/gfnem/badinput"
 
 type decodeCmd struct {
 	codecArg
@@ -20,7 +20,7 @@ Reads latents as "gfnem encode" prints them and writes the means of their pixels
 // Run decodes latents.
 func (c decodeCmd) Run(con console) error {
 	if c.Out == "" {
-		return run.Inputf("say where the images go: --out decoded.png")
+		return badinput.Errorf("say where the images go: --out decoded.png")
 	}
 	if err := c.check(); err != nil {
 		return err

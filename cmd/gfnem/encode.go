@@ -1,8 +1,8 @@
 package main
 
 import (
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/mnist"
-	"github.com/gfnem/gfnem/run"
 )
 
 type encodeCmd struct {
@@ -39,7 +39,7 @@ func (c encodeCmd) Run(con console) error {
 		return err
 	}
 	if images.Len() == 0 {
-		return run.Inputf("there are no images to encode")
+		return badinput.Errorf("there are no images to encode")
 	}
 	codes, err := codec.Encode(images, !c.Draw, c.Seed)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -61,18 +63,18 @@ func (c evalCmd) Run(io console) error {
 // changes are the settings of a run that flags change: whether and how a likelihood is estimated.
 func (c evalCmd) changes(r *run.Run) ([]string, error) {
 	if c.Samples < 0 || c.Images < 0 || c.Fit < 0 {
-		return nil, run.Inputf("--samples, --images and --fit cannot be negative")
+		return nil, badinput.Errorf("--samples, --images and --fit cannot be negative")
 	}
 	if !c.NLL && (c.Samples > 0 || c.Images > 0 || c.Fit > 0) {
-		return nil, run.Inputf("--samples, --images and --fit say how --nll estimates: give that, too")
+		return nil, badinput.Errorf("--samples, --images and --fit say how --nll estimates: give that, too")
 	}
 	task, err := findTask(r.Info().Task)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(run.Keys(task.Config(task.Presets()[0])), "nll") {
+	if !slices.Contains(config.Keys(task.Config(task.Presets()[0])), "nll") {
 		if c.NLL {
-			return nil, run.Inputf("--nll: the task %s has no likelihood to estimate", task.Name())
+			return nil, badinput.Errorf("--nll: the task %s has no likelihood to estimate", task.Name())
 		}
 		return nil, nil
 	}
@@ -108,7 +110,8 @@ func (e backendFlag) newest(r *run.Run, io console, changes ...string) (run.Sess
 	if err == nil {
 		err = s.Restore(state)
 	} else if errors.Is(err, run.ErrNoCheckpoint) {
-		err = run.Inputf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", r.Dir(), r.Dir())
+		err = badinput.Errorf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"",
+			r.Dir(), r.Dir())
 	}
 	if err != nil {
 		s.Close()

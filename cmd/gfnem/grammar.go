@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/run"
@@ -27,11 +28,11 @@ type grammarArg struct {
 func (a grammarArg) open(c console) (*grammar.Grammar, compute.Backend, error) {
 	info, err := os.Stat(a.Grammar)
 	if err != nil {
-		return nil, nil, run.Inputf("no run and no grammar file: %w", err)
+		return nil, nil, badinput.Errorf("no run and no grammar file: %w", err)
 	}
 	b, err := backend.Open(a.Backend)
 	if err != nil {
-		return nil, nil, run.Inputf("%w", err)
+		return nil, nil, badinput.Errorf("%w", err)
 	}
 	if !info.IsDir() {
 		g, err := grammar.Load(a.Grammar)
@@ -83,7 +84,7 @@ func (c grammarExportCmd) Run(con console) error {
 // writeWhole writes the file of --out, as run.WriteFile does, and nothing that is not a file.
 func writeWhole(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return run.Inputf("--out %s is not a file", path)
+		return badinput.Errorf("--out %s is not a file", path)
 	}
 	return run.WriteFile(path, write)
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -46,7 +46,7 @@ type badLine struct {
 
 // complain marks a sentence as bad.
 func (s *sentence) complain(kind, format string, args ...any) {
-	s.bad = &badLine{kind, run.Inputf("standard input:%d: %w", s.line, fmt.Errorf(format, args...))}
+	s.bad = &badLine{kind, badinput.Errorf("standard input:%d: %w", s.line, fmt.Errorf(format, args...))}
 }
 
 // sentenceReader reads sentences without holding more than one line.
@@ -62,7 +62,7 @@ type sentenceReader struct {
 
 func newSentenceReader(in io.Reader, words []string, f sentenceFlags) (*sentenceReader, error) {
 	if f.MaxLength < 2 {
-		return nil, run.Inputf("--max-length %d: a sentence has at least 2 words", f.MaxLength)
+		return nil, badinput.Errorf("--max-length %d: a sentence has at least 2 words", f.MaxLength)
 	}
 	v, err := treebank.NewVocabulary(words)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *sentenceReader) readLine() (text []byte, whole bool, err error) {
 		case err == io.EOF:
 			return nil, false, err
 		default:
-			return nil, false, run.Inputf("read standard input: %w", err)
+			return nil, false, badinput.Errorf("read standard input: %w", err)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/bench"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/internal/suggest"
@@ -104,7 +105,7 @@ func execute(args []string, out, errOut io.Writer) int {
 	return complain(errOut, command.Run(console{os.Stdin, out, errOut, append([]string{"gfnem"}, args...)}))
 }
 
-func asBadInput(err error) error { return run.Inputf("%w (see gfnem --help)", err) }
+func asBadInput(err error) error { return badinput.Errorf("%w (see gfnem --help)", err) }
 
 // complain prints an error in one line and returns the exit code it calls for.
 func complain(w io.Writer, err error) int {
@@ -113,7 +114,7 @@ func complain(w io.Writer, err error) int {
 	}
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	fmt.Fprintln(w, "gfnem:", text)
-	var input *run.InputError
+	var input *badinput.Error
 	var path *fs.PathError
 	var link *os.LinkError
 	var number syscall.Errno
@@ -159,9 +160,9 @@ func findTask(name string) (run.Task, error) {
 // unknown complains about a name and suggests what may have been meant.
 func unknown(what, name string, known []string) error {
 	if near, ok := suggest.Nearest(name, known); ok {
-		return run.Inputf("unknown %s %q; did you mean %q?", what, name, near)
+		return badinput.Errorf("unknown %s %q; did you mean %q?", what, name, near)
 	}
-	return run.Inputf("unknown %s %q; known: %s", what, name, strings.Join(known, ", "))
+	return badinput.Errorf("unknown %s %q; known: %s", what, name, strings.Join(known, ", "))
 }
 
 // printJSON writes one object in one line.

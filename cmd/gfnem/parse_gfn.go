@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/run"
@@ -18,10 +19,11 @@ func byNetwork(d induce.Decode) bool { return d == induce.GFNSample || d == indu
 func openNetworkStream(c console, arg grammarArg, flags sentenceFlags) (*stream, error) {
 	info, err := os.Stat(arg.Grammar)
 	if err != nil {
-		return nil, run.Inputf("%s is not a run folder: %w", arg.Grammar, err)
+		return nil, badinput.Errorf("%s is not a run folder: %w", arg.Grammar, err)
 	}
 	if !info.IsDir() {
-		return nil, run.Inputf("%s is a file with a grammar and has no GFlowNet: give the folder of a run of \"gfnem train grammar --method gfn\"", arg.Grammar)
+		return nil, badinput.Errorf("%s is a file with a grammar and has no GFlowNet: "+
+			"give the folder of a run of \"gfnem train grammar --method gfn\"", arg.Grammar)
 	}
 	r, err := run.Read(arg.Grammar)
 	if err != nil {
@@ -29,7 +31,7 @@ func openNetworkStream(c console, arg grammarArg, flags sentenceFlags) (*stream,
 	}
 	b, err := backend.Open(arg.Backend)
 	if err != nil {
-		return nil, run.Inputf("%w", err)
+		return nil, badinput.Errorf("%w", err)
 	}
 	g, net, warnings, err := induce.ReadGFlowNet(b, r)
 	for _, w := range warnings {

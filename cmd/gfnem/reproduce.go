@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -70,7 +71,7 @@ func (c *reproduceCmd) Run(io console) error {
 	}
 	b, err := backend.Open(c.Backend)
 	if err != nil {
-		return run.Inputf("%w", err)
+		return badinput.Errorf("%w", err)
 	}
 	if c.Out == "" {
 		c.Out = filepath.Join("runs", c.Table+"-table")
@@ -82,7 +83,7 @@ func (c *reproduceCmd) Run(io console) error {
 		return err
 	}
 	if c.Runs < 0 || c.Workers < 0 {
-		return run.Inputf("--runs and --workers cannot be negative")
+		return badinput.Errorf("--runs and --workers cannot be negative")
 	}
 	adjust, err := c.adjust(task)
 	if err != nil {
@@ -118,7 +119,8 @@ func (c *reproduceCmd) adjust(task run.Reproducer) (run.Adjustments, error) {
 	}
 	if _, ok := task.(run.Adjustable); !ok {
 		if out.Preset != "" || out.Set != nil || c.Seeds != "" {
-			return out, run.Inputf("the rows of the table %s have settings of their own: leave out --preset, --set, --data and --seeds", c.Table)
+			return out, badinput.Errorf(
+				"the rows of the table %s have settings of their own: leave out --preset, --set, --data and --seeds", c.Table)
 		}
 		return out, nil
 	}
@@ -129,7 +131,7 @@ func (c *reproduceCmd) adjust(task run.Reproducer) (run.Adjustments, error) {
 		return out, nil
 	}
 	if c.Runs > 0 {
-		return out, run.Inputf("--runs and --seeds say the same: give one of them")
+		return out, badinput.Errorf("--runs and --seeds say the same: give one of them")
 	}
 	seeds, err := parseSeeds(c.Seeds)
 	if len(seeds) == 1 {
@@ -146,15 +148,17 @@ func parseSeeds(text string) ([]uint64, error) {
 	for _, one := range strings.Split(text, ",") {
 		seed, err := strconv.ParseUint(strings.TrimSpace(one), 10, 63)
 		if err != nil {
-			return nil, run.Inputf("--seeds %s: want how many, such as 5, or seeds with commas between them, such as 1,2,3", text)
+			return nil, badinput.Errorf("--seeds %s: want how many, such as 5, or seeds with commas between them, such as 1,2,3",
+				text)
 		}
 		if slices.Contains(seeds, seed) {
-			return nil, run.Inputf("--seeds %s: %d occurs twice", text, seed)
+			return nil, badinput.Errorf("--seeds %s: %d occurs twice", text, seed)
 		}
 		seeds = append(seeds, seed)
 	}
 	if len(seeds) == 1 && !(1 <= seeds[0] && seeds[0] <= most) {
-		return nil, run.Inputf("--seeds %s: from 1 to %d repetitions can be made; a single seed is given by --seed", text, most)
+		return nil, badinput.Errorf("--seeds %s: from 1 to %d repetitions can be made; a single seed is given by --seed",
+			text, most)
 	}
 	return seeds, nil
 }

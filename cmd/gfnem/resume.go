@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -49,17 +51,18 @@ func (e backendFlag) session(r *run.Run, changes ...string) (run.Session, error)
 	if err != nil {
 		return nil, err
 	}
-	config := task.Config(task.Presets()[0]) // run.toml has every key
-	if err := run.Resolve(config, run.File(filepath.Join(r.Dir(), "run.toml")), run.Set(changes)); err != nil {
+	c := task.Config(task.Presets()[0]) // run.toml has every key
+	if err := config.Resolve(c, config.File(filepath.Join(r.Dir(), "run.toml")), config.Set(changes)); err != nil {
 		return nil, err
 	}
-	s, _, err := e.start(task, config)
+	s, _, err := e.start(task, c)
 	if err != nil {
 		return nil, err
 	}
 	if !maps.Equal(s.Data(), r.Info().Data) {
 		s.Close()
-		return nil, run.Inputf("%s was made with other data than its configuration gives now: was run.toml edited?", r.Dir())
+		return nil, badinput.Errorf("%s was made with other data than its configuration gives now: was run.toml edited?",
+			r.Dir())
 	}
 	return s, nil
 }

@@ -1,6 +1,6 @@
 package main
 
-import "github.com/gfnem/gfnem/run"
+import "github.com/gfnem/gfnem/badinput"
 
 type sampleCmd struct {
 	codecArg
@@ -22,7 +22,7 @@ learned prior (--method gfn-gd-prior) gives images like those of the data: a uni
 // Run samples the prior.
 func (c sampleCmd) Run(con console) error {
 	if c.Count < 1 || c.Count > 1_000_000 {
-		return run.Inputf("--count %d is not between 1 and 1000000", c.Count)
+		return badinput.Errorf("--count %d is not between 1 and 1000000", c.Count)
 	}
 	if err := checkSeed(c.Seed); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (c sampleCmd) Run(con console) error {
 			return err
 		}
 	} else if c.Binary {
-		return run.Inputf("--binary is about images: give --out, too")
+		return badinput.Errorf("--binary is about images: give --out, too")
 	}
 	codec, err := c.open(con)
 	if err != nil {

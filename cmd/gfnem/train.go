@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -42,7 +44,7 @@ func (s shortcuts) settings(task run.Task) ([]string, error) {
 	if s.EBM {
 		ebm = new("true")
 	}
-	known := run.Keys(task.Config(task.Presets()[0]))
+	known := config.Keys(task.Config(task.Presets()[0]))
 	var out []string
 	for _, f := range []struct {
 		key   string
@@ -54,7 +56,7 @@ func (s shortcuts) settings(task run.Task) ([]string, error) {
 			continue
 		}
 		if !slices.Contains(known, f.key) {
-			return nil, run.Inputf("--%s: the task %s has no such setting", f.key, task.Name())
+			return nil, badinput.Errorf("--%s: the task %s has no such setting", f.key, task.Name())
 		}
 		out = append(out, f.key+"="+*f.value)
 	}
@@ -106,16 +108,16 @@ func (c trainCmd) Run(io console) error {
 		return err
 	}
 	c.Set = append(c.Set, more...)
-	config, err := c.resolve(task)
+	chosen, err := c.resolve(task)
 	if err != nil {
 		return err
 	}
-	session, name, err := c.start(task, config)
+	session, name, err := c.start(task, chosen)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	text, err := run.Encode(config)
+	text, err := config.Encode(chosen)
 	if err != nil {
 		return err
 	}
@@ -134,28 +136,28 @@ func (c trainCmd) Run(io console) error {
 
 // resolve reads the configuration.
 func (s settings) resolve(task run.Task) (any, error) {
-	config := task.Config(s.Preset)
-	if config == nil {
+	c := task.Config(s.Preset)
+	if c == nil {
 		return nil, unknown("preset", s.Preset, task.Presets())
 	}
-	var layers []run.Layer
+	var layers []config.Layer
 	if s.Config != "" {
-		layers = append(layers, run.File(s.Config))
+		layers = append(layers, config.File(s.Config))
 	}
-	layers = append(layers, run.Set(s.Set))
+	layers = append(layers, config.Set(s.Set))
 	if s.Seed != nil {
 		if err := checkSeed(*s.Seed); err != nil {
 			return nil, err
 		}
-		layers = append(layers, run.Set{"seed=" + strconv.FormatUint(*s.Seed, 10)})
+		layers = append(layers, config.Set{"seed=" + strconv.FormatUint(*s.Seed, 10)})
 	}
-	return config, run.Resolve(config, layers...)
+	return c, config.Resolve(c, layers...)
 }
 
 // checkSeed refuses seeds that a configuration file cannot hold.
 func checkSeed(seed uint64) error {
 	if seed > math.MaxInt64 {
-		return run.Inputf("--seed %d is too large: at most %d", seed, math.MaxInt64)
+		return badinput.Errorf("--seed %d is too large: at most %d", seed, math.MaxInt64)
 	}
 	return nil
 }
@@ -163,7 +165,7 @@ func checkSeed(seed uint64) error {
 // checkPositive refuses negative durations of a flag.
 func checkPositive(flag string, d time.Duration) error {
 	if d < 0 {
-		return run.Inputf("%s=%s: a duration cannot be negative", flag, d)
+		return badinput.Errorf("%s=%s: a duration cannot be negative", flag, d)
 	}
 	return nil
 }
@@ -172,7 +174,7 @@ func checkPositive(flag string, d time.Duration) error {
 func (e backendFlag) start(task run.Task, config any) (run.Session, string, error) {
 	b, err := backend.Open(e.Backend)
 	if err != nil {
-		return nil, "", run.Inputf("%w", err)
+		return nil, "", badinput.Errorf("%w", err)
 	}
 	s, err := task.Start(b, config)
 	return s, backend.Describe(b).String(), err

@@ -97,8 +97,8 @@ func main() {
 	field := em.Classical{Model: noisyOR{}, Env: env, Data: data(), Optimizer: adam(em.Theta, 0.05), Posterior: em.MeanField}
 	flow := must(em.New(b, s2, em.Spec{Model: noisyOR{}, Env: env, Policy: policy{}, Data: data(), Seed: *seed + 1,
 		Wake:  em.Wake{Objective: gfn.VarGrad{}, Samples: 4, Optimizer: adam(em.Phi, 0.02)},
-		Sleep: em.Sleep{Weight: 1, Batch: 50}, Gate: em.Gate{First: 200}, // q first meets the model it starts with
-		MStep: em.MStep{Samples: 2, Optimizer: adam(em.Theta, 0.05)}}))
+		Sleep: em.Sleep{Weight: 1, Batch: 50}, Gate: em.Blocks{First: 200}, // q first meets the model it starts with
+		MStep: em.MStep{Latents: em.Drawn{Samples: 2}, Optimizer: adam(em.Theta, 0.05)}}))
 	var wg sync.WaitGroup // all start at the same parameters and make as many updates, on batches of the same data
 	wg.Go(func() { must(exact.Train(b, s1, *updates)); must(field.Train(b, s3, *updates)) })
 	must(0, flow.Train(context.Background(), func(s em.State) bool { return s.M == *updates }, nil))

@@ -34,21 +34,28 @@ func (w *weights) up(p Plan, leaves, e *Node) *Node {
 	inThird := Add(e, w.treeBias(2, 3))                 // [B,G,d]
 	children := p.children()                            // [B,G,2]
 	empty := Zeros(leaves.Graph(), shapes.Make(w.DType, b, steps, d))
-	state := []*Node{
-		Concatenate([]*Node{leaves, empty}, 1), inFirst, inThird, inSecond, children, ScalarZero(leaves.Graph(), w.DType),
-		SliceAxis(first, 0, AxisRangeToEnd(d)), w.treeWeights(1), w.treeWeights(2),
+	state := rising{
+		Done: Concatenate([]*Node{leaves, empty}, 1), InFirst: inFirst, InThird: inThird, InSecond: inSecond, Children: children,
+		Zero: ScalarZero(leaves.Graph(), w.DType), First: SliceAxis(first, 0, AxisRangeToEnd(d)),
+		Second: w.treeWeights(1), Third: w.treeWeights(2),
 	}
 	times := func(x, weights *Node) *Node { return DotGeneral(x, []int{1}, nil, weights, []int{0}, nil) }
-	return nn.Repeat(steps, state, func(step *Node, s []*Node) []*Node {
-		done, inFirst, inThird, inSecond, children, zero := s[0], s[1], s[2], s[3], s[4], s[5]
-		first, second, third := s[6], s[7], s[8]
-		both := Reshape(rows(done, column(children, step)), b, 2*d)
-		h := nn.ELUAbove(zero, Add(column(inFirst, step), times(both, first)))
-		h = nn.ELUAbove(zero, Add(inSecond, times(h, second)))
-		made := Add(column(inThird, step), times(h, third))
-		done = setColumns(done, InsertAxes(made, 1), Add(step, Const(made.Graph(), int32(n))))
-		return append([]*Node{done}, s[1:]...)
-	})[0]
+	return nn.Repeat(steps, state, func(step *Node, s rising) rising {
+		both := Reshape(rows(s.Done, column(s.Children, step)), b, 2*d)
+		h := nn.ELUAbove(s.Zero, Add(column(s.InFirst, step), times(both, s.First)))
+		h = nn.ELUAbove(s.Zero, Add(s.InSecond, times(h, s.Second)))
+		made := Add(column(s.InThird, step), times(h, s.Third))
+		s.Done = setColumns(s.Done, InsertAxes(made, 1), Add(step, Const(made.Graph(), int32(n))))
+		return s
+	}).Done
+}
+
+// rising is the state of the loop from leaves to tops. Only Done changes.
+type rising struct {
+	Done                       *Node // [B,n+G,d]: embeddings, as far as they are made
+	InFirst, InThird, InSecond *Node // what a node adds in each layer, apart from its children
+	Children, Zero             *Node
+	First, Second, Third       *Node // weights
 }
 
 // down is the loop from tops to leaves. Given gradients of embeddings as they were used, v [B,n+G,d], it adds to each what comes through the
@@ -60,22 +67,29 @@ func (w *weights) down(p Plan, h treeLayers, v *Node) *Node {
 	above := p.above() // [B,n+G]
 	inner := func(x *Node) *Node { return SliceAxis(x, 1, AxisRangeToEnd(n)) }
 	given := Zeros(g, shapes.Make(w.DType, b, 2*steps+1, d)) // what children get from parents, numbered as by above; the last stays 0
-	state := []*Node{
-		given, inner(v), inner(above), nn.ELUSlope(h.first), nn.ELUSlope(h.second),
-		SliceAxis(w.treeWeights(0), 0, AxisRangeToEnd(d)), w.treeWeights(1), w.treeWeights(2),
+	state := falling{
+		Given: given, Used: inner(v), Parent: inner(above), Slope1: nn.ELUSlope(h.first), Slope2: nn.ELUSlope(h.second),
+		First: SliceAxis(w.treeWeights(0), 0, AxisRangeToEnd(d)), Second: w.treeWeights(1), Third: w.treeWeights(2),
 	}
 	back := func(dy, weights *Node) *Node { return DotGeneral(dy, []int{1}, nil, weights, []int{1}, nil) }
-	given = nn.Repeat(steps, state, func(round *Node, s []*Node) []*Node {
-		given, used, parent, slope1, slope2 := s[0], s[1], s[2], s[3], s[4]
-		first, second, third := s[5], s[6], s[7]
+	given = nn.Repeat(steps, state, func(round *Node, s falling) falling {
 		step := Sub(Const(g, int32(steps-1)), round)
-		dy := Add(column(used, step), rows(given, column(parent, step)))
-		dy = Mul(back(dy, third), column(slope2, step))
-		dy = Mul(back(dy, second), column(slope1, step))
-		both := Reshape(back(dy, first), b, 2, d)
-		return append([]*Node{setColumns(given, both, Add(step, step))}, s[1:]...)
-	})[0]
+		dy := Add(column(s.Used, step), rows(s.Given, column(s.Parent, step)))
+		dy = Mul(back(dy, s.Third), column(s.Slope2, step))
+		dy = Mul(back(dy, s.Second), column(s.Slope1, step))
+		both := Reshape(back(dy, s.First), b, 2, d)
+		s.Given = setColumns(s.Given, both, Add(step, step))
+		return s
+	}).Given
 	return Add(v, rows(given, above))
+}
+
+// falling is the state of the loop from tops to leaves. Only Given changes.
+type falling struct {
+	Given                *Node // [B,2G+1,d]: gradients that children get from parents
+	Used, Parent         *Node
+	Slope1, Slope2       *Node
+	First, Second, Third *Node // weights
 }
 
 // above says, for each slot [B,n+G], the step of its parent and which child it is: 2 step, or 2 step+1 for the right one; 2G where there is

@@ -6,10 +6,11 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/program"
 )
 
 // Env builds labelled trees over sentences of at most Words words. Action g*Labels+y closes gap g under label y; backward action g
-// opens it again. An observation is words [B,n] and lengths [B].
+// opens it again. An observation is Sentences.
 type Env struct{ Words, Labels int }
 
 var _ gfn.Env = Env{}
@@ -24,7 +25,7 @@ func (e Env) Actions() int { return (e.Words - 1) * e.Labels }
 func (e Env) BackActions() int { return e.Words - 1 }
 
 // Initial implements gfn.Env.
-func (e Env) Initial(x gfn.Batch) gfn.State { return Start(e.Words, x[1]).State() }
+func (e Env) Initial(x gfn.Batch) gfn.State { return Start(e.Words, Observed(x).Lengths).State() }
 
 // Legal implements gfn.Env.
 func (e Env) Legal(s gfn.State) *Node {
@@ -60,12 +61,17 @@ func always(like *Node) *Node {
 	return BroadcastToShape(Const(like.Graph(), true), shapes.Make(dtypes.Bool, like.Shape().Dimensions...))
 }
 
-// State lists the tensors of a forest.
-func (f Forest) State() gfn.State {
-	return gfn.State{f.Label, f.Left, f.Right, f.Root, f.First, f.Last, f.Length}
-}
+// State lists the nodes of a forest.
+func (f Forest) State() gfn.State { return program.Nodes(f) }
 
 // FromState undoes State.
-func FromState(s gfn.State) Forest {
-	return Forest{Label: s[0], Left: s[1], Right: s[2], Root: s[3], First: s[4], Last: s[5], Length: s[6]}
-}
+func FromState(s gfn.State) Forest { return program.Of[Forest](s) }
+
+// Sentences are an observation: words [B,n] and lengths [B].
+type Sentences struct{ Words, Lengths *Node }
+
+// Observed undoes Batch.
+func Observed(x gfn.Batch) Sentences { return program.Of[Sentences](x) }
+
+// Batch is what an Env and its policy observe.
+func (s Sentences) Batch() gfn.Batch { return program.Nodes(s) }

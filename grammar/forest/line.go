@@ -26,7 +26,7 @@ type line struct {
 }
 
 // newLine lays paths of at most so many steps out on a line of the given size, which must hold all their Tokens.
-func newLine(p Path, most, size int) *line {
+func newLine(p History, most, size int) *line {
 	l := &line{steps: p.steps(most), plan: NewPlan(p.Trees, p.live()), block: (most + 8) / 8 * 8}
 	l.size = (size + l.block - 1) / l.block * l.block
 	l.begin()

@@ -22,13 +22,13 @@ type reading struct {
 	hidden *Node // [B,M,d]
 }
 
-// read evaluates the transformer, given embeddings of all nodes [B,n+G,d]. No forest has more trees than places.
-func (w *weights) read(f Forest, nodes *Node, places int) reading {
+// read evaluates the transformer, given embeddings of all nodes [B,n+G,d]. No forest has more than maxTrees trees.
+func (w *weights) read(f Forest, nodes *Node, maxTrees int) reading {
 	starts := f.Starts()
 	r := reading{weights: w, forest: f, place: before(starts)}
 	g := nodes.Graph()
 	b, n := f.Root.Shape().Dim(0), f.Words()
-	m := min(places, n, w.Positions)
+	m := min(maxTrees, n, w.Positions)
 	// A product finds the words: this is read inside a loop and outside, and a sum can be had in one of them alone (see nn.Loop).
 	all := shapes.Make(dtypes.Int32, b, m, n)
 	wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 1), b, m, n) }
@@ -80,9 +80,9 @@ func (r reading) split() (logits, legal *Node) {
 }
 
 // LogZ is the flow through bare words, [B]: what the network takes log p(x) for.
-func (m Network) LogZ(scope *model.Scope, words, length *Node) *Node {
-	start := m.Begin(scope, words, length)
-	return m.weights(scope, words.Graph()).read(start.Forest, start.Nodes, m.Positions).flow()
+func (m Network) LogZ(scope *model.Scope, x Sentences) *Node {
+	start := m.Begin(scope, x)
+	return m.weights(scope, x.Words.Graph()).read(start.Forest, start.Nodes, m.Positions).flow()
 }
 
 // flow is the sum over trees, [B].
@@ -103,7 +103,7 @@ func (p Policy) Heads(scope *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.H
 	f := FromState(s)
 	z := f.Trees()
 	order := NewPlan(z, GreaterThan(f.Label, ZerosLike(f.Label)))
-	r := w.read(f, order.byNode(w.embed(order, x.Repeat(k)[0], z)), p.Positions)
+	r := w.read(f, order.byNode(w.embed(order, Observed(x.Repeat(k)).Words, z)), p.Positions)
 
 	b, gaps := z.Label.Shape().Dim(0), z.Label.Shape().Dim(1)
 	left := rows(r.place, SliceAxis(f.First, 1, AxisRange(0, gaps))) // the place of the tree that ends at a gap, or has it inside

@@ -12,42 +12,42 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 )
 
-// Batch is paths to be scored, of at most Steps steps each.
-type Batch struct {
-	Path
-	Steps int
+// Histories are to be scored, and have at most Most steps each.
+type Histories struct {
+	History
+	Most int
 }
 
-// Scored is what a policy says of paths; steps beyond a path's last count 0.
+// Scored is what a policy says of histories; steps beyond the last count 0.
 type Scored struct {
 	gfn.Scores
-	Path
+	History
 	Valid *Node // [P,T] bool
 }
 
-// Score evaluates the network once on all forests of all paths, which can be differentiated. The paths' Tokens together must not be
+// Score evaluates the network once on all forests of all histories, which can be differentiated. Their Tokens together must not be
 // more than size, else all log P_F are NaN.
-func (m Network) Score(scope *model.Scope, size int, batches ...Batch) []Scored {
+func (m Network) Score(scope *model.Scope, size int, batches ...Histories) []Scored {
 	w := m.weights(scope, batches[0].When.Graph())
-	var paths []Path
+	var all []History
 	most := 0
 	for _, b := range batches {
-		paths = append(paths, b.Path)
-		most = max(most, b.Steps)
+		all = append(all, b.History)
+		most = max(most, b.Most)
 	}
-	l := newLine(join(paths), most, size)
+	l := newLine(join(all), most, size)
 	hidden := l.encode(w, w.embed(l.plan, l.Leaves, l.Trees)) // [C,d]
 	scalars := func(head string) *Node { return w.scalars(head, hidden) }
 	read := reader{weights: w, line: l, hidden: hidden, position: scalars(positionHead), split: scalars(splitHead), flow: scalars(flowHead)}
-	all := read.scores()
+	scores := read.scores()
 
 	out := make([]Scored, len(batches))
 	row := 0
 	for i, b := range batches {
 		rows := b.When.Shape().Dim(0)
-		of := func(x *Node) *Node { return Slice(x, AxisRange(row, row+rows), AxisRange(0, b.Steps)) }
+		of := func(x *Node) *Node { return Slice(x, AxisRange(row, row+rows), AxisRange(0, b.Most)) }
 		out[i] = Scored{
-			Scores: gfn.Scores{LogPF: of(all.LogPF), LogPB: of(all.LogPB), Flow: of(all.Flow)}, Path: b.Path, Valid: of(l.valid),
+			Scores: gfn.Scores{LogPF: of(scores.LogPF), LogPB: of(scores.LogPB), Flow: of(scores.Flow)}, History: b.History, Valid: of(l.valid),
 		}
 		row += rows
 	}

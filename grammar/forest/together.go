@@ -4,26 +4,20 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gfnem/gfnem/internal/program"
 )
 
-// Together makes one batch of two, so that their journeys are one: the network is then evaluated on both at once. Apart undoes it.
+// Together makes one batch of two, so that they are one rollout: the network is then evaluated on both at once. Apart undoes it.
 func Together(a, b Walk) Walk {
 	words := max(a.Forest.Words(), b.Forest.Words())
-	x, y := a.resize(words).List(), b.resize(words).List()
-	for i := range x {
-		x[i] = Concatenate([]*Node{x[i], y[i]}, 0)
-	}
-	return WalkOf(x)
+	return program.Zip(a.resize(words), b.resize(words), func(x, y *Node) *Node { return Concatenate([]*Node{x, y}, 0) })
 }
 
 // Apart returns the first rows of walks and the others, over so many words.
 func Apart(w Walk, rows, words, otherWords int) (a, b Walk) {
 	some := func(from, to int) Walk {
-		list := w.List()
-		for i, x := range list {
-			list[i] = SliceAxis(x, 0, AxisRange(from, to))
-		}
-		return WalkOf(list)
+		return program.Map(w, func(x *Node) *Node { return SliceAxis(x, 0, AxisRange(from, to)) })
 	}
 	return some(0, rows).resize(words), some(rows, w.Forest.Length.Shape().Dim(0)).resize(otherWords)
 }

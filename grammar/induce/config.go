@@ -3,10 +3,10 @@ package induce
 import (
 	"math"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/prior"
-	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -176,7 +176,7 @@ func (c *Config) model(words int) grammar.Neural {
 // newPrior prepares to learn the prior from gold trees.
 func (c *Config) newPrior(train *treebank.Split) (*prior.Trainer, error) {
 	if !train.Gold {
-		return nil, run.Inputf("ebm = true learns from gold trees, and %s has none", c.Data)
+		return nil, badinput.Errorf("ebm = true learns from gold trees, and %s has none", c.Data)
 	}
 	return prior.NewTrainer(prior.Config{Seed: c.Seed, Batch: c.Batch, LR: c.EBMLR, L2: c.EBML2, Reset: c.EBMReset}, train.Sentences), nil
 }

@@ -8,8 +8,9 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/rng"
-	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -30,7 +31,7 @@ func openData(c Config) (*treebank.Dataset, error) {
 	}
 	if err != nil {
 		if here, e := os.Getwd(); e == nil && !filepath.IsAbs(c.Data) {
-			err = run.Inputf("%w; data = %q is relative to the folder that the program runs in, %s", err, c.Data, here)
+			err = badinput.Errorf("%w; data = %q is relative to the folder that the program runs in, %s", err, c.Data, here)
 		}
 		return nil, err
 	}
@@ -45,6 +46,11 @@ type batch struct {
 	tokens         int             // of those: words, and one more for the end of each sentence
 	n              int
 	sentences      []treebank.Sentence
+}
+
+// observed are the sentences as programs take them.
+func (b batch) observed() forest.SentenceTensors {
+	return forest.SentenceTensors{Words: b.words, Lengths: b.lengths}
 }
 
 // longest is the greatest number of words.

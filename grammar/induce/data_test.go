@@ -10,7 +10,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -189,7 +189,7 @@ func TestRelativeData(t *testing.T) {
 	c := tinyConfig(Marginal)
 	c.Data = "data/none"
 	_, err := openData(c)
-	var input *run.InputError
+	var input *badinput.Error
 	if !errors.As(err, &input) || !strings.Contains(err.Error(), "relative to the folder that the program runs in, ") {
 		t.Errorf("error %v", err)
 	}

@@ -7,12 +7,53 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/rng"
 )
 
-// eStep is the E-step of one iteration.
-type eStep struct {
+// latents are the trees of a batch that an E-step hands on: by merges, or as forests of one tree each.
+type latents struct {
+	Trees   *grammar.TreeTensors
+	Forests *forest.ForestTensors
+}
+
+// gfnStep is the E-step of method gfn (Hu et al., 2023, algorithm 2, as released): wake, moves back and forth, sleep, and one update of
+// the GFlowNet from all three. It hands on the trees that the moves have led to.
+type gfnStep struct {
+	*gflownet
+	seed     uint64
+	perEpoch uint64
+	// prior returns the parameters of the prior and one over its temperature; nil without a prior.
+	prior func(at em.Moment) (parameters []float32, coldness float32)
+}
+
+var _ em.EStepper[batch, latents] = gfnStep{}
+
+// Infer implements em.EStepper.
+func (s gfnStep) Infer(at em.Moment, b batch) (out em.Inference[latents], err error) {
+	w := s.walker(at, b)
+	w.choose(w.stepsBack(at.Maximizes, int(at.Iteration/s.perEpoch)))
+	if err := w.walk(); err != nil {
+		return out, err
+	}
+	if err := w.moveOn(); err != nil {
+		return out, err
+	}
+	l, err := w.update(w.optimizer.Rates(at.Iteration))
+	if err != nil {
+		return out, err
+	}
+	out = em.NewInference(latents{Forests: &w.walks.Forest})
+	out.Wake = em.Update{Loss: l.Wake, GradNorm: l.GradNorm, OK: l.OK}
+	out.Unfit = !l.OK // trees of a network that is not finite are none to learn from
+	out.Metrics = w.metrics(l)
+	return out, nil
+}
+
+// walker makes the walks of one iteration.
+type walker struct {
 	*gflownet
 	it       uint64
 	seed     uint64
@@ -20,161 +61,134 @@ type eStep struct {
 	prior    []float32
 	coldness float32
 
-	back      []int           // the steps back of each move
-	itinerary *tensors.Tensor // the same, and keys, for the device; see stop
-	explore   *tensors.Tensor // knobs
+	back  []int // the steps back of each move
+	keys  moveKeys[*tensors.Tensor]
+	knobs em.Knobs[*tensors.Tensor]
 
-	potentials []*tensors.Tensor
-	judges     []any             // what trees are judged by
-	walks      []*tensors.Tensor // where the chains are
-	logR       *tensors.Tensor
-	journey    []*tensors.Tensor // the next move, set out
-	learning   learning
-	tokens     int     // trees on the line of the learner
-	accepted   float64 // the fraction of moves that was
-	outcome    gfnOutcome
+	target   forest.Target[*tensors.Tensor]
+	walks    forest.WalkTensors // where the chains are
+	logR     *tensors.Tensor
+	next     forest.RolloutTensors // the next move, started
+	learning learnIn
+	trees    int     // on the line of the learner
+	accepted float64 // the fraction of moves that was
 }
 
-// gfnOutcome is what an update of the GFlowNet says.
-type gfnOutcome struct {
-	wake, balance, sleep, norm float64
-	ok                         bool
+func (s gfnStep) walker(at em.Moment, b batch) *walker {
+	w := &walker{gflownet: s.gflownet, it: at.Iteration, seed: s.seed, batch: b}
+	if s.prior != nil {
+		w.prior, w.coldness = s.prior(at)
+	}
+	return w
 }
 
-func (w *eStep) key(stream string, more ...uint64) *tensors.Tensor {
+func (w *walker) key(stream string, more ...uint64) *tensors.Tensor {
 	return rng.Key(w.seed, "gfn/"+stream, append([]uint64{w.it}, more...)...)
 }
 
-// run makes the E-step: walks, their rewards, moves, and one update of the GFlowNet from all of these.
-func (w *eStep) run(maximize bool, epoch int) error {
-	w.choose(w.stepsBack(maximize, epoch))
-	if err := w.walk(); err != nil {
-		return err
-	}
-	if err := w.moveOn(); err != nil {
-		return err
-	}
-	return w.learnWith(w.optimizer.Rates(w.it))
+// update learns from the walks.
+func (w *walker) update(rates []float32) (learnOut, error) {
+	w.learning.Rates, w.learning.Size = rates, w.lineSize(w.trees)
+	return w.learn.Call(w.learning)
 }
 
-// learnWith updates the GFlowNet with these learning rates.
-func (w *eStep) learnWith(rates []float32) error {
-	learner, err := w.learner(w.tokens)
+// walk weighs derivations, makes the trees of wake and rewards them, takes those of sleep apart, if there is a sleep phase, and starts
+// the first move.
+func (w *walker) walk() error {
+	dream, walks, err := w.rollOut()
 	if err != nil {
 		return err
 	}
-	out, err := learner.Call(w.learning.args(rates)...)
+	out, err := w.propose.Call(proposeIn{Moves: w.keys, Knobs: w.knobs, Target: w.target, Walk: walks})
 	if err != nil {
 		return err
 	}
-	v := tensors.MustCopyFlatData[float32](out[0])
-	w.outcome = gfnOutcome{wake: float64(v[0]), balance: float64(v[1]), sleep: float64(v[2]), norm: float64(v[3]), ok: v[4] != 0}
-	return nil
-}
-
-// walk weighs derivations, makes the trees of wake and judges them, takes those of sleep apart, if there is a sleep phase, and sets out on the
-// first move.
-func (w *eStep) walk() (err error) {
-	var begun, dream []*tensors.Tensor
-	up := rising(w.batch.longest())
-	if w.Sleep == 0 {
-		if w.potentials, err = w.gflownet.potentials.Call(w.batch.words, w.batch.lengths); err != nil {
-			return err
-		}
-		begun, err = w.through(up, w.wake, w.key("wake"), w.explore, w.batch.words, w.batch.lengths)
-	} else {
-		out, e := w.dream.Call(w.batch.words, w.batch.lengths, w.key("dream"))
-		if e != nil {
-			return e
-		}
-		w.potentials, dream = out[:potentialsSize], out[potentialsSize:]
-		down := w.dreamt() - 1
-		if w.onCPU { // elsewhere to read the dreams here would be to wait for them
-			down = slices.Max(w.undone(dream))
-		}
-		args := appendAll([]any{w.key("wake"), w.explore, w.batch.words, w.batch.lengths}, dream)
-		begun, err = w.through(alongside(up, falling(1+down)), w.begin, args...)
-	}
-	if err != nil {
-		return err
-	}
-	out, err := w.arrive.Call(appendAll(append([]any{w.itinerary, w.explore}, w.judged()...), begun)...)
-	if err != nil {
-		return err
-	}
-	next := func(n int) []*tensors.Tensor {
-		some := out[:n]
-		out = out[n:]
-		return some
-	}
-	w.walks = next(forest.WalkSize)
-	rewards := next(2)
-	w.logR = rewards[0]
-	w.learning.words, w.learning.wake, w.learning.wakeR, w.learning.nodes = w.batch.words, w.walks, rewards[0], rewards[1]
+	w.walks, w.logR, w.next = out.Wake, out.Rewards.LogR, out.Next
+	w.learning = learnIn{Words: w.batch.words, Wake: out.Wake.RouteTensors, Rewards: out.Rewards}
 	for _, n := range w.batch.lengthOf {
-		w.tokens += forest.Tokens(int(n) - 1)
+		w.trees += forest.Tokens(int(n) - 1)
 	}
 	if dream != nil {
-		w.learning.dream, w.learning.down = dream, next(forest.WalkSize)
-		for _, steps := range w.undone(dream) {
-			w.tokens += forest.Tokens(steps)
+		w.learning.Sleep = &undoneDreams[*tensors.Tensor, grammar.TreeTensors]{*dream, out.Sleep.Undone}
+		for _, steps := range w.undone(dream.Lengths) {
+			w.trees += forest.Tokens(steps)
 		}
 	}
-	w.journey = out
 	return nil
 }
 
-// undone are the steps of each dreamt tree that are undone.
-func (w *eStep) undone(dream []*tensors.Tensor) []int {
+// rollOut makes the walks of wake and, behind them, those of sleep, which take the dreams apart that it returns; nil without sleep.
+func (w *walker) rollOut() (*dreamt[*tensors.Tensor, grammar.TreeTensors], forest.WalkTensors, error) {
+	up, x := forest.Rising(w.batch.longest()), w.batch.observed()
+	if w.Sleep == 0 {
+		weights, err := w.Potentials(x)
+		if err != nil {
+			return nil, forest.WalkTensors{}, err
+		}
+		w.aim(weights)
+		walks, err := w.Draw(w.key("wake"), w.knobs, x, w.batch.longest())
+		return nil, walks, err
+	}
+	d, err := w.dream.Call(dreamIn{x, w.key("dream")})
+	if err != nil {
+		return nil, forest.WalkTensors{}, err
+	}
+	w.aim(d.Weights)
+	down := w.dreamt() - 1
+	if w.Quick { // elsewhere to read the dreams here would be to wait for them
+		down = slices.Max(w.undone(d.Dream.Lengths))
+	}
+	r, err := w.begin.Call(beginIn{w.key("wake"), w.knobs, x, d.Dream})
+	if err != nil {
+		return nil, forest.WalkTensors{}, err
+	}
+	walks, err := w.Finish(forest.Alongside(up, forest.Falling(1+down)), r)
+	return &d.Dream, walks, err
+}
+
+// undone are the steps of each dreamt tree that are undone, by the lengths of dreams.
+func (w *walker) undone(lengths *tensors.Tensor) []int {
 	var out []int
-	for _, n := range tensors.MustCopyFlatData[int32](dream[1]) {
+	for _, n := range tensors.MustCopyFlatData[int32](lengths) {
 		out = append(out, min(int(n)-1, w.DreamSteps))
 	}
 	return out
 }
 
-// judged are the arguments by which trees are judged, as they are when it is first called: tensors that are sent to the device once.
-func (w *eStep) judged() []any {
-	if w.judges == nil {
-		prior := w.prior
-		if prior == nil {
-			prior = []float32{0}
-		}
-		w.judges = slices.Clip(append(appendAll(nil, w.potentials), w.batch.lengths, tensors.FromValue(prior), tensors.FromValue(w.coldness)))
+// aim sets what trees are rewarded by: tensors that are sent to the device once.
+func (w *walker) aim(weights forest.Weights[*tensors.Tensor]) {
+	prior := w.prior
+	if prior == nil {
+		prior = []float32{0}
 	}
-	return w.judges
-}
-
-// reward returns log R of the whole trees that walks stand at.
-func (w *eStep) reward(walks []*tensors.Tensor) (*tensors.Tensor, error) {
-	out, err := w.judge.Call(appendAll(w.judged(), walks[forest.WalkForest:])...)
-	if err != nil {
-		return nil, err
+	w.target = forest.Target[*tensors.Tensor]{
+		Weights: weights, Lengths: w.batch.lengths, Prior: tensors.FromValue(prior), Coldness: tensors.FromValue(w.coldness),
 	}
-	return out[0], nil
 }
 
 // moveOn makes the moves; the last one is trained.
-func (w *eStep) moveOn() error {
+func (w *walker) moveOn() error {
 	accepted := tensors.FromValue(float32(0))
 	for m, back := range w.back {
-		after, err := w.travel(backAndForth(back), w.journey)
+		after, err := w.Finish(forest.BackAndForth(back), w.next)
 		if err != nil {
 			return err
 		}
-		args := appendAll(appendAll([]any{w.itinerary, w.explore, accepted, w.logR}, w.walks), after)
-		out, err := w.settle.Call(append(args, w.judged()...)...)
+		out, err := w.accept.Call(acceptIn{
+			Moves: w.keys, Knobs: w.knobs, Accepted: accepted, LogR: w.logR, Before: w.walks, After: after, Target: w.target,
+		})
 		if err != nil {
 			return err
 		}
 		if m == len(w.back)-1 && w.trainsMoves() {
-			w.learning.before, w.learning.after, w.learning.beforeR, w.learning.afterR = w.walks, after, w.logR, out[2]
+			w.learning.Move = &trainedMove[*tensors.Tensor, forest.ForestTensors, forest.RouteTensors]{
+				Before: w.walks.Forest, After: after.RouteTensors, BeforeR: w.logR, ProposedR: out.Proposed,
+			}
 			for _, n := range w.batch.lengthOf {
-				w.tokens += 2 * forest.Tokens(min(back, int(n)-1))
+				w.trees += 2 * forest.Tokens(min(back, int(n)-1))
 			}
 		}
-		w.itinerary, accepted, w.logR = out[0], out[1], out[3]
-		w.walks, w.journey = out[settledHead:settledHead+forest.WalkSize], out[settledHead+forest.WalkSize:]
+		w.keys, accepted, w.logR, w.walks, w.next = out.Moves, out.Accepted, out.LogR, out.Walk, out.Next
 	}
 	if len(w.back) > 0 {
 		w.accepted = float64(tensors.ToScalar[float32](accepted)) / float64(len(w.back))
@@ -182,26 +196,28 @@ func (w *eStep) moveOn() error {
 	return nil
 }
 
-// choose says how far back the moves of the iteration will go. The program that settles a move prepares the next one, too, so there is one more.
-func (w *eStep) choose(back []int) {
-	w.back, w.explore = back, tensors.FromValue(w.knobs())
+// choose says how far back the moves of the iteration will go. The program that ends a move starts the next one, too, so there is one
+// more.
+func (w *walker) choose(back []int) {
+	w.back = back
+	knobs := w.explore().At(w.it)
+	w.knobs = em.Knobs[*tensors.Tensor]{Beta: tensors.FromValue(knobs.Beta), Epsilon: tensors.FromValue(knobs.Epsilon)}
 	rows := max(w.Moves, w.EMoves, 1) + 1 // whatever the iteration, so that all have the same programs
-	var flat []uint64
-	for m := range uint64(rows) {
-		for _, key := range []*tensors.Tensor{w.key("accept", m), w.key("move", m)} {
-			flat = append(flat, tensors.MustCopyFlatData[uint64](key)...)
+	var accept, move []uint64
+	steps := make([]int32, rows)
+	for m := range rows {
+		accept = append(accept, tensors.MustCopyFlatData[uint64](w.key("accept", uint64(m)))...)
+		move = append(move, tensors.MustCopyFlatData[uint64](w.key("move", uint64(m)))...)
+		if m < len(back) {
+			steps[m] = int32(back[m])
 		}
-		var back uint64
-		if int(m) < len(w.back) {
-			back = uint64(w.back[m])
-		}
-		flat = append(flat, back)
 	}
-	w.itinerary = tensors.FromFlatDataAndDimensions(flat, rows, len(flat)/rows)
+	byRow := func(x []uint64) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(x, rows, len(x)/rows) }
+	w.keys = moveKeys[*tensors.Tensor]{Accept: byRow(accept), Move: byRow(move), Back: tensors.FromValue(steps)}
 }
 
 // stepsBack says how far each move of the iteration goes back. Without an M-step the trained move is the only one of use.
-func (w *eStep) stepsBack(maximize bool, epoch int) []int {
+func (w *walker) stepsBack(maximize bool, epoch int) []int {
 	moves := w.EMoves
 	if maximize {
 		moves = w.Moves
@@ -223,16 +239,16 @@ func (w *eStep) stepsBack(maximize bool, epoch int) []int {
 }
 
 // metrics are those of the parts that are switched on.
-func (w *eStep) metrics() map[string]float64 {
-	out := map[string]float64{"gfn/grad_norm": w.outcome.norm}
+func (w *walker) metrics(l learnOut) map[string]float64 {
+	out := map[string]float64{"gfn/grad_norm": l.GradNorm}
 	if w.objective() != nil {
-		out["wake/loss"] = w.outcome.wake
+		out["wake/loss"] = l.Wake
 	}
 	if w.trainsMoves() {
-		out["balance/loss"] = w.outcome.balance
+		out["balance/loss"] = l.Balance
 	}
 	if w.Sleep > 0 {
-		out["sleep/loss"] = w.outcome.sleep
+		out["sleep/loss"] = l.Sleep
 	}
 	if len(w.back) > 0 {
 		out["moves/accepted"] = w.accepted
@@ -240,23 +256,13 @@ func (w *eStep) metrics() map[string]float64 {
 	return out
 }
 
-// text says the losses in words.
-func (w *eStep) text() string {
+// lossesText says the losses in metrics in words.
+func lossesText(metrics map[string]float64) string {
 	var parts []string
 	for _, name := range []string{"wake", "balance", "sleep"} {
-		if v, ok := w.metrics()[name+"/loss"]; ok {
+		if v, ok := metrics[name+"/loss"]; ok {
 			parts = append(parts, fmt.Sprintf("%s %.2f", name, v))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
-
-func appendAll(args []any, list []*tensors.Tensor) []any {
-	for _, t := range list {
-		args = append(args, t)
-	}
-	return args
-}
-
-// forests are the trees that the chains have led to.
-func (w *eStep) forests() []*tensors.Tensor { return w.walks[forest.WalkForest:] }

@@ -58,7 +58,7 @@ type F1 struct {
 // Evaluate implements run.Session.
 func (s *session) Evaluate() (run.Result, error) {
 	r := &Result{
-		Task: Task{}.Name(), Method: s.Method, Grammar: s.Grammar, Seed: s.Config.Seed, Updates: s.Made, Iterations: s.Iterations, Short: s.short(),
+		Task: Task{}.Name(), Method: s.Method, Grammar: s.Grammar, Seed: s.Config.Seed, Updates: s.made(), Iterations: s.loop.State().Iteration, Short: s.short(),
 	}
 	for _, split := range heldOut(s.data) {
 		one, err := s.evaluate(split)
@@ -72,14 +72,14 @@ func (s *session) Evaluate() (run.Result, error) {
 
 // short explains a training that has ended with fewer updates than it was to make.
 func (s *session) short() string {
-	if s.gfn == nil || !s.Done() || s.Made >= uint64(s.Config.Updates) {
+	if s.gfn == nil || !s.Done() || s.made() >= uint64(s.Config.Updates) {
 		return ""
 	}
 	if s.fixed != nil {
-		return fmt.Sprintf("max_iterations = %d ended the training after %d of %d updates", s.MaxIterations, s.Made, s.Config.Updates)
+		return fmt.Sprintf("max_iterations = %d ended the training after %d of %d updates", s.MaxIterations, s.made(), s.Config.Updates)
 	}
 	return fmt.Sprintf("max_iterations = %d ended the training after %d of %d M-steps: raise it, or the threshold of the gate",
-		s.MaxIterations, s.Made, s.Config.Updates)
+		s.MaxIterations, s.made(), s.Config.Updates)
 }
 
 // heldOut are the splits that a grammar is evaluated on.

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -38,7 +39,7 @@ func (c *Config) readFixed(b compute.Backend) (*grammar.Grammar, error) {
 	}
 	info, err := os.Stat(c.Fixed)
 	if err != nil {
-		return nil, run.Inputf("fixed = %q is neither a run nor a grammar file: %w", c.Fixed, err)
+		return nil, badinput.Errorf("fixed = %q is neither a run nor a grammar file: %w", c.Fixed, err)
 	}
 	if !info.IsDir() {
 		return grammar.Load(c.Fixed)
@@ -49,7 +50,7 @@ func (c *Config) readFixed(b compute.Backend) (*grammar.Grammar, error) {
 	}
 	g, warnings, err := ReadGrammar(b, r)
 	if err == nil && len(warnings) > 0 {
-		err = run.Inputf("fixed = %q: %s; give a grammar from \"gfnem grammar export\" instead", c.Fixed, warnings[0])
+		err = badinput.Errorf("fixed = %q: %s; give a grammar from \"gfnem grammar export\" instead", c.Fixed, warnings[0])
 	}
 	return g, err
 }
@@ -92,7 +93,8 @@ func translate(d *treebank.Dataset, words []string) (*treebank.Dataset, error) {
 	number := make([]int32, d.Vocabulary.Size())
 	for id, word := range d.Vocabulary.Words() {
 		if number[id] = v.ID(word); number[id] < 0 {
-			return nil, run.Inputf("the fixed grammar does not know the word %.60q of the data, and has no %s", word, treebank.Unknown)
+			return nil, badinput.Errorf("the fixed grammar does not know the word %.60q of the data, and has no %s", word,
+				treebank.Unknown)
 		}
 	}
 	out := *d

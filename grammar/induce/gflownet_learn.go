@@ -12,95 +12,106 @@ import (
 	"github.com/gfnem/gfnem/grammar/forest"
 )
 
-// learner returns the program that trains the GFlowNet, for a line that has room for so many trees. Sizes grow by a factor, so that few
-// programs are compiled; where that takes half a minute each, even fewer.
-func (e *gflownet) learner(tokens int) (*program, error) {
+// lineSize is the room that a line for so many trees has. Sizes grow by a factor, so that few programs are compiled; where that takes
+// half a minute each, even fewer.
+func (e *gflownet) lineSize(trees int) int {
 	size, growth := 256.0, 1.25
-	if !e.onCPU {
+	if !e.Quick {
 		size, growth = 2048, 2
 	}
-	for size < float64(tokens) {
+	for size < float64(trees) {
 		size = math.Ceil(size * growth)
 	}
-	return e.learnerOf(int(size))
+	return int(size)
 }
 
-func (e *gflownet) learnerOf(size int) (*program, error) {
-	return e.sized(e.learn, size, "learn", func(in []*Node) []*Node { return e.losses(size, in) })
-}
-
-// learning is what an iteration has to learn from.
-type learning struct {
-	words           *tensors.Tensor
-	wake            []*tensors.Tensor // walks
-	wakeR, nodes    *tensors.Tensor   // log R and scores of nodes where they end
-	before, after   []*tensors.Tensor // walks of the trained move; nil without one
-	beforeR, afterR *tensors.Tensor
-	dream           []*tensors.Tensor // leaves, lengths and trees; nil without sleep
-	down            []*tensors.Tensor // walks that take dreams apart
-}
-
-// args are what losses takes: of walks no more than their paths depend on.
-func (l learning) args(rates []float32) []any {
-	out := appendAll([]any{rates, l.words, l.wakeR, l.nodes}, l.wake[forest.WalkUndone:])
-	if l.before != nil {
-		out = appendAll(append(out, l.beforeR, l.afterR), l.before[forest.WalkForest:])
-		out = appendAll(out, l.after[forest.WalkUndone:])
+type (
+	// learnIn is what an iteration has to learn from.
+	learnIn struct {
+		Size    int // of the line
+		Rates   []float32
+		Words   *tensors.Tensor
+		Wake    forest.RouteTensors
+		Rewards forest.Rewards[*tensors.Tensor] // of wake's trees
+		Move    *trainedMove[*tensors.Tensor, forest.ForestTensors, forest.RouteTensors]
+		Sleep   *undoneDreams[*tensors.Tensor, grammar.TreeTensors]
 	}
-	if l.dream != nil {
-		out = append(appendAll(out, l.dream), l.down[forest.WalkUndone])
+	learnNodes struct {
+		Size    int
+		Rates   *Node
+		Words   *Node
+		Wake    forest.Route
+		Rewards forest.Rewards[*Node]
+		Move    *trainedMove[*Node, forest.Forest, forest.Route]
+		Sleep   *undoneDreams[*Node, grammar.Trees]
 	}
-	return out
+	learnOut    = losses[float64, bool]
+	learnResult = losses[*Node, *Node]
+)
+
+// trainedMove is the move whose balance is trained: where it started, how it went, and log R at both ends.
+type trainedMove[T, F, R any] struct {
+	Before             F
+	After              R
+	BeforeR, ProposedR T
+}
+
+// undoneDreams are dreams and the steps by which walks took them apart.
+type undoneDreams[T, Z any] struct {
+	Dream  dreamt[T, Z]
+	Undone T
+}
+
+// losses are those of an update and its parts.
+type losses[T, B any] struct {
+	Wake, Balance, Sleep, GradNorm T
+	OK                             B
 }
 
 // losses builds the update of the GFlowNet: wake, the balance of a move, and sleep, in one gradient.
-func (e *gflownet) losses(size int, in []*Node) []*Node {
-	take := func(n int) []*Node {
-		out := in[:n]
-		in = in[n:]
-		return out
-	}
-	head := take(4)
-	rates, words, wakeR, nodes := head[0], head[1], head[2], head[3]
+func (e *gflownet) losses(in learnNodes) learnResult {
+	words := in.Words
 	steps := words.Shape().Dim(1) - 1
-	route := func() forest.Walk { return forest.RouteOf(take(forest.RouteSize)) }
-	batches := []forest.Batch{{Path: route().Path(words), Steps: steps}}
-	var rewards []*Node
-	if e.trainsMoves() {
-		rewards = take(2)
-		before := forest.FromState(take(forest.WalkSize - forest.WalkForest))
-		after := route()
-		batches = append(batches, forest.Batch{Path: after.UndonePath(before, words), Steps: steps},
-			forest.Batch{Path: after.Path(words), Steps: steps})
+	var histories []forest.Histories
+	var scored []forest.Scored
+	add := func(h forest.History, most int) func() forest.Scored {
+		i := len(histories)
+		histories = append(histories, forest.Histories{History: h, Most: most})
+		return func() forest.Scored { return scored[i] }
 	}
-	if e.Sleep > 0 {
-		d := take(6)
-		from := forest.FromTrees(grammar.Trees{Left: d[2], Right: d[3], Label: d[4]}, d[1])
-		path := forest.Walk{Undone: d[5]}.UndonePath(from, d[0])
-		batches = append(batches, forest.Batch{Path: path, Steps: min(e.DreamSteps, e.DreamLeaves-1)})
+	wake := add(in.Wake.Built(words), steps)
+	var before, after, dreams func() forest.Scored
+	if m := in.Move; m != nil {
+		before = add(forest.UndoneHistory(m.After.Undone, m.Before, words), steps)
+		after = add(m.After.Built(words), steps)
 	}
-	scored := e.net.Score(e.store.Scope(phi), size, batches...)
+	if s := in.Sleep; s != nil {
+		from := forest.FromTrees(s.Dream.Trees, s.Dream.Lengths)
+		dreams = add(forest.UndoneHistory(s.Undone, from, s.Dream.Leaves), min(e.DreamSteps, e.DreamLeaves-1))
+	}
+	scored = e.Score(e.phi(), in.Size, histories...)
 
 	zero := ScalarZero(words.Graph(), dtypes.Float32)
-	wake, balance, sleep := zero, zero, zero
+	out := learnResult{Wake: zero, Balance: zero, Sleep: zero}
 	total := zero
 	if o := e.objective(); o != nil {
-		wake = ReduceAllMean(o.Loss(scored[0].Rewarded(grammar.Kind(e.Grammar), nodes, wakeR)))
-		total = wake
+		out.Wake = ReduceAllMean(o.Loss(wake().Rewarded(grammar.Kind(e.Grammar), in.Rewards.Nodes, in.Rewards.LogR)))
+		total = out.Wake
 	}
-	if e.trainsMoves() {
-		path := func(i int) gfn.Path {
-			return gfn.Path{LogPF: scored[i].LogPF, LogPB: scored[i].LogPB, LogR: rewards[i-1]}
+	if m := in.Move; m != nil {
+		path := func(s forest.Scored, logR *Node) gfn.Path {
+			return gfn.Path{LogPF: s.LogPF, LogPB: s.LogPB, LogR: logR}
 		}
-		balance = ReduceAllMean(gfn.PairBalance(path(1), path(2)))
-		total = Add(total, MulScalar(balance, e.Balance))
+		out.Balance = ReduceAllMean(gfn.PairBalance(path(before(), m.BeforeR), path(after(), m.ProposedR)))
+		total = Add(total, MulScalar(out.Balance, e.Balance))
 	}
-	if e.Sleep > 0 {
-		sleep = ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: scored[len(scored)-1].LogPF}))
-		total = Add(total, MulScalar(sleep, e.Sleep))
+	if in.Sleep != nil {
+		out.Sleep = ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: dreams().LogPF}))
+		total = Add(total, MulScalar(out.Sleep, e.Sleep))
 	}
-	r := e.optimizer.Minimize(e.store, total, rates)
-	return []*Node{numbers(wake, balance, sleep, r.GradNorm, r.OK)}
+	r := e.optimizer.Minimize(e.Set.Store, total, in.Rates)
+	out.GradNorm, out.OK = r.GradNorm, r.OK
+	return out
 }
 
 // trainsMoves says whether the balance of a move is trained. Then an iteration makes at least that one move, even with moves = 0.

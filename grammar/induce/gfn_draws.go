@@ -35,7 +35,7 @@ type draws struct {
 func (p *GFNParser) drawAll(sentences []treebank.Sentence, plan drawPlan, seed uint64) (all []draws, labels []float64, err error) {
 	all, labels = make([]draws, len(sentences)), make([]float64, p.net.Nonterminals)
 	err = p.batches(sentences, func(number int, at []int, b batch) error {
-		t := &batchDraws{GFNParser: p, scorer: eStep{gflownet: p.net, batch: b}, seed: seed, number: uint64(number), labels: labels}
+		t := &batchDraws{GFNParser: p, scorer: walker{gflownet: p.net, batch: b}, seed: seed, number: uint64(number), labels: labels}
 		if err := t.run(plan); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (p *GFNParser) drawAll(sentences []treebank.Sentence, plan drawPlan, seed u
 // batchDraws is the draws of a batch of sentences.
 type batchDraws struct {
 	*GFNParser
-	scorer eStep // scores trees
+	scorer walker // rewards trees
 	seed   uint64
 	number uint64 // of the batch
 	votes  *spanVotes
@@ -68,9 +68,11 @@ func (t *batchDraws) run(plan drawPlan) (err error) {
 	if t.net.EBM {
 		t.scorer.prior = make([]float32, prior.Size) // of a coldness of 0
 	}
-	if t.scorer.potentials, err = t.net.potentials.Call(b.words, b.lengths); err != nil {
+	weights, err := t.net.Potentials(b.observed())
+	if err != nil {
 		return err
 	}
+	t.scorer.aim(weights)
 	for k := range plan.samples {
 		d, logP, err := t.draw(uint64(k))
 		if err != nil {
@@ -98,11 +100,11 @@ func (t *batchDraws) draw(k uint64) (drawn, []float64, error) {
 	if err != nil {
 		return d, nil, err
 	}
-	out, err := t.scorer.reward(d.walks)
+	out, err := t.net.Reward(t.scorer.target, d.walks.Forest)
 	if err != nil {
 		return d, nil, err
 	}
-	logP, trees := widened(out), d.trees(t.scorer.batch)
+	logP, trees := widened(out.LogR), d.trees(t.scorer.batch)
 	t.votes.add(trees)
 	for i, z := range trees {
 		one := &t.each[i]

@@ -22,17 +22,14 @@ import (
 // Hierarchical Variational Inference", 2019). Both tend to log q(z) with the number of orders.
 
 // orders draws that many orders of the trees that walks stand at, and returns log P_F - log P_B of each: by sentence, then order.
-func (p *GFNParser) orders(b batch, walks []*tensors.Tensor, count int, key func(k int) *tensors.Tensor) ([][]float64, error) {
+func (p *GFNParser) orders(b batch, walks forest.WalkTensors, count int, key func(k int) *tensors.Tensor) ([][]float64, error) {
 	out := make([][]float64, b.size)
-	longest := b.longest()
 	for k := range count {
-		// One step more than there are: the network settles a step when it looks at where it led to.
-		args := appendAll([]any{key(k), onPolicy, int32(longest)}, walks)
-		down, err := p.net.through(falling(longest), p.net.undo, args...)
+		down, err := p.net.Undo(key(k), walks, b.longest())
 		if err != nil {
 			return nil, err
 		}
-		logPF, logPB := widened(down[forest.WalkUndoneForward]), widened(down[forest.WalkUndoneBack])
+		logPF, logPB := widened(down.UndoneForward), widened(down.UndoneBack)
 		for i := range out {
 			out[i] = append(out[i], logPF[i]-logPB[i])
 		}
@@ -55,7 +52,7 @@ func (p *GFNParser) logQ(sentences []treebank.Sentence, trees []*grammar.Tree, c
 		if err != nil {
 			return err
 		}
-		walks, err := p.net.embed.Call(b.words, b.lengths, packed.Left, packed.Right, packed.Label)
+		walks, err := p.net.StandAt(b.observed(), packed)
 		if err != nil {
 			return err
 		}

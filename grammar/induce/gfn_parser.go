@@ -7,10 +7,13 @@ import (
 	"math"
 	"slices"
 
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -29,15 +32,31 @@ type GFNParser struct {
 	Rows   int // sentences of a batch
 	Bucket int // lengths of batches are multiples of it
 
-	net *gflownet
+	net  *gflownet
+	best *program.Program[bestIn, bestTrees[*tensors.Tensor, grammar.TreeTensors]]
 }
 
+type (
+	bestIn    struct{ Spans, Lengths *tensors.Tensor }
+	bestNodes struct{ Spans, Lengths *Node }
+	// bestTrees are those with the greatest sums of weights of spans.
+	bestTrees[T, Z any] struct {
+		Trees  Z
+		Weight T
+	}
+)
+
 func newGFNParser(net *gflownet) *GFNParser {
-	return &GFNParser{Rows: net.Batch, Bucket: net.Bucket, net: net}
+	p := &GFNParser{Rows: net.Batch, Bucket: net.Bucket, net: net}
+	p.best = program.New[bestIn, bestTrees[*tensors.Tensor, grammar.TreeTensors]](net.Set, "best", func(in bestNodes) bestTrees[*Node, grammar.Trees] {
+		r := grammar.BestSpans(in.Spans, in.Lengths)
+		return bestTrees[*Node, grammar.Trees]{r.Trees, r.LogWeight}
+	})
+	return p
 }
 
 // Close releases the compiled programs.
-func (p *GFNParser) Close() { p.net.close() }
+func (p *GFNParser) Close() { p.net.Set.Close() }
 
 // Longest is the number of words of the longest sentence that the network has learned to read.
 func (p *GFNParser) Longest() int { return p.net.longest() }
@@ -112,20 +131,17 @@ func (p *GFNParser) batches(sentences []treebank.Sentence, do func(number int, a
 
 // drawn are trajectories from bare words to whole trees, one of each sentence of a batch.
 type drawn struct {
-	walks        []*tensors.Tensor
+	walks        forest.WalkTensors
 	logPF, logPB []float64
 }
 
-// onPolicy are the knobs of a behaviour that is the policy itself.
-var onPolicy = []float32{1, 0}
-
 // draw makes a trajectory for each sentence.
 func (p *GFNParser) draw(b batch, key *tensors.Tensor) (drawn, error) {
-	walks, err := p.net.through(rising(b.longest()), p.net.wake, key, onPolicy, b.words, b.lengths)
+	walks, err := p.net.Draw(key, em.Knobs[*tensors.Tensor]{}, b.observed(), b.longest())
 	if err != nil {
 		return drawn{}, err
 	}
-	d := drawn{walks: walks, logPF: widened(walks[forest.WalkMadeForward]), logPB: widened(walks[forest.WalkMadeBack])}
+	d := drawn{walks: walks, logPF: widened(walks.MadeForward), logPB: widened(walks.MadeBack)}
 	return d, d.whole(b)
 }
 
@@ -134,7 +150,7 @@ var errNotFinite = errors.New("the GFlowNet says nothing finite and makes no tre
 
 // whole checks that all trees are.
 func (d drawn) whole(b batch) error {
-	made := tensors.MustCopyFlatData[int32](d.walks[forest.WalkMade])
+	made := tensors.MustCopyFlatData[int32](d.walks.Made)
 	for i := range b.size {
 		row := made[i*(b.n-1):]
 		if slices.Contains(row[:len(b.sentences[i].Words)-1], -1) || math.IsNaN(d.logPF[i]) {
@@ -146,8 +162,9 @@ func (d drawn) whole(b batch) error {
 
 // trees are where the trajectories end, of the sentences that count. Merges are in the order in which they were made.
 func (d drawn) trees(b batch) []*grammar.Tree {
-	flat := func(i int) []int32 { return tensors.MustCopyFlatData[int32](d.walks[i]) }
-	left, right, label, made := flat(forest.WalkLeft), flat(forest.WalkRight), flat(forest.WalkLabel), flat(forest.WalkMade)
+	flat := tensors.MustCopyFlatData[int32]
+	f := d.walks.Forest
+	left, right, label, made := flat(f.Left), flat(f.Right), flat(f.Label), flat(d.walks.Made)
 	out := make([]*grammar.Tree, b.size)
 	for i := range out {
 		n := len(b.sentences[i].Words)
@@ -193,12 +210,12 @@ func (v *spanVotes) add(trees []*grammar.Tree) {
 // elect returns the binary trees with the most votes of their spans, and the votes by the number of trees.
 func (p *GFNParser) elect(b batch, v *spanVotes) ([]*grammar.Tree, []float64, error) {
 	rows := b.lengths.Shape().Dim(0)
-	out, err := p.net.best.Call(tensors.FromFlatDataAndDimensions(v.count, rows, v.n, v.n), b.lengths)
+	out, err := p.best.Call(bestIn{tensors.FromFlatDataAndDimensions(v.count, rows, v.n, v.n), b.lengths})
 	if err != nil {
 		return nil, nil, err
 	}
-	trees := grammar.UnpackTrees(grammar.TreeTensors{Left: out[0], Right: out[1], Label: out[2]}, nil, b.lengthOf)[:b.size]
-	weights := widened(out[3])[:b.size]
+	trees := grammar.UnpackTrees(out.Trees, nil, b.lengthOf)[:b.size]
+	weights := widened(out.Weight)[:b.size]
 	for i := range weights {
 		weights[i] /= float64(v.trees)
 	}
@@ -209,11 +226,11 @@ func (p *GFNParser) elect(b batch, v *spanVotes) ([]*grammar.Tree, []float64, er
 func (p *GFNParser) flows(sentences []treebank.Sentence) ([]float64, error) {
 	out := make([]float64, len(sentences))
 	return out, p.batches(sentences, func(_ int, at []int, b batch) error {
-		y, err := p.net.flow.Call(b.words, b.lengths)
+		y, err := p.net.LogFlow(b.observed())
 		if err != nil {
 			return err
 		}
-		flows := tensors.MustCopyFlatData[float64](y[0])
+		flows := tensors.MustCopyFlatData[float64](y)
 		for i, to := range at {
 			out[to] = flows[i]
 		}

@@ -13,7 +13,11 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -25,12 +29,13 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *GFNParser, 
 		return nil, nil, warnings, err
 	}
 	if c.Method != GFN {
-		return nil, nil, warnings, run.Inputf("%s was trained by method %s and has no GFlowNet: train one with \"gfnem train grammar --method gfn\"",
+		return nil, nil, warnings, badinput.Errorf(
+			"%s was trained by method %s and has no GFlowNet: train one with \"gfnem train grammar --method gfn\"",
 			r.Dir(), c.Method)
 	}
 	p, err := c.network(b, state, len(g.Words))
 	if err != nil {
-		return nil, nil, warnings, run.Inputf("%s does not hold a GFlowNet that can be used: %w", r.Dir(), err)
+		return nil, nil, warnings, badinput.Errorf("%s does not hold a GFlowNet that can be used: %w", r.Dir(), err)
 	}
 	return g, p, warnings, nil
 }
@@ -39,7 +44,7 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *GFNParser, 
 func (c *Config) network(b compute.Backend, state run.State, words int) (*GFNParser, error) {
 	arrays := map[string]run.Array{}
 	for name, a := range state.Arrays {
-		if strings.HasPrefix(name, phi+"/") {
+		if strings.HasPrefix(name, em.Phi+"/") {
 			arrays[name] = a
 		}
 	}
@@ -47,12 +52,13 @@ func (c *Config) network(b compute.Backend, state run.State, words int) (*GFNPar
 	if err := run.SetStore(store, arrays); err != nil {
 		return nil, err
 	}
-	net, err := newGFlowNet(b, store, c.model(words), c)
+	m := c.model(words)
+	tables := func(g *Graph) grammar.Tables { return m.Tables(store.Scope(em.Theta), g) }
+	net, err := newGFlowNet(program.NewSet(b, store), tables, words, c)
 	if err != nil {
 		return nil, err
 	}
 	if err := net.check(); err != nil {
-		net.close()
 		return nil, err
 	}
 	return newGFNParser(net), nil
@@ -62,15 +68,15 @@ func (c *Config) network(b compute.Backend, state run.State, words int) (*GFNPar
 // finite.
 func (e *gflownet) check() error {
 	fresh := model.NewStore()
-	g := NewGraph(e.backend, "check")
+	g := NewGraph(e.Set.Backend, "check")
 	defer g.Finalize()
 	words, lengths := Parameter(g, "words", shapes.Make(dtypes.Int32, 1, 2)), Parameter(g, "lengths", shapes.Make(dtypes.Int32, 1))
-	e.net.LogZ(fresh.Scope(phi), words, lengths) // looks every variable up
-	if have, want := e.store.NumVariables(), fresh.NumVariables(); have != want {
+	e.LogZ(fresh.Scope(em.Phi), forest.Sentences{Words: words, Lengths: lengths}) // looks every variable up
+	if have, want := e.Set.Store.NumVariables(), fresh.NumVariables(); have != want {
 		return fmt.Errorf("its checkpoint has %d variables, its configuration needs %d", have, want)
 	}
 	for want := range fresh.IterVariables() {
-		v := e.store.GetVariable(want.Path())
+		v := e.Set.Store.GetVariable(want.Path())
 		if v == nil {
 			return fmt.Errorf("variable %s is missing in its checkpoint", want.Path())
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -17,7 +19,7 @@ func savedGFN(t *testing.T, c Config) (*session, *run.Run) {
 	t.Helper()
 	s := tinySession(t, c)
 	steps(t, s, 3)
-	text, err := run.Encode(&c)
+	text, err := config.Encode(&c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,7 @@ func TestReadGFlowNetRefuses(t *testing.T) {
 	s, r := savedRun(t, grammar.CFG)
 	save(t, s, r)
 	_, _, _, err := ReadGFlowNet(s.backend, r)
-	var input *run.InputError
+	var input *badinput.Error
 	if want := "was trained by method marginal and has no GFlowNet"; !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}

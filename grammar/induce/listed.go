@@ -6,12 +6,12 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -32,34 +32,40 @@ func (s *session) list(split *treebank.Split) (*Listed, error) {
 	if s.fixed == nil || countForests(longestOf(split.Sentences), s.Nonterminals) > mostForests {
 		return nil, nil
 	}
-	l, err := newLister(s.gfn)
-	if err != nil {
-		return nil, err
-	}
-	defer l.close()
-	return l.compare(split.Sentences)
+	return newLister(s.gfn).compare(split.Sentences)
 }
 
 // lister compares a GFlowNet with its grammar, sentence by sentence.
 type lister struct {
 	net  *gflownet
-	read *model.Exec // words, lengths, forests: log P_F and log P_B of all their actions
+	read *program.Program[listedIn, listedLogs[*tensors.Tensor]]
 }
 
-func newLister(net *gflownet) (*lister, error) {
-	read, err := compile(net.backend, net.store, func(in []*Node) []*Node {
-		s := gfn.State(in[2:])
-		env := forest.Env{Words: in[0].Shape().Dim(1), Labels: net.Nonterminals}
-		h := forest.Policy{Network: net.net}.Heads(net.store.Scope(phi), gfn.Batch(in[:2]), s, s[0].Shape().Dim(0))
+type (
+	listedIn struct {
+		Sentence forest.SentenceTensors
+		Forests  []*tensors.Tensor // in the order of gfn.State
+	}
+	listedNodes struct {
+		Sentence forest.Sentences
+		Forests  gfn.State
+	}
+	// listedLogs are log P_F and log P_B of all actions at forests.
+	listedLogs[T any] struct{ Forward, Back T }
+)
+
+func newLister(net *gflownet) *lister {
+	read := func(in listedNodes) listedLogs[*Node] {
+		env := forest.Env{Words: in.Sentence.Words.Shape().Dim(1), Labels: net.Nonterminals}
+		k := forest.FromState(in.Forests).Length.Shape().Dim(0)
+		h := forest.Policy{Network: net.Network}.Heads(net.phi(), in.Sentence.Batch(), in.Forests, k)
 		logs := func(logits, legal *Node) *Node {
 			return ConvertDType(gfn.Behaviour{}.LogProbs(logits, legal), dtypes.Float64)
 		}
-		return []*Node{logs(h.Forward, env.Legal(s)), logs(h.Backward, env.LegalBack(s))}
-	})
-	return &lister{net, read}, err
+		return listedLogs[*Node]{logs(h.Forward, env.Legal(in.Forests)), logs(h.Backward, env.LegalBack(in.Forests))}
+	}
+	return &lister{net, program.New[listedIn, listedLogs[*tensors.Tensor]](net.Set, "all actions", read)}
 }
-
-func (l *lister) close() { l.read.Finalize() }
 
 // compare measures sentences, each of which is listed once however often it occurs.
 func (l *lister) compare(sentences []treebank.Sentence) (*Listed, error) {
@@ -89,17 +95,19 @@ func (l *lister) compare(sentences []treebank.Sentence) (*Listed, error) {
 
 // one returns log p(x) of a sentence, the bound of it and the total variation between q(z) and p(z|x).
 func (l *lister) one(words []int32) (logX, bound, tv float64, err error) {
-	all, err := listForests(l.net.backend, len(words), l.net.Nonterminals)
+	all, err := listForests(l.net.Set.Backend, len(words), l.net.Nonterminals)
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	x := tensors.FromFlatDataAndDimensions(words, 1, len(words))
-	n := tensors.FromFlatDataAndDimensions([]int32{int32(len(words))}, 1)
-	logR, err := l.rewards(all, x, n)
+	x := forest.SentenceTensors{
+		Words:   tensors.FromFlatDataAndDimensions(words, 1, len(words)),
+		Lengths: tensors.FromFlatDataAndDimensions([]int32{int32(len(words))}, 1),
+	}
+	logR, err := l.rewards(all, x)
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	policy, err := l.policy(all, x, n)
+	policy, err := l.policy(all, x)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -107,32 +115,32 @@ func (l *lister) one(words []int32) (logX, bound, tv float64, err error) {
 }
 
 // rewards returns log p(x,z) of all trees.
-func (l *lister) rewards(all *listing, words, lengths *tensors.Tensor) ([]float64, error) {
-	q, err := l.net.potentials.Call(words, lengths)
+func (l *lister) rewards(all *listing, x forest.SentenceTensors) ([]float64, error) {
+	w, err := l.net.Potentials(x)
 	if err != nil {
 		return nil, err
 	}
-	scores, err := chain.NewWeights(grammar.PotentialTensors{Root: q[0], Rules: q[1], Terms: q[2]}, []int32{int32(all.n)})
+	weights, err := chain.NewWeights(grammar.PotentialTensors(w), []int32{int32(all.n)})
 	if err != nil {
 		return nil, err
 	}
 	logR := make([]float64, len(all.trees))
 	for i, z := range all.trees {
-		logR[i] = scores.LogTree(0, z)
+		logR[i] = weights.LogTree(0, z)
 	}
 	return logR, nil
 }
 
 // policy reads the network at all forests.
-func (l *lister) policy(all *listing, words, lengths *tensors.Tensor) (gfn.Table, error) {
+func (l *lister) policy(all *listing, x forest.SentenceTensors) (gfn.Table, error) {
 	var forward, back []float64
 	for _, part := range all.parts {
-		out, err := l.read.Call(appendAll([]any{words, lengths}, part)...)
+		out, err := l.read.Call(listedIn{x, part})
 		if err != nil {
 			return gfn.Table{}, err
 		}
-		forward = append(forward, tensors.MustCopyFlatData[float64](out[0])...)
-		back = append(back, tensors.MustCopyFlatData[float64](out[1])...)
+		forward = append(forward, tensors.MustCopyFlatData[float64](out.Forward)...)
+		back = append(back, tensors.MustCopyFlatData[float64](out.Back)...)
 	}
 	t := gfn.Table{LogPF: make([]float64, len(all.Edges)), LogPB: make([]float64, len(all.Edges))}
 	for i, e := range all.Edges {

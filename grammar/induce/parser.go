@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -176,4 +177,16 @@ func spanList(t *grammar.Tree) (out []treebank.Span) {
 		out = append(out, treebank.Span{s.First, s.Last})
 	}
 	return out
+}
+
+// compile prepares a program, which is compiled when it is first called, once for each shape of its arguments.
+func compile(b compute.Backend, store *model.Store, f func(in []*Node) []*Node) (*model.Exec, error) {
+	e, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) []*Node {
+		defer panics.WithError()
+		return f(in)
+	})
+	if err == nil {
+		e.SetMaxCache(-1)
+	}
+	return e, err
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/internal/panics"
 	"github.com/gfnem/gfnem/run"
@@ -34,21 +37,22 @@ func ReadGrammar(b compute.Backend, r *run.Run) (*grammar.Grammar, []string, err
 // readRun returns the configuration of a run, and the grammar and all else of its newest checkpoint.
 func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state run.State, warnings []string, err error) {
 	if task := r.Info().Task; task != (Task{}).Name() {
-		return c, nil, state, nil, run.Inputf("%s is a run of the task %q, which learns no grammar", r.Dir(), task)
+		return c, nil, state, nil, badinput.Errorf("%s is a run of the task %q, which learns no grammar", r.Dir(), task)
 	}
 	c = Quick() // run.toml has every key
-	if err := run.Resolve(&c, run.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
+	if err := config.Resolve(&c, config.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
 		return c, nil, state, nil, err
 	}
 	state, warnings, err = r.Load()
 	if errors.Is(err, run.ErrNoCheckpoint) {
-		err = run.Inputf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", r.Dir(), r.Dir())
+		err = badinput.Errorf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"",
+			r.Dir(), r.Dir())
 	}
 	if err != nil {
 		return c, nil, state, warnings, err
 	}
 	if g, err = c.table(b, state); err != nil {
-		err = run.Inputf("%s does not hold a grammar that can be used: %w", r.Dir(), err)
+		err = badinput.Errorf("%s does not hold a grammar that can be used: %w", r.Dir(), err)
 	} else {
 		c.adopt(g)
 	}
@@ -76,7 +80,7 @@ func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, er
 	before := store.NumVariables()
 	tables, err := model.CallOnceN(b, store, func(_ *model.Scope, g *Graph) []*Node {
 		defer panics.WithError()
-		t := m.Tables(store.Scope(theta), g)
+		t := m.Tables(store.Scope(em.Theta), g)
 		return []*Node{t.Root, t.Rules, t.Emit}
 	})
 	if err != nil {
@@ -116,7 +120,7 @@ func widenedStore(arrays map[string]run.Array, size int) (*model.Store, error) {
 	wide := map[string]run.Array{}
 	have := 0
 	for path, a := range arrays {
-		if !strings.HasPrefix(path, theta+"/") {
+		if !strings.HasPrefix(path, em.Theta+"/") {
 			continue
 		}
 		if a.DType != "F32" {

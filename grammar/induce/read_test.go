@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -35,7 +37,7 @@ func savedRun(t *testing.T, kind grammar.Kind) (*session, *run.Run) {
 			t.Fatal(err)
 		}
 	}
-	text, err := run.Encode(&c)
+	text, err := config.Encode(&c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func TestReadGrammarRefuses(t *testing.T) {
 	s, r := savedRun(t, grammar.CFG)
 	check := func(want string, err error) {
 		t.Helper()
-		var input *run.InputError
+		var input *badinput.Error
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %q, want one line with %q", err, want)
 		}

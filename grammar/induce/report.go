@@ -104,7 +104,7 @@ func (s *session) parseForReport(name string) (*parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Grammar, err = s.table(s.backend, state); err != nil {
+	if p.Grammar, err = s.table(s.set.Backend, state); err != nil {
 		return nil, err
 	}
 	if p.logX, err = s.parser.LogLikelihoods(split.Sentences); err != nil {

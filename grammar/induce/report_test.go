@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -24,7 +25,7 @@ func reported(t *testing.T, c Config, data *treebank.Dataset) (dir, page string)
 		t.Fatal(err)
 	}
 	defer s.Close()
-	text, err := run.Encode(&c)
+	text, err := config.Encode(&c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,20 +2,21 @@ package induce
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/grammar/prior"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
-	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -53,11 +54,11 @@ func (Task) Start(b compute.Backend, config any) (run.Session, error) {
 // session is a grammar in training.
 type session struct {
 	Config
-	backend compute.Backend
 	data    *treebank.Dataset
 	model   grammar.Neural
-	store   *model.Store
-	*programs
+	set     *program.Set // of what is trained
+	loop    em.Loop[batch, latents]
+	batch   batch // of the last iteration
 	parser  *Parser
 	sampler *sampler
 	prior   *prior.Trainer   // nil without a prior
@@ -68,25 +69,14 @@ type session struct {
 
 // counters are the part of a state that is not arrays.
 type counters struct {
-	Made    uint64 `json:"updates"` // of the grammar, or of the GFlowNet alone if the grammar is fixed; skipped ones included
-	OfPrior uint64 `json:"prior_updates"`
-	Skipped uint64 `json:"skipped"` // updates that were not made, since something was not finite
-	InARow  inARow `json:"in_a_row"`
-	// Of method gfn: iterations, and what the gate remembers.
-	Iterations uint64       `json:"iterations,omitempty"`
-	Gate       em.GateState `json:"gate"`
+	Loop    em.State `json:"loop"`
+	OfPrior uint64   `json:"prior_updates"`
+	// OfPriorSkipped are updates of the prior that were not made.
+	OfPriorSkipped em.Tally `json:"prior_skipped"`
 	// Words is the vocabulary, so that a run can parse without its data.
 	Words   []string          `json:"words"`
 	Symbols *symbols          `json:"symbols,omitempty"` // of a fixed grammar
 	Prior   *prior.Checkpoint `json:"prior,omitempty"`
-}
-
-// inARow counts, for each kind of update, those skipped since the last good one of that kind: an E-step that is well does not hide that
-// M-steps fail.
-type inARow struct {
-	Prior int `json:"prior"`
-	E     int `json:"e"` // of the GFlowNet
-	M     int `json:"m"` // of the grammar
 }
 
 var _ run.Session = (*session)(nil)
@@ -101,20 +91,21 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 		return nil, err
 	}
 	if len(train.Sentences) < c.Batch {
-		return nil, run.Inputf("%s has %d training sentences of 2 to %d words, fewer than a batch of %d",
+		return nil, badinput.Errorf("%s has %d training sentences of 2 to %d words, fewer than a batch of %d",
 			c.Data, len(train.Sentences), c.MaxLength, c.Batch)
 	}
 	if len(heldOut(data)) == 0 { // rather now than when all updates are made
-		return nil, run.Inputf("%s has no validation or test sentences of 2 to %d words to evaluate on: make it again with some",
+		return nil, badinput.Errorf(
+			"%s has no validation or test sentences of 2 to %d words to evaluate on: make it again with some",
 			c.Data, c.MaxLength)
 	}
-	s := &session{Config: c, backend: b, data: data, store: nn.NewStore(c.Seed), fixed: fixed}
+	s := &session{Config: c, data: data, set: program.NewSet(b, nn.NewStore(c.Seed)), fixed: fixed}
 	s.Words = data.Vocabulary.Words()
 	s.model = c.model(len(s.Words))
-	tables := func(g *graph.Graph) grammar.Tables { return s.model.Tables(s.store.Scope(theta), g) }
+	tables := func(g *graph.Graph) grammar.Tables { return s.model.Tables(s.set.Store.Scope(em.Theta), g) }
 	if fixed != nil {
 		s.Symbols = &symbols{fixed.Kind, fixed.Nonterminals, fixed.Preterminals}
-		tables = setFixed(s.store, fixed)
+		tables = setFixed(s.set.Store, fixed)
 	}
 	s.sampler = &sampler{Config: &s.Config, sentences: train.Sentences}
 	if c.EBM {
@@ -122,27 +113,68 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 			return nil, err
 		}
 	}
-	if s.programs, err = newPrograms(b, s.store, s.model, &s.Config); err != nil {
+	if err := s.newLoop(tables); err != nil {
 		return nil, err
 	}
-	if c.Method == GFN {
-		if s.gfn, err = newGFlowNet(b, s.store, s.model, &s.Config); err != nil {
-			return nil, err
-		}
-		s.gfn.tables = tables
-	}
-	if s.parser, err = newParser(b, s.store, tables); err != nil {
+	if s.parser, err = newParser(b, s.set.Store, tables); err != nil {
 		return nil, err
 	}
 	s.parser.Bucket = c.Bucket
 	return s, nil
 }
 
+// newLoop chooses the steps of the method.
+func (s *session) newLoop(tables func(*graph.Graph) grammar.Tables) (err error) {
+	s.loop.Data = func(iteration uint64) batch {
+		s.batch = s.sampler.at(iteration)
+		return s.batch
+	}
+	s.loop.M = newMStep(s.set, tables, &s.Config)
+	switch s.Method {
+	case MCEM:
+		chains := newChainStep(s.set, tables, &s.Config)
+		if s.prior != nil {
+			chains.logPrior = func(at em.Moment, sentences int) func(int, *chain.Tree) float64 {
+				return s.prior.LogPrior(sentences, s.ebmTemperature(at.M))
+			}
+		}
+		s.loop.E = chains
+	case GFN:
+		if s.gfn, err = newGFlowNet(s.set, tables, len(s.Words), &s.Config); err != nil {
+			return err
+		}
+		e := gfnStep{gflownet: s.gfn, seed: s.Config.Seed, perEpoch: s.sampler.perEpoch()}
+		if s.prior != nil {
+			e.prior = func(em.Moment) ([]float32, float32) {
+				return float32s(s.prior.Params), float32(1 / s.ebmTemperature(s.made()))
+			}
+		}
+		s.loop.E, s.loop.Gate = e, s.gate()
+	}
+	return nil
+}
+
+// gate is that of method gfn.
+func (s *session) gate() em.Gate {
+	if s.fixed != nil {
+		return em.Never
+	}
+	return em.Adaptive{Threshold: s.threshold(), Epoch: s.sampler.perEpoch()}
+}
+
+// made is the number of updates of the grammar, or of the GFlowNet alone if the grammar is fixed; skipped ones included.
+func (s *session) made() uint64 {
+	if s.fixed != nil {
+		return s.loop.State().Iteration
+	}
+	return s.loop.State().M
+}
+
 // total is the number of steps: updates of the prior first, then of the grammar, or iterations of the GFlowNet, at least.
 func (s *session) total() uint64 {
 	n := uint64(s.Config.Updates)
 	if s.gfn != nil {
-		n += s.Iterations - s.Made
+		n += s.loop.State().Iteration - s.made()
 		if most := uint64(s.MaxIterations); most > 0 {
 			n = min(n, most)
 		}
@@ -159,9 +191,10 @@ func (s *session) expected() uint64 {
 	if s.gfn == nil {
 		return s.total()
 	}
-	known, left := 1+s.Config.Updates/20, uint64(s.Config.Updates)-s.Made
-	each := (float64(s.Iterations) + float64(known)) / (float64(s.Made) + float64(known))
-	n := s.Iterations + uint64(math.Ceil(each*float64(left)))
+	done := s.loop.State().Iteration
+	known, left := 1+s.Config.Updates/20, uint64(s.Config.Updates)-s.made()
+	each := (float64(done) + float64(known)) / (float64(s.made()) + float64(known))
+	n := done + uint64(math.Ceil(each*float64(left)))
 	if most := uint64(s.MaxIterations); most > 0 {
 		n = min(n, most)
 	}
@@ -171,62 +204,84 @@ func (s *session) expected() uint64 {
 // Done implements run.Job.
 func (s *session) Done() bool { return s.at() >= s.total() }
 
-func (s *session) at() uint64 {
-	if s.gfn != nil {
-		return s.OfPrior + s.Iterations
-	}
-	return s.OfPrior + s.Made
-}
+func (s *session) at() uint64 { return s.OfPrior + s.loop.State().Iteration }
 
-// Step implements run.Job: one update.
+// Step implements run.Job: an update of the prior, or an iteration of the loop.
 func (s *session) Step() (run.Tick, error) {
 	if s.prior != nil && s.OfPrior < uint64(s.EBMUpdates) {
 		return s.stepPrior()
 	}
+	it := s.loop.State().Iteration
+	r, err := s.loop.Step()
+	if errors.Is(err, em.ErrDiverged) {
+		return run.Tick{}, fmt.Errorf("%w: step %d: %w", run.ErrGaveUp, s.at(), err)
+	} else if err != nil {
+		return run.Tick{}, err
+	}
+	log := s.metrics(r)
+	tick := run.Tick{Step: s.at(), Total: s.expected()}
 	if s.gfn != nil {
-		return s.iterate()
+		tick.Text = fmt.Sprintf("%s, %d of %d updates", lossesText(log), s.made(), s.Config.Updates)
+	} else {
+		tick.Text = fmt.Sprintf("%.3f nats a word", log["loss_per_word"])
 	}
-	step := s.Made
-	b := s.sampler.at(step)
-	out, log, err := s.update(step, b)
-	if err != nil {
-		return run.Tick{}, err
-	}
-	s.Made++
-	perWord := out.Loss * float64(b.size) / float64(b.tokens)
-	tick := run.Tick{Step: s.at(), Total: s.total(), Text: fmt.Sprintf("%.3f nats a word", perWord)}
-	if err := s.count(out, &s.InARow.M, "grammar"); err != nil {
-		return run.Tick{}, err
-	}
-	if step%10 == 0 {
-		log["loss"], log["loss_per_word"], log["grad_norm"], log["skipped"] = out.Loss, perWord, out.GradNorm, float64(s.Skipped)
+	if it%10 == 0 {
 		tick.Log = log
 	}
-	return tick, s.maybeWatch(&tick, log)
+	if every := uint64(s.EvalEvery); every > 0 && (r.M != nil || s.fixed != nil) && (s.made()%every == 0 || s.Done()) {
+		tick.Log = log
+		return tick, s.watch(log)
+	}
+	return tick, nil
 }
 
-// maybeWatch evaluates the grammar if it is time, after an update.
-func (s *session) maybeWatch(tick *run.Tick, log map[string]float64) error {
-	if e := uint64(s.EvalEvery); e == 0 || s.Made%e != 0 && !s.Done() {
-		return nil
+// metrics are those of an iteration.
+func (s *session) metrics(r em.Report) map[string]float64 {
+	log := r.Metrics
+	if log == nil {
+		log = map[string]float64{}
 	}
-	tick.Log = log
-	return s.watch(log)
+	if r.M != nil {
+		log["loss"], log["grad_norm"] = r.M.Loss, r.M.GradNorm
+		log["loss_per_word"] = r.M.Loss * float64(s.batch.size) / float64(s.batch.tokens)
+	}
+	if gate, ok := s.loop.Gate.(em.Adaptive); ok {
+		before := r.State.M
+		if r.M != nil {
+			before--
+		}
+		log["gate/average"], log["gate/threshold"] = r.State.Gate.Average, gate.At(before)
+		log["gate/open"] = number(r.State.Gate.Open)
+	}
+	if s.gfn != nil {
+		log["updates"] = float64(s.made())
+	}
+	if r.M != nil || s.fixed != nil {
+		log["skipped"] = float64(r.State.Skipped)
+	}
+	return log
 }
 
-// count takes note of an update of the kind that inARow counts.
-func (s *session) count(u em.Update, inARow *int, kind string) error {
-	if err := u.Count(&s.Skipped, inARow, kind); err != nil {
-		return fmt.Errorf("%w: step %d: %w", run.ErrGaveUp, s.at(), err)
+func number(b bool) float64 {
+	if b {
+		return 1
 	}
-	return nil
+	return 0
+}
+
+func float32s(x []float64) []float32 {
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = float32(v)
+	}
+	return out
 }
 
 func (s *session) stepPrior() (run.Tick, error) {
 	gap := s.prior.Step(s.OfPrior)
 	s.OfPrior++
-	if err := s.count(em.Update{Loss: gap, OK: !math.IsNaN(gap)}, &s.InARow.Prior, "prior"); err != nil {
-		return run.Tick{}, err
+	if err := s.OfPriorSkipped.Count(em.Update{Loss: gap, OK: !math.IsNaN(gap)}, "prior"); err != nil {
+		return run.Tick{}, fmt.Errorf("%w: step %d: %w", run.ErrGaveUp, s.at(), err)
 	}
 	tick := run.Tick{Step: s.at(), Total: s.total(), Phase: "prior", Text: fmt.Sprintf("prior, energy gap %.3f", gap)}
 	if s.OfPrior%10 == 0 {
@@ -235,72 +290,16 @@ func (s *session) stepPrior() (run.Tick, error) {
 	return tick, nil
 }
 
-// update makes one update of the grammar, and says what is worth a note.
-func (s *session) update(step uint64, b batch) (em.Update, map[string]float64, error) {
-	log := map[string]float64{}
-	switch s.Method {
-	case Marginal:
-		out, err := s.programs.update(s.marginal, step, b)
-		return out, log, err
-	case Exact:
-		out, err := s.programs.update(s.exact, step, b, rng.Key(s.Config.Seed, "grammar/sample", step))
-		return out, log, err
-	}
-	results, err := s.chains(step, b, s.Chain, s.temperature(step))
-	if err != nil {
-		return em.Update{}, nil, err
-	}
-	trees := make([]*grammar.Tree, len(results))
-	var all chain.Result
-	for i, r := range results {
-		trees[i] = r.Tree
-		all.Rotations, all.Rotated = all.Rotations+r.Rotations, all.Rotated+r.Rotated
-		all.Labels, all.Relabelled = all.Labels+r.Labels, all.Relabelled+r.Relabelled
-	}
-	log["chain/rotated"] = float64(all.Rotated) / float64(max(all.Rotations, 1))
-	log["chain/relabelled"] = float64(all.Relabelled) / float64(max(all.Labels, 1))
-	packed, err := grammar.PackTrees(trees, b.n)
-	if err != nil {
-		return em.Update{}, nil, err
-	}
-	out, err := s.programs.update(s.trees, step, b, packed.Left, packed.Right, packed.Label)
-	return out, log, err
-}
-
-// chains runs a Markov chain for every sentence of a batch under the grammar as it is. A temperature of 0 means no prior.
-func (s *session) chains(step uint64, b batch, steps int, temperature float64) ([]chain.Result, error) {
-	out, err := s.values.Call(b.words, b.lengths)
-	if err != nil {
-		return nil, err
-	}
-	scores, err := chain.NewWeights(grammar.PotentialTensors{Root: out[0], Rules: out[1], Terms: out[2]}, b.lengthOf)
-	if err != nil {
-		return nil, err
-	}
-	c := chain.Sampler{Weights: scores, Steps: steps}
-	if s.prior != nil && temperature > 0 {
-		c.LogPrior = s.prior.LogPrior(scores.Sentences(), temperature)
-	}
-	return c.Run(s.Config.Seed, "grammar/chain", step, nil), nil
-}
-
-// temperature of the prior at an update; 0 without a prior.
-func (s *session) temperature(step uint64) float64 {
-	if s.prior == nil {
-		return 0
-	}
-	return s.ebmTemperature(step)
-}
-
 // State implements run.Job.
 func (s *session) State() (run.State, error) {
-	arrays, err := run.StoreArrays(s.store)
+	arrays, err := run.StoreArrays(s.set.Store)
 	if err != nil {
 		return run.State{}, err
 	}
 	if s.prior != nil {
 		s.Prior = &s.prior.Checkpoint
 	}
+	s.counters.Loop = s.loop.State()
 	extra, err := json.Marshal(s.counters)
 	return run.State{Arrays: arrays, Extra: extra}, err
 }
@@ -312,16 +311,18 @@ func (s *session) Restore(state run.State) error {
 		return fmt.Errorf("counters: %w", err)
 	}
 	if !slices.Equal(saved.Words, s.Words) {
-		return run.Inputf("%s does not have the words that the run was started with: give it back as it was", s.Config.Data)
+		return badinput.Errorf("%s does not have the words that the run was started with: give it back as it was",
+			s.Config.Data)
 	}
 	s.counters = saved
+	s.loop.SetState(saved.Loop)
 	if s.prior != nil && s.Prior != nil {
 		if err := s.Prior.Check(); err != nil {
 			return err
 		}
 		s.prior.Checkpoint = *s.Prior
 	}
-	return run.SetStore(s.store, state.Arrays)
+	return run.SetStore(s.set.Store, state.Arrays)
 }
 
 // Seed implements run.Session.
@@ -337,13 +338,10 @@ func (s *session) Data() map[string]string {
 }
 
 // Parameters implements run.Session.
-func (s *session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.store) }
+func (s *session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.set.Store) }
 
 // Close implements run.Session.
 func (s *session) Close() {
-	s.close()
-	if s.gfn != nil {
-		s.gfn.close()
-	}
+	s.set.Close()
 	s.parser.Close()
 }

@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/run/runtest"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -36,38 +38,14 @@ func TestResume(t *testing.T) {
 		if name == "exact without tags" {
 			c.Updates = 4
 		}
-		whole := tinySession(t, c)
-		total := int(whole.total())
-		stops := []int{0, total / 2, total - 1}
+		total := int(tinySession(t, c).total())
+		stops := []int{total / 2, total - 1}
 		if c.EBM {
 			stops = append(stops, 3, c.EBMUpdates)
 		}
-		states := map[int]run.State{}
-		for at := range total {
-			if slices.Contains(stops, at) {
-				states[at] = stateOf(t, whole)
-			}
-			if whole.Done() {
-				t.Fatalf("%s: done after %d of %d", name, at, total)
-			}
-			steps(t, whole, 1)
-		}
-		if !whole.Done() {
-			t.Errorf("%s: not done after %d", name, total)
-		}
-		want := run.StateHash(stateOf(t, whole))
-		for at, state := range states {
-			again := tinySession(t, c)
-			if err := again.Restore(state); err != nil {
-				t.Fatal(err)
-			}
-			if run.StateHash(stateOf(t, again)) != run.StateHash(state) {
-				t.Errorf("%s: a restored state is not the state", name)
-			}
-			steps(t, again, total-at)
-			if run.StateHash(stateOf(t, again)) != want {
-				t.Errorf("%s: stopped at %d and resumed, the end is another", name, at)
-			}
+		whole := runtest.Job(t, func() run.Job { return tinySession(t, c) }, runtest.Options{Stops: stops}).(*session)
+		if at := whole.at(); at != uint64(total) {
+			t.Errorf("%s: done after %d of %d", name, at, total)
 		}
 	}
 }
@@ -307,7 +285,7 @@ func TestRestoreOfOtherData(t *testing.T) {
 	state := stateOf(t, s)
 	state.Extra = []byte(strings.Replace(string(state.Extra), `"cat"`, `"cow"`, 1))
 	fresh := tinySession(t, tinyConfig(Marginal))
-	var input *run.InputError
+	var input *badinput.Error
 	if err := fresh.Restore(state); !errors.As(err, &input) {
 		t.Errorf("error %v, want one of the user's", err)
 	}
@@ -368,7 +346,7 @@ func TestBadData(t *testing.T) {
 		c, d := tinyConfig(MCEM), tinyData(t)
 		change(&c, d)
 		_, err := newSession(simd(), c, d)
-		var input *run.InputError
+		var input *badinput.Error
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one of the user's with %q", err, want)
 		}
@@ -411,21 +389,21 @@ func TestValidate(t *testing.T) {
 func TestOpenKeys(t *testing.T) {
 	for _, c := range []struct {
 		preset   string
-		set      run.Set
+		set      config.Set
 		from, to float64
 		horizon  int
 	}{
 		{"paper", nil, 6, 3, 10_000},
-		{"paper", run.Set{"grammar=ncfg", "updates=2000"}, 7, 3.5, 2000},
-		{"paper", run.Set{"ebm=true", "updates=2000", "horizon=10000"}, 4, 2, 10_000},
-		{"paper", run.Set{"grammar=ncfg", "ebm=true"}, 4, 2, 10_000},
-		{"paper", run.Set{"threshold=12"}, 12, 6, 10_000},
-		{"paper", run.Set{"ebm=true", "threshold_end=0"}, 4, 0, 10_000},
+		{"paper", config.Set{"grammar=ncfg", "updates=2000"}, 7, 3.5, 2000},
+		{"paper", config.Set{"ebm=true", "updates=2000", "horizon=10000"}, 4, 2, 10_000},
+		{"paper", config.Set{"grammar=ncfg", "ebm=true"}, 4, 2, 10_000},
+		{"paper", config.Set{"threshold=12"}, 12, 6, 10_000},
+		{"paper", config.Set{"ebm=true", "threshold_end=0"}, 4, 0, 10_000},
 		{"quick", nil, 6, 3, 4000},
-		{"quick", run.Set{"grammar=ncfg", "ebm=true", "horizon=50"}, 6, 3, 50},
+		{"quick", config.Set{"grammar=ncfg", "ebm=true", "horizon=50"}, 6, 3, 50},
 	} {
 		got := presets[c.preset]()
-		if err := run.Resolve(&got, run.Set{"method=gfn"}, c.set); err != nil {
+		if err := config.Resolve(&got, config.Set{"method=gfn"}, c.set); err != nil {
 			t.Fatal(err)
 		}
 		if got.Threshold != c.from || got.ThresholdEnd != c.to || got.Horizon != c.horizon {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
 )
@@ -31,7 +33,7 @@ type tableRow struct {
 	key, title string
 	nll, f1    report.Cell     // as published
 	bound      float64         // instead of nll, of the E-step's table
-	with       run.Set         // what makes it the row it is
+	with       config.Set      // what makes it the row it is
 	unless     func(c *Config) // what it has unless somebody asks for something else; may be nil
 }
 
@@ -93,7 +95,7 @@ func (t paperTable) cells(s run.Study) ([]run.Cell, error) {
 			if row.unless != nil {
 				row.unless(&c)
 			}
-			err := run.Resolve(&c, s.Set, row.with, run.Set{"seed=" + strconv.FormatUint(seed, 10)})
+			err := config.Resolve(&c, s.Set, row.with, config.Set{"seed=" + strconv.FormatUint(seed, 10)})
 			if err == nil && t.check != nil {
 				err = t.check(c)
 			}
@@ -107,7 +109,7 @@ func (t paperTable) cells(s run.Study) ([]run.Cell, error) {
 }
 
 // heeds refuses settings that change no row.
-func (t paperTable) heeds(set run.Set) error {
+func (t paperTable) heeds(set config.Set) error {
 	keyOf := func(setting string) string {
 		key, _, _ := strings.Cut(setting, "=")
 		return strings.TrimSpace(key)
@@ -115,13 +117,13 @@ func (t paperTable) heeds(set run.Set) error {
 	for _, setting := range set {
 		key := keyOf(setting)
 		if key == "seed" {
-			return run.Inputf("--set %s: the seeds of a table are those of --seed and --seeds", setting)
+			return badinput.Errorf("--set %s: the seeds of a table are those of --seed and --seeds", setting)
 		}
 		free := func(r tableRow) bool {
 			return !slices.ContainsFunc(r.with, func(own string) bool { return keyOf(own) == key })
 		}
 		if !slices.ContainsFunc(t.rows, free) {
-			return run.Inputf("--set %s: every row asked for has %s of its own", setting, key)
+			return badinput.Errorf("--set %s: every row asked for has %s of its own", setting, key)
 		}
 	}
 	return nil

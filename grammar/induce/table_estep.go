@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/report"
-	"github.com/gfnem/gfnem/run"
 )
 
 // estepTable is the ablation of the E-step, the grammar being given. The paper's grammar has an exact 5.65 nats per word.
@@ -15,7 +16,7 @@ func estepTable() paperTable {
 	objectiveAlone := func(c *Config) { c.Balance, c.EMoves = 0, 0 }
 	row := func(key, title string, bound, std float64, with ...string) tableRow {
 		return tableRow{
-			key: key, title: title, bound: bound, nll: published(bound, std), with: append(run.Set{"method=gfn"}, with...), unless: objectiveAlone,
+			key: key, title: title, bound: bound, nll: published(bound, std), with: append(config.Set{"method=gfn"}, with...), unless: objectiveAlone,
 		}
 	}
 	onPolicy := func(with ...string) []string { return append(with, "sleep=0", "temperature=1", "epsilon=0") }
@@ -28,7 +29,8 @@ func estepTable() paperTable {
 		},
 		check: func(c Config) error {
 			if c.Fixed == "" {
-				return run.Inputf("the table grammar-estep needs a grammar that stays as it is: --set fixed=RUN, a grammar file, or --preset small")
+				return badinput.Errorf(
+					"the table grammar-estep needs a grammar that stays as it is: --set fixed=RUN, a grammar file, or --preset small")
 			}
 			return nil
 		},

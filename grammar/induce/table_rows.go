@@ -1,8 +1,8 @@
 package induce
 
 import (
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/report"
-	"github.com/gfnem/gfnem/run"
 )
 
 // paperTables are the tables of the paper on grammars: its numbers, on the sentences of at most 20 words of the Penn Treebank's
@@ -15,9 +15,9 @@ func published(mean, std float64) report.Cell { return report.MeanStd(mean, std,
 
 // methodTable is the main table. Thresholds of the gate are those of the preset, which differ by row if it leaves them as published.
 func methodTable() paperTable {
-	cfg := func(method string) run.Set { return run.Set{"grammar=cfg", "ebm=false", "method=" + method} }
-	ncfg := func(method string) run.Set { return run.Set{"grammar=ncfg", "ebm=false", "method=" + method} }
-	prior := func(method string) run.Set { return run.Set{"grammar=cfg", "ebm=true", "method=" + method} }
+	cfg := func(method string) config.Set { return config.Set{"grammar=cfg", "ebm=false", "method=" + method} }
+	ncfg := func(method string) config.Set { return config.Set{"grammar=ncfg", "ebm=false", "method=" + method} }
+	prior := func(method string) config.Set { return config.Set{"grammar=cfg", "ebm=true", "method=" + method} }
 	return paperTable{
 		name: "grammar", title: "Grammar induction", preset: "quick", seeds: 3, show: compare, figures: compareFigures,
 		rows: []tableRow{
@@ -37,7 +37,7 @@ func methodTable() paperTable {
 // thresholdTable varies the loss below which the grammar is updated.
 func thresholdTable() paperTable {
 	row := func(key, title, from, to string, nll, f1 report.Cell) tableRow {
-		return tableRow{key: key, title: title, nll: nll, f1: f1, with: run.Set{"method=gfn", "threshold=" + from, "threshold_end=" + to}}
+		return tableRow{key: key, title: title, nll: nll, f1: f1, with: config.Set{"method=gfn", "threshold=" + from, "threshold_end=" + to}}
 	}
 	return paperTable{
 		name: "grammar-threshold", title: "Threshold of the gate, GFlowNet-EM", preset: "quick", seeds: 3, show: compare, figures: compareFigures,
@@ -54,7 +54,7 @@ func thresholdTable() paperTable {
 // ablationTable leaves parts of GFlowNet-EM out. Which flags the paper's rows had is not published; the names say what is left out here.
 func ablationTable() paperTable {
 	row := func(key, title string, nll, f1 report.Cell, with ...string) tableRow {
-		return tableRow{key: key, title: title, nll: nll, f1: f1, with: append(run.Set{"method=gfn"}, with...)}
+		return tableRow{key: key, title: title, nll: nll, f1: f1, with: append(config.Set{"method=gfn"}, with...)}
 	}
 	return paperTable{
 		name: "grammar-ablation", title: "GFlowNet-EM without some of its parts", preset: "quick", seeds: 3, show: compare, figures: compareFigures,

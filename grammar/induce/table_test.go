@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -126,8 +128,8 @@ func TestTableSettings(t *testing.T) {
 		{"grammar", "quick", "lr=-1", "lr = -1 is not between"},
 		{"grammar-estep", "quick", "updates=3", "needs a grammar that stays as it is"},
 	} {
-		_, err := findTable(c.table).cells(run.Study{Adjustments: run.Adjustments{Preset: c.preset, Set: run.Set{c.set}, Seeds: []uint64{0}}})
-		var input *run.InputError
+		_, err := findTable(c.table).cells(run.Study{Adjustments: run.Adjustments{Preset: c.preset, Set: config.Set{c.set}, Seeds: []uint64{0}}})
+		var input *badinput.Error
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.set, err, c.want)
 		}
@@ -139,7 +141,7 @@ func tinyStudy(dir, table string, rows []string, set ...string) run.Study {
 	return run.Study{
 		Grid:  run.Grid{Dir: dir, Task: Task{}, Backend: simd(), Workers: 1, Every: time.Hour},
 		Table: table, Rows: rows, Runs: 2, Seed: 3,
-		Adjustments: run.Adjustments{Set: append(run.Set{"max_length=4", "updates=3", "batch=8", "eval_every=0", "gfn_width=16", "gfn_layers=1",
+		Adjustments: run.Adjustments{Set: append(config.Set{"max_length=4", "updates=3", "batch=8", "eval_every=0", "gfn_width=16", "gfn_layers=1",
 			"dream_leaves=5", "dream_steps=4"}, set...)},
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -42,33 +43,32 @@ func NewTrial(b compute.Backend, c Config, words int) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Iterations = 1 // an epoch begins without an M-step
+	s.loop.SetState(em.State{Iteration: 1}) // an epoch begins without an M-step
 	return &Trial{s}, nil
 }
 
 // Iterate makes an iteration, with an M-step or without. With parts it also returns what each program took, waiting for each.
 func (t *Trial) Iterate(maximize, parts bool) (total time.Duration, each map[string]time.Duration, err error) {
 	s := t.s
-	if s.Iterations%s.sampler.perEpoch() == 0 {
-		s.Iterations++
+	state := s.loop.State()
+	if state.Iteration%s.sampler.perEpoch() == 0 {
+		state.Iteration++
 	}
-	s.Gate.Open = maximize
-	if parts {
-		s.gfn.times = map[string]time.Duration{}
-		defer func() { s.gfn.times = nil }()
-	}
+	state.Gate.Open = maximize
+	s.loop.SetState(state)
+	s.set.Measure(parts)
+	defer s.set.Measure(false)
 	begin := time.Now()
-	if _, err := s.iterate(); err != nil {
+	if _, err := s.loop.Step(); err != nil {
 		return 0, nil, err
 	}
 	total = time.Since(begin)
-	each = maps.Clone(s.gfn.times)
-	if each != nil {
+	if each = maps.Clone(s.set.Times()); each != nil {
 		rest := total
 		for _, d := range each {
 			rest -= d
 		}
-		each["M-step and host"] = rest
+		each["host"] = rest
 	}
 	return total, each, nil
 }

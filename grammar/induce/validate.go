@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
-	"github.com/gfnem/gfnem/run"
 )
 
-// Validate implements the last word of run.Resolve. It fills in what a configuration leaves open.
+// Validate implements the last word of config.Resolve. It fills in what a configuration leaves open.
 func (c *Config) Validate() error {
 	for _, check := range []func() error{c.checkNames, c.checkTogether, c.makeAbsolute} {
 		if err := check(); err != nil {
@@ -22,10 +22,10 @@ func (c *Config) Validate() error {
 
 func (c *Config) checkNames() error {
 	return cmp.Or(
-		run.CheckName("method", c.Method, Marginal, Exact, MCEM, GFN),
-		run.CheckName("grammar", c.Grammar, string(grammar.CFG), string(grammar.NCFG)),
-		run.CheckName("ebm_anneal", c.EBMAnneal, annealExp, annealLinear),
-		run.CheckName("objective", c.Objective, "subtb", "tb", "hvi", "none"),
+		config.CheckName("method", c.Method, Marginal, Exact, MCEM, GFN),
+		config.CheckName("grammar", c.Grammar, string(grammar.CFG), string(grammar.NCFG)),
+		config.CheckName("ebm_anneal", c.EBMAnneal, annealExp, annealLinear),
+		config.CheckName("objective", c.Objective, "subtb", "tb", "hvi", "none"),
 	)
 }
 
@@ -51,7 +51,7 @@ func (c *Config) checkTogether() error {
 
 func (c *Config) makeAbsolute() error {
 	names := []string{small, "synthetic", "synthetic-ncfg"} // of data, and of grammars, that the program has
-	return cmp.Or(run.MakeAbsolute("data", &c.Data, names...), run.MakeAbsolute("fixed", &c.Fixed, append(names, "")...))
+	return cmp.Or(config.MakeAbsolute("data", &c.Data, names...), config.MakeAbsolute("fixed", &c.Fixed, append(names, "")...))
 }
 
 // fill gives keys that are left open the values that they have then.
@@ -82,7 +82,7 @@ func (c *Config) fill() {
 
 func (c *Config) checkRanges() error {
 	big := math.MaxInt32 * 1.0
-	return run.CheckRanges([]run.Range{
+	return config.CheckRanges([]config.Range{
 		{"seed", float64(c.Seed), 0, math.MaxInt64},
 		{"nonterminals", float64(c.Nonterminals), 1, 500}, {"preterminals", float64(c.Preterminals), 1, 1000},
 		{"width", float64(c.Width), 1, 1 << 14}, {"parent_scale", c.ParentScale, 0, 1e3},

@@ -137,6 +137,9 @@ func (a *arguments) add(nodes reflect.Type, host reflect.Value) {
 			a.numbers = append(a.numbers, row...)
 		default:
 			a.key.WriteByte('+')
+			if host.Kind() == reflect.Pointer && host.Type() != tensorType {
+				host = host.Elem() // a value that may be left out
+			}
 			a.tensors = append(a.tensors, host.Interface())
 		}
 	case list:

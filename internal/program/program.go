@@ -3,7 +3,7 @@
 // The two sides of a program correspond field by field, in order and by name:
 //
 //	nodes                     host
-//	*Node                     *tensors.Tensor, or a value that becomes one; nil stays nil
+//	*Node                     *tensors.Tensor, a value that becomes one, or a pointer to one; nil stays nil
 //	*Node (of an input)       float32, []float32: all of these are sent together, as one tensor
 //	*Node (a scalar result)   float64, bool, int: all of these are read together, as one tensor; NaN is what is left out
 //	[]*Node, gfn.State        []*tensors.Tensor

@@ -1,4 +1,4 @@
-package run
+package config
 
 import (
 	"errors"
@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // Layer is a source of configuration: a File or a Set.
 type Layer interface {
-	apply(dst reflect.Value) error
+	apply(fields []field) error
 }
 
 var (
@@ -22,25 +24,31 @@ var (
 )
 
 // Resolve lays configuration over dst, a pointer to a struct that holds the defaults. Layers come in order, later
-// ones win, and what no layer names keeps its default. If dst has a method Validate() error, it has the last word.
+// ones win, and what no layer names keeps its default. Then the tags check all values, and if dst has a method
+// Validate() error, it has the last word.
 //
 // Fields are booleans, integers, floats, strings, durations ("90s"), types with UnmarshalText, slices of these, and
-// structs, which are tables; `toml` tags name them. A slice is replaced as a whole. A key that names no field, in
-// its exact spelling, is an error, and so is a value of another type; no value is converted but an integer to a
-// float. All errors that a user can cause are InputErrors.
+// structs, which are tables. A slice is replaced as a whole. A key that names no field, in its exact spelling, is an
+// error, and so is a value of another type; no value is converted but an integer to a float. All errors that a user can
+// cause are of badinput.
 func Resolve(dst any, layers ...Layer) error {
-	v := reflect.ValueOf(dst)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return fmt.Errorf("resolve configuration: %T is not a pointer to a struct", dst)
+	fields, err := fieldsOf(dst)
+	if err != nil {
+		return err
 	}
 	for _, layer := range layers {
-		if err := layer.apply(v.Elem()); err != nil {
+		if err := layer.apply(fields); err != nil {
 			return err
+		}
+	}
+	for _, f := range fields {
+		if err := f.check(); err != nil {
+			return badinput.Errorf("configuration: %w", err)
 		}
 	}
 	if c, ok := dst.(interface{ Validate() error }); ok {
 		if err := c.Validate(); err != nil {
-			return Inputf("configuration: %w", err)
+			return badinput.Errorf("configuration: %w", err)
 		}
 	}
 	return nil
@@ -64,28 +72,28 @@ func Encode(v any) (string, error) {
 // File is a TOML file, by path.
 type File string
 
-func (f File) apply(dst reflect.Value) error {
+func (f File) apply(fields []field) error {
 	data, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Inputf("%s: no such file", string(f))
+		return badinput.Errorf("%s: no such file", string(f))
 	} else if err != nil {
-		return Inputf("read configuration: %w", err)
+		return badinput.Errorf("read configuration: %w", err)
 	}
 	text := string(data)
 	var table map[string]any
 	if _, err := toml.Decode(text, &table); err != nil {
 		if e, ok := errors.AsType[toml.ParseError](err); ok {
-			return Inputf("%s:%d: %s", string(f), e.Position.Line, e.Message)
+			return badinput.Errorf("%s:%d: %s", string(f), e.Position.Line, e.Message)
 		}
-		return Inputf("%s: %w", string(f), err)
+		return badinput.Errorf("%s: %w", string(f), err)
 	}
-	a := assignment{root: dst.Type(), where: func(path []string) string {
+	a := assignment{fields: fields, where: func(path []string) string {
 		if line := lineOf(text, path); line > 0 {
 			return fmt.Sprintf("%s:%d", string(f), line)
 		}
 		return string(f)
 	}}
-	return a.assign(dst, table, nil)
+	return a.table(table, nil)
 }
 
 // locator finds where a key stands: the decoder puts the place into the error of an Unmarshaler.
@@ -121,24 +129,37 @@ func lineOf(text string, path []string) int {
 // for a string the quotes may be left out.
 type Set []string
 
-func (s Set) apply(dst reflect.Value) error {
+func (s Set) apply(fields []field) error {
 	for _, setting := range s {
 		key, text, ok := strings.Cut(setting, "=")
 		key = strings.TrimSpace(key)
 		if !ok || key == "" {
-			return Inputf("--set %s: want key=value", setting)
+			return badinput.Errorf("--set %s: want key=value", setting)
 		}
-		a := assignment{root: dst.Type(), where: func([]string) string { return "--set " + setting }}
+		a := assignment{fields: fields, where: func([]string) string { return "--set " + setting }}
 		path := strings.Split(key, ".")
-		field, err := a.lookup(dst, path)
-		if err != nil {
-			return err
+		f := find(fields, path)
+		if f == nil {
+			return a.astray(path)
 		}
-		if err := a.assign(field, parseSetting(text, field), path); err != nil {
+		if err := a.set(f, parseSetting(text, f.value)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// astray returns the error of a path that names no field: that of the first of its keys that is wrong, unless the whole
+// path is an old name.
+func (a assignment) astray(path []string) error {
+	if err := a.renamed(path, nil); err != nil {
+		return err
+	}
+	known := 1
+	for find(a.fields, path[:known]) != nil {
+		known++
+	}
+	return a.unknown(path[:known], nil)
 }
 
 // parseSetting returns the value of a setting: a string as it stands if the field is one and it has no quotes, or if

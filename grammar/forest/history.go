@@ -6,11 +6,12 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/program"
 )
 
-// Path is a batch of trajectories, each of which ends in a whole tree: the tree, and the step at which each gap was closed. A path of k
-// steps goes through forests of k+1, k, ..., 1 trees.
-type Path struct {
+// History is a batch of trajectories, each of which ends in a whole tree: the tree, and the step at which each gap was closed. One of
+// k steps goes through forests of k+1, k, ..., 1 trees.
+type History struct {
 	Trees  grammar.Trees // in order of gaps, [P,G]
 	Leaves *Node         // [P,n]
 	Length *Node         // [P]
@@ -18,20 +19,20 @@ type Path struct {
 	Steps  *Node         // [P] int32
 }
 
-// Path is the path that a walk from bare words made, or that the second half of a move made.
-func (w Walk) Path(leaves *Node) Path {
-	return Path{Trees: w.Forest.Trees(), Leaves: leaves, Length: w.Forest.Length, When: w.Made, Steps: made(w.Made)}
+// Built is what a walk from bare words made, or the second half of a move.
+func (r Route) Built(leaves *Node) History {
+	return History{Trees: r.Forest.Trees(), Leaves: leaves, Length: r.Forest.Length, When: r.Made, Steps: made(r.Made)}
 }
 
-// UndonePath is the path that a walk undid, in forward order; from is the walk's start.
-func (w Walk) UndonePath(from Forest, leaves *Node) Path {
-	steps := made(w.Undone)
-	when := Where(GreaterOrEqual(w.Undone, ZerosLike(w.Undone)), Sub(InsertAxes(SubScalar(steps, 1), -1), w.Undone), w.Undone)
-	return Path{Trees: from.Trees(), Leaves: leaves, Length: from.Length, When: when, Steps: steps}
+// UndoneHistory is what a walk undid, in forward order, given its numbers of steps: from is the walk's start.
+func UndoneHistory(undone *Node, from Forest, leaves *Node) History {
+	steps := made(undone)
+	when := Where(GreaterOrEqual(undone, ZerosLike(undone)), Sub(InsertAxes(SubScalar(steps, 1), -1), undone), undone)
+	return History{Trees: from.Trees(), Leaves: leaves, Length: from.Length, When: when, Steps: steps}
 }
 
 // widen makes room for more words, which are padding.
-func (p Path) widen(words int) Path {
+func (p History) widen(words int) History {
 	rows, n := p.Leaves.Shape().Dim(0), p.Leaves.Shape().Dim(1)
 	if n == words {
 		return p
@@ -43,31 +44,31 @@ func (p Path) widen(words int) Path {
 		return pad(Where(GreaterOrEqual(x, Const(x.Graph(), int32(n))), AddScalar(x, words-n), x))
 	}
 	z := grammar.Trees{Left: node(p.Trees.Left), Right: node(p.Trees.Right), Label: pad(p.Trees.Label)}
-	return Path{Trees: z, Leaves: pad(p.Leaves), Length: p.Length, When: pad(p.When), Steps: p.Steps}
+	return History{Trees: z, Leaves: pad(p.Leaves), Length: p.Length, When: pad(p.When), Steps: p.Steps}
 }
 
-// join puts paths below each other.
-func join(paths []Path) Path {
+// join puts histories below each other.
+func join(all []History) History {
 	words := 0
-	for _, p := range paths {
-		words = max(words, p.Leaves.Shape().Dim(1))
+	for _, h := range all {
+		words = max(words, h.Leaves.Shape().Dim(1))
 	}
-	all := make([][]*Node, 7)
-	for _, p := range paths {
-		p = p.widen(words)
-		for i, x := range []*Node{p.Trees.Left, p.Trees.Right, p.Trees.Label, p.Leaves, p.Length, p.When, p.Steps} {
-			all[i] = append(all[i], x)
+	var parts [][]*Node
+	for _, h := range all {
+		parts = append(parts, program.Nodes(h.widen(words)))
+	}
+	field := -1
+	return program.Map(all[0], func(x *Node) *Node {
+		field++
+		if len(all) == 1 {
+			return x
 		}
-	}
-	of := func(i int) *Node {
-		if len(all[i]) == 1 {
-			return all[i][0]
+		var column []*Node
+		for _, p := range parts {
+			column = append(column, p[field])
 		}
-		return Concatenate(all[i], 0)
-	}
-	return Path{
-		Trees: grammar.Trees{Left: of(0), Right: of(1), Label: of(2)}, Leaves: of(3), Length: of(4), When: of(5), Steps: of(6),
-	}
+		return Concatenate(column, 0)
+	})
 }
 
 // made counts steps.
@@ -78,20 +79,20 @@ func made(when *Node) *Node { return OnePlus(ReduceMax(when, 1)) }
 func Tokens(steps int) int { return steps * (steps + 3) / 2 }
 
 // Tokens is that of each path.
-func (p Path) Tokens() *Node { return tokens(p.Steps) }
+func (p History) Tokens() *Node { return tokens(p.Steps) }
 
 func tokens(steps *Node) *Node {
 	return Div(Mul(steps, AddScalar(steps, 3)), Const(steps.Graph(), int32(2)))
 }
 
 // live marks the gaps within sentences.
-func (p Path) live() *Node {
+func (p History) live() *Node {
 	return LessThan(count(p.When), InsertAxes(SubScalar(p.Length, 1), -1))
 }
 
 // steps are the forests that paths are at before each of their steps; shapes are [P,T] unless said otherwise.
 type steps struct {
-	Path
+	History
 	most    int   // T
 	valid   *Node // bool: the step is one of the path
 	trees   *Node // how many trees there are
@@ -102,7 +103,7 @@ type steps struct {
 }
 
 // steps lays out the steps of paths, at most so many.
-func (p Path) steps(most int) steps {
+func (p History) steps(most int) steps {
 	g := p.When.Graph()
 	rows, k := p.When.Shape().Dim(0), p.When.Shape().Dim(1)
 	t := Iota(g, shapes.Make(dtypes.Int32, rows, most), 1)
@@ -114,7 +115,7 @@ func (p Path) steps(most int) steps {
 		x = BroadcastToDims(x, all...)
 		return ReduceSum(Where(marks, x, ZerosLike(x)), 2)
 	}
-	s := steps{Path: p, most: most, valid: LessThan(t, InsertAxes(p.Steps, -1))}
+	s := steps{History: p, most: most, valid: LessThan(t, InsertAxes(p.Steps, -1))}
 	s.trees = OnePlus(Sub(InsertAxes(p.Steps, -1), t))
 	s.pending = LogicalAnd(live, GreaterOrEqual(when, at))
 	gaps := Iota(g, shapes.Make(dtypes.Int32, 1, 1, k), 2)

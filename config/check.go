@@ -1,4 +1,4 @@
-package run
+package config
 
 import (
 	"fmt"
@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Range is what a number of a configuration may be. It has no type name of its own, so that tables of ranges need no field names.
+// Range is what a number of a configuration may be, for those that have no tags. It has no type name of its own, so
+// that tables of ranges need no field names.
 type Range = struct {
 	Key              string
 	Value, Low, High float64
@@ -31,8 +32,8 @@ func CheckName(key, value string, known ...string) error {
 	return fmt.Errorf("%s = %q is not one of %s", key, value, strings.Join(known, " "))
 }
 
-// MakeAbsolute makes the path that a key has independent of the folder that the program runs in, since a run is resumed and evaluated
-// from others, too. Names of what needs no file stay.
+// MakeAbsolute makes the path that a key has independent of the folder that the program runs in, since a run is resumed
+// and evaluated from others, too. Names of what needs no file stay.
 func MakeAbsolute(key string, path *string, names ...string) error {
 	if slices.Contains(names, *path) {
 		return nil

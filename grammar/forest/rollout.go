@@ -1,0 +1,214 @@
+package forest
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/nn"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// Rollout is walks that are about to be made, or under way: the state of the loop that makes them.
+//
+// The loop uses reductions and scalars freely, so a program that runs rollouts has to do little else (see nn.Loop): one program
+// starts them, and another one runs them.
+type Rollout struct {
+	Walk
+	More  *Node // bool scalar: whether to go on
+	Done  *Node // [B]: steps back so far, tried ones too
+	Ups   *Node // [B]: passes that were not for steps back, also those after the walk's end
+	Gap   *Node // [B]: where the last step was
+	Label *Node // [B]: its label
+	Kind  *Node // [B]: what the last step was
+	Key   *Node
+
+	Back, Rise    *Node // [B]: how many steps back; whether to go forward to whole trees then
+	Beta, Epsilon *Node // [B], of the behaviour
+}
+
+// RolloutTensors is the same on the host.
+type RolloutTensors struct {
+	WalkTensors
+	More, Done, Ups, Gap, Label, Kind, Key *tensors.Tensor
+	Back, Rise, Beta, Epsilon              *tensors.Tensor
+}
+
+// Rollout prepares walks: first back for so many steps (int32; walks that reach bare words stay there), then, if rise (bool) holds,
+// forward to whole trees. They start from whole trees, or back is 0. How is the behaviour. All these are scalars
+// or [B].
+func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Behaviour) Rollout {
+	each := func(x *Node) *Node { return BroadcastToDims(x, from.Forest.Length.Shape().Dim(0)) }
+	number := func(x *Node, otherwise float64) *Node {
+		if x == nil {
+			x = Scalar(from.Nodes.Graph(), m.DType, otherwise)
+		}
+		return each(ConvertDType(x, m.DType))
+	}
+	s := Rollout{
+		Walk: newWalk(from.Forest, from.Nodes), Back: each(back), Rise: each(rise), Key: r.State(),
+		Beta: number(how.Beta, 1), Epsilon: number(how.Epsilon, 0),
+	}
+	s.splitTops()
+	return s
+}
+
+// Run makes walks. No gradient flows.
+//
+// Each pass of the loop evaluates the network once for all walks. It settles what the pass before left open, since the forward
+// probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step. The
+// top of a whole tree is the only thing to split, so the first step back needs no network.
+//
+// No forest may have more than maxTrees trees, or what it returns is wrong without saying so; a greater maximum costs arithmetic and
+// changes nothing but how a backend may round sums.
+func (m Network) Run(scope *model.Scope, s Rollout, maxTrees int) Walk {
+	w := m.weights(scope, s.Nodes.Graph()).halved()
+	type state struct {
+		Rollout Rollout
+		Weights []*Node
+	}
+	more := func(s state) *Node { return s.Rollout.More }
+	return nn.Loop(state{s, w.list()}, more, func(s state) state {
+		return state{w.pass(s.Rollout, s.Weights, maxTrees), s.Weights}
+	}).Rollout.Walk
+}
+
+// Segment runs so many passes (int32 scalar, at least 1) of the loop, or fewer if the rollouts end. It cannot be nn.Repeat, whose
+// rounds are fixed when a program is compiled.
+func (m Network) Segment(scope *model.Scope, s Rollout, passes *Node, maxTrees int) Rollout {
+	w := m.weights(scope, s.Nodes.Graph()).halved()
+	type state struct {
+		GoesOn, Left *Node // whether the segment does, and passes that are left to it
+		Rollout      Rollout
+		Weights      []*Node
+	}
+	more := func(s state) *Node { return s.GoesOn }
+	return nn.Loop(state{s.More, passes, s, w.list()}, more, func(s state) state {
+		next := w.pass(s.Rollout, s.Weights, maxTrees)
+		left := SubScalar(s.Left, 1)
+		return state{LogicalAnd(next.More, GreaterThan(left, ZerosLike(left))), left, next, s.Weights}
+	}).Rollout
+}
+
+// pass makes one pass of the loop, with the weights as they are in its body.
+func (w *weights) pass(r Rollout, here []*Node, maxTrees int) Rollout {
+	s := stepper{r, w.with(here), maxTrees}
+	s.pass()
+	return s.Rollout
+}
+
+// stepper makes the steps of rollouts.
+type stepper struct {
+	Rollout
+	*weights
+	maxTrees int
+}
+
+// Kinds of steps.
+const (
+	noStep = iota
+	stepBack
+	stepForward
+)
+
+// splitTops makes the first step back, from whole trees, if there is one to make.
+func (s *Rollout) splitTops() {
+	n := s.Forest.Words()
+	on := GreaterThan(s.Back, ZerosLike(s.Back))
+	s.Gap = MaxScalar(SubScalar(Squeeze(SliceAxis(s.Forest.Root, 1, AxisElem(0)), 1), n), 0)
+	s.Label = MaxScalar(SubScalar(at(s.Forest.Label, s.Gap), 1), 0)
+	s.Kind = Where(on, MulScalar(OnesLike(s.Gap), stepBack), ZerosLike(s.Gap))
+	s.Undone = put(LogicalAnd(is(s.Undone, s.Gap), InsertAxes(on, -1)), ZerosLike(s.Gap), s.Undone)
+	s.Forest = s.Forest.Split(s.Gap, on)
+	s.Done = ConvertDType(on, dtypes.Int32)
+	s.Ups = ZerosLike(s.Done)
+	s.More = anywhere(LogicalOr(s.Rise, LessThan(s.Done, s.Back)))
+}
+
+// anywhere says whether a mark is set at all, a scalar.
+func anywhere(marks *Node) *Node {
+	n := ReduceAllMax(ConvertDType(marks, dtypes.Int32))
+	return GreaterThan(n, ZerosLike(n))
+}
+
+// pass evaluates the network once, settles the last step and makes the next.
+func (s *stepper) pass() {
+	r := s.read(s.Forest, s.Nodes, s.maxTrees)
+	position, mayJoin := r.position()
+	split, maySplit := r.split()
+	legal := Stack([]*Node{mayJoin, maySplit}, 1)
+	logP := s.logProbs(Stack([]*Node{position, split}, 1), legal) // [B,2,M]
+	part := func(x *Node, i int) *Node { return Squeeze(SliceAxis(x, 1, AxisElem(i)), 1) }
+	logJoin, logSplit := part(logP, 0), part(logP, 1)
+	down := LessThan(s.Done, s.Back) // [B]
+	choice := func(ifDown, ifUp *Node) *Node {
+		return Where(BroadcastToShape(InsertAxes(down, -1), ifDown.Shape()), ifDown, ifUp)
+	}
+
+	// Where the last step was, and where the next one will be. Both read a label.
+	g, b, m, most := r.hidden.Graph(), s.Gap.Shape().Dim(0), mayJoin.Shape().Dim(1), min(s.Forest.Words(), s.Positions)
+	// As many random numbers as for the most trees, so that draws do not depend on the maximum.
+	random := rng.In(s.Key)
+	u := random.Uniform(s.DType, b, most+s.Labels)
+	s.Key = random.State()
+	was := at(r.place, at(s.Forest.First, s.Gap))
+	next := rng.Choose(SliceAxis(u, 1, AxisRange(0, m)), Exp(choice(logSplit, logJoin)))
+	logits := s.head(labelHead, rows(r.hidden, Stack([]*Node{was, next}, 1))) // [B,2,N]
+	logLabel := s.logProbs(logits, always(logits))
+	label := rng.Choose(SliceAxis(u, 1, AxisRangeToEnd(most)), Exp(part(logLabel, 1)))
+	add := func(to **Node, on, value *Node) { *to = Add(*to, Where(on, value, ZerosLike(value))) }
+	last := func(kind int32) *Node { return Equal(s.Kind, Const(g, kind)) }
+	add(&s.UndoneForward, last(stepBack), Add(at(logJoin, was), at(part(logLabel, 0), s.Label)))
+	add(&s.MadeBack, last(stepForward), at(logSplit, was))
+
+	can := at(choice(maySplit, mayJoin), next)
+	parts, joins := LogicalAnd(down, can), LogicalAnd(LogicalAnd(LogicalNot(down), s.Rise), can)
+	add(&s.MadeForward, joins, Add(at(logJoin, next), at(part(logLabel, 1), label)))
+	add(&s.UndoneBack, parts, at(logSplit, next))
+	word := at(r.word, next)
+	s.move(joins, parts, at(s.Forest.Last, word), MaxScalar(SubScalar(at(s.Forest.Root, word), s.Forest.Words()), 0), label)
+	s.Done = Add(s.Done, ConvertDType(down, dtypes.Int32))
+	s.Ups = Add(s.Ups, ConvertDType(LogicalNot(down), dtypes.Int32))
+	// A walk that rises goes on while it has a gap to close: its first tree does not end with its last word. A network that says nothing
+	// finite closes none, and must not keep it for ever.
+	first := Squeeze(SliceAxis(s.Forest.Last, 1, AxisElem(0)), 1)
+	rises := LogicalAnd(s.Rise, LessThan(first, SubScalar(s.Forest.Length, 1)))
+	rises = LogicalAnd(rises, LessThan(s.Ups, Const(g, int32(s.Forest.Words()))))
+	s.More = anywhere(LogicalOr(LessThan(s.Done, s.Back), rises))
+}
+
+// logProbs are those of the behaviour, [B,2,...]. Without epsilon they come from the logits alone, exact where probabilities are tiny.
+func (s *stepper) logProbs(logits, legal *Node) *Node {
+	how := gfn.Behaviour{Beta: InsertAxes(s.Beta, -1, -1)}
+	if s.Mixes {
+		how.Epsilon = InsertAxes(s.Epsilon, -1, -1)
+	}
+	return how.LogProbs(logits, legal)
+}
+
+// move joins trees at a gap under a label in some rows and splits the node at another gap in others.
+func (s *stepper) move(joins, parts, join, part, label *Node) {
+	f := s.Forest
+	s.Gap = Where(joins, join, part)
+	s.Label = Where(joins, label, MaxScalar(SubScalar(at(f.Label, part), 1), 0))
+	s.Kind = Where(joins, MulScalar(OnesLike(s.Kind), stepForward), Where(parts, MulScalar(OnesLike(s.Kind), stepBack), ZerosLike(s.Kind)))
+
+	children := rows(s.Nodes, Stack([]*Node{at(f.Root, join), at(f.Root, AddScalar(join, 1))}, 1)) // [B,2,d]
+	child := func(i int) *Node { return Squeeze(SliceAxis(children, 1, AxisElem(i)), 1) }
+	made := s.tree(label, child(0), child(1)) // [B,d]
+	all := s.Nodes.Shape().Dimensions
+	node := Iota(made.Graph(), shapes.Make(dtypes.Int32, all[0], all[1]), 1)
+	here := LogicalAnd(Equal(node, InsertAxes(AddScalar(join, f.Words()), -1)), InsertAxes(joins, -1))
+	s.Nodes = Where(BroadcastToDims(InsertAxes(here, -1), all...), BroadcastToDims(InsertAxes(made, 1), all...), s.Nodes)
+
+	mark := func(old, on, gap, step *Node) *Node {
+		return put(LogicalAnd(is(old, gap), InsertAxes(on, -1)), step, old)
+	}
+	s.Made = mark(s.Made, joins, join, s.Ups)
+	s.Undone = mark(s.Undone, parts, part, s.Done)
+	s.Forest = f.Merge(join, label, joins)
+	s.Forest = s.Forest.Split(part, parts)
+}

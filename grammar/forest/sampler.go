@@ -1,0 +1,197 @@
+package forest
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/program"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// Sampler is a GFlowNet over the trees of a grammar on the host: the programs by which it is used, in learning and in parsing. What
+// they hand to each other stays on the device.
+type Sampler struct {
+	Network
+	Set *program.Set
+	// Tables are those of the grammar whose posterior is sampled.
+	Tables func(g *Graph) grammar.Tables
+	// Quick says that it pays to have many programs, of all sizes. Elsewhere a program takes as long as it has operations, and every call
+	// costs something.
+	Quick bool
+	// Energy, if not nil, is that of a prior with some parameters on the shapes of trees, [B].
+	Energy func(parameters *Node, z grammar.Trees, lengths *Node) *Node
+
+	weigh   *program.Program[SentenceTensors, Weights[*tensors.Tensor]]
+	start   *program.Program[startIn, RolloutTensors]
+	undo    *program.Program[undoIn, RolloutTensors]
+	segment *program.Program[segmentIn, RolloutTensors]
+	whole   *program.Program[segmentIn, WalkTensors]
+	reward  *program.Program[rewardIn, Rewards[*tensors.Tensor]]
+	flow    *program.Program[SentenceTensors, flows[*tensors.Tensor]]
+	embed   *program.Program[embedIn, WalkTensors]
+}
+
+// SentenceTensors are Sentences on the host.
+type SentenceTensors struct{ Words, Lengths *tensors.Tensor }
+
+// Weights are those of all derivations of sentences: the parts of grammar.Potentials.
+type Weights[T any] struct{ Root, Rules, Terms T }
+
+// Weigh returns the weights of derivations of sentences.
+func Weigh(t grammar.Tables, x Sentences) Weights[*Node] {
+	q := t.For(x.Words, x.Lengths)
+	return Weights[*Node]{q.Root, q.Rules, q.Terms}
+}
+
+// Target is what trees are sampled in proportion to: derivations of sentences, and a prior with its coldness, one over its
+// temperature.
+type Target[T any] struct {
+	Weights                  Weights[T]
+	Lengths, Prior, Coldness T
+}
+
+// Rewards of whole trees: log R [B], and the scores of their nodes [B,G].
+type Rewards[T any] struct{ LogR, Nodes T }
+
+type (
+	startIn struct {
+		Key       *tensors.Tensor
+		Knobs     em.Knobs[*tensors.Tensor]
+		Sentences SentenceTensors
+	}
+	startNodes struct {
+		Key       *Node
+		Knobs     em.Knobs[*Node]
+		Sentences Sentences
+	}
+	undoIn struct {
+		Key  *tensors.Tensor
+		Back int32
+		Walk WalkTensors
+	}
+	undoNodes struct {
+		Key, Back *Node
+		Walk      Walk
+	}
+	segmentIn struct {
+		MaxTrees int
+		Passes   *int32 // nil: all of them
+		Rollout  RolloutTensors
+	}
+	segmentNodes struct {
+		MaxTrees int
+		Passes   *Node
+		Rollout  Rollout
+	}
+	rewardIn struct {
+		Target Target[*tensors.Tensor]
+		Forest ForestTensors
+	}
+	rewardNodes struct {
+		Target Target[*Node]
+		Forest Forest
+	}
+	embedIn struct {
+		Sentences SentenceTensors
+		Trees     grammar.TreeTensors
+	}
+	embedNodes struct {
+		Sentences Sentences
+		Trees     grammar.Trees
+	}
+	flows[T any] struct{ LogZ T }
+)
+
+// NewSampler prepares a sampler whose variables live below em.Phi in the store of a set.
+func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.Tables) *Sampler {
+	s := &Sampler{Network: m, Set: set, Tables: tables, Quick: backend.QuickToCompile(set.Backend)}
+	s.Rolled = !s.Quick
+	s.weigh = program.New[SentenceTensors, Weights[*tensors.Tensor]](set, "potentials", func(x Sentences) Weights[*Node] {
+		return Weigh(s.Tables(x.Words.Graph()), x)
+	})
+	s.start = program.New[startIn, RolloutTensors](set, "start", func(in startNodes) Rollout {
+		g := in.Key.Graph()
+		how := gfn.Behaviour{Beta: in.Knobs.Beta, Epsilon: in.Knobs.Epsilon}
+		return s.Rollout(s.Begin(s.scope(), in.Sentences), rng.In(in.Key), Const(g, int32(0)), Const(g, true), how)
+	})
+	s.undo = program.New[undoIn, RolloutTensors](set, "undo", func(in undoNodes) Rollout {
+		return s.Rollout(in.Walk, rng.In(in.Key), in.Back, Const(in.Key.Graph(), false), gfn.Behaviour{})
+	})
+	s.segment = program.New[segmentIn, RolloutTensors](set, "rollout", func(in segmentNodes) Rollout {
+		return s.Segment(s.scope(), in.Rollout, in.Passes, in.MaxTrees)
+	})
+	s.whole = program.New[segmentIn, WalkTensors](set, "rollout", func(in segmentNodes) Walk {
+		return s.Run(s.scope(), in.Rollout, in.MaxTrees)
+	})
+	s.reward = program.New[rewardIn, Rewards[*tensors.Tensor]](set, "reward", func(in rewardNodes) Rewards[*Node] {
+		return s.RewardOf(in.Target, in.Forest)
+	})
+	s.flow = program.New[SentenceTensors, flows[*tensors.Tensor]](set, "flow", func(x Sentences) flows[*Node] {
+		return flows[*Node]{ConvertDType(s.LogZ(s.scope(), x), dtypes.Float64)}
+	})
+	s.embed = program.New[embedIn, WalkTensors](set, "embed", func(in embedNodes) Walk {
+		return s.Embed(s.scope(), FromTrees(in.Trees, in.Sentences.Lengths), in.Sentences.Words)
+	})
+	return s
+}
+
+func (s *Sampler) scope() *model.Scope { return s.Set.Store.Scope(em.Phi) }
+
+// RewardOf returns log R and the scores of nodes of whole trees, in a graph.
+func (s *Sampler) RewardOf(t Target[*Node], f Forest) Rewards[*Node] {
+	q := grammar.Potentials{Root: t.Weights.Root, Rules: t.Weights.Rules, Terms: t.Weights.Terms, Lengths: t.Lengths}
+	z := f.Trees()
+	score := q.ScoreTrees(z)
+	logR := Add(ReduceSum(score.Nodes, 1), score.Root)
+	if s.Energy != nil {
+		energy := ConvertDType(s.Energy(t.Prior, z, t.Lengths), logR.DType())
+		logR = Sub(logR, Mul(ConvertDType(t.Coldness, logR.DType()), energy))
+	}
+	return Rewards[*Node]{logR, score.Nodes}
+}
+
+// Potentials returns the weights of derivations of sentences.
+func (s *Sampler) Potentials(x SentenceTensors) (Weights[*tensors.Tensor], error) { return s.weigh.Call(x) }
+
+// Reward returns log R and the scores of nodes of whole trees.
+func (s *Sampler) Reward(t Target[*tensors.Tensor], f ForestTensors) (Rewards[*tensors.Tensor], error) {
+	return s.reward.Call(rewardIn{t, f})
+}
+
+// Draw makes walks from bare words, of which the longest sentence has so many, to whole trees.
+func (s *Sampler) Draw(
+	key *tensors.Tensor, knobs em.Knobs[*tensors.Tensor], x SentenceTensors, longest int,
+) (WalkTensors, error) {
+	r, err := s.start.Call(startIn{key, knobs, x})
+	if err != nil {
+		return WalkTensors{}, err
+	}
+	return s.Finish(Rising(longest), r)
+}
+
+// Undo makes walks from whole trees, of which the longest sentence has so many words, back to bare words.
+func (s *Sampler) Undo(key *tensors.Tensor, from WalkTensors, longest int) (WalkTensors, error) {
+	// One step more than there are: the network settles a step when it looks at where it led to.
+	r, err := s.undo.Call(undoIn{key, int32(longest), from})
+	if err != nil {
+		return WalkTensors{}, err
+	}
+	return s.Finish(Falling(longest), r)
+}
+
+// StandAt makes walks that stand at whole trees in order of gaps.
+func (s *Sampler) StandAt(x SentenceTensors, z grammar.TreeTensors) (WalkTensors, error) {
+	return s.embed.Call(embedIn{x, z})
+}
+
+// LogFlow returns what the network takes log p(x) for, [B] float64.
+func (s *Sampler) LogFlow(x SentenceTensors) (*tensors.Tensor, error) {
+	out, err := s.flow.Call(x)
+	return out.LogZ, err
+}

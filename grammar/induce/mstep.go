@@ -1,0 +1,90 @@
+package induce
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/internal/program"
+	"github.com/gfnem/gfnem/optim"
+	"github.com/gfnem/gfnem/rng"
+)
+
+// mStep updates the grammar: on the trees that an E-step hands on; else on all trees, or on exact samples.
+type mStep struct {
+	*Config
+	optimizer optim.Optimizer
+	program   *program.Program[mIn, mOut]
+}
+
+var _ em.MStepper[batch, latents] = mStep{}
+
+type (
+	// mIn has a key for exact samples, trees, or neither for all trees.
+	mIn struct {
+		Rates     []float32
+		Sentences forest.SentenceTensors
+		Key       *tensors.Tensor
+		Trees     *grammar.TreeTensors
+		Forests   *forest.ForestTensors
+	}
+	mNodes struct {
+		Rates     *Node
+		Sentences forest.Sentences
+		Key       *Node
+		Trees     *grammar.Trees
+		Forests   *forest.Forest
+	}
+	mOut struct {
+		Loss, GradNorm float64
+		OK             bool
+	}
+	mResult struct{ Loss, GradNorm, OK *Node }
+)
+
+func newMStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) mStep {
+	m := mStep{Config: c, optimizer: optim.Optimizer{
+		ClipNorm: c.Clip,
+		Groups: []optim.Group{{Scope: em.Theta, Rule: optim.Adam{Beta1: c.Beta1, Beta2: c.Beta2}, Rate: optim.Rate{
+			Base: c.LR, Warmup: uint64(c.Warmup),
+			Drops: []optim.Drop{{Step: uint64(c.Warmup), Factor: c.FinalLR}},
+			Fall:  optim.Fall{From: uint64(c.Updates / 4), To: uint64(c.Updates), End: c.Decay},
+		}}},
+	}}
+	m.program = program.New[mIn, mOut](set, "M-step", func(in mNodes) mResult {
+		q := tables(in.Rates.Graph()).For(in.Sentences.Words, in.Sentences.Lengths)
+		loss := Neg(ReduceAllMean(m.logP(q, in)))
+		r := m.optimizer.Minimize(set.Store, loss, in.Rates)
+		return mResult{loss, r.GradNorm, r.OK}
+	})
+	return m
+}
+
+// logP is what is raised, [B].
+func (m mStep) logP(q grammar.Potentials, in mNodes) *Node {
+	switch {
+	case in.Forests != nil:
+		return q.LogTree(in.Forests.Trees())
+	case in.Trees != nil:
+		return q.LogTree(*in.Trees)
+	case in.Key == nil:
+		return grammar.LogLikelihood(q)
+	}
+	s := q.Sample(rng.In(in.Key))
+	if m.Tags {
+		return q.LogDerivation(s.Trees, s.Tags)
+	}
+	return q.LogTree(s.Trees)
+}
+
+// Maximize implements em.MStepper.
+func (m mStep) Maximize(at em.Moment, b batch, z latents) (em.Maximization, error) {
+	in := mIn{Rates: m.optimizer.Rates(at.M), Sentences: b.observed(), Trees: z.Trees, Forests: z.Forests}
+	if m.Method == Exact {
+		in.Key = rng.Key(m.Seed, "grammar/sample", at.M)
+	}
+	out, err := m.program.Call(in)
+	return em.NewMaximization(em.Update(out)), err
+}
