@@ -14,6 +14,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
@@ -21,7 +22,7 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// Task learns a grammar.
+// Task learns a grammar: run.Task, but for what is made of a training at its end.
 type Task struct{}
 
 // Name implements run.Task.
@@ -39,19 +40,19 @@ func (Task) Config(preset string) any {
 	return nil
 }
 
-var _ run.Task = Task{}
-
-// Start implements run.Task.
-func (Task) Start(b compute.Backend, config any) (run.Session, error) {
+// Start opens the data of a configuration and prepares to learn from it.
+func (Task) Start(b compute.Backend, config any) (*Session, error) {
 	c := *config.(*Config)
 	data, err := openData(c)
 	if err != nil {
 		return nil, err
 	}
-	return newSession(b, c, data)
+	return NewSession(b, c, data)
 }
 
-// session is a grammar in training.
+// Session is a grammar in training: run.Session, but for what is made of it at its end.
+type Session = session
+
 type session struct {
 	Config
 	data    *treebank.Dataset
@@ -59,7 +60,8 @@ type session struct {
 	set     *program.Set // of what is trained
 	loop    em.Loop[batch, latents]
 	batch   batch // of the last iteration
-	parser  *Parser
+	exact   *parse.Exact
+	network *parse.GFlowNet // nil with other methods than gfn
 	sampler *sampler
 	prior   *prior.Trainer   // nil without a prior
 	gfn     *gflownet        // nil with other methods
@@ -79,9 +81,10 @@ type counters struct {
 	Prior   *prior.Checkpoint `json:"prior,omitempty"`
 }
 
-var _ run.Session = (*session)(nil)
+var _ run.Job = (*session)(nil)
 
-func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, error) {
+// NewSession prepares to learn from data, whose sentences have two words or more.
+func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, error) {
 	fixed, data, err := c.fix(b, data)
 	if err != nil {
 		return nil, err
@@ -116,10 +119,8 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 	if err := s.newLoop(tables); err != nil {
 		return nil, err
 	}
-	if s.parser, err = newParser(b, s.set.Store, tables); err != nil {
-		return nil, err
-	}
-	s.parser.Bucket = c.Bucket
+	s.exact = parse.ExactOf(s.set, tables)
+	s.exact.Bucket = c.Bucket
 	return s, nil
 }
 
@@ -143,6 +144,7 @@ func (s *session) newLoop(tables func(*graph.Graph) grammar.Tables) (err error) 
 		if s.gfn, err = newGFlowNet(s.set, tables, len(s.Words), &s.Config); err != nil {
 			return err
 		}
+		s.network = s.newParser(s.gfn.Sampler)
 		e := gfnStep{gflownet: s.gfn, seed: s.Config.Seed, perEpoch: s.sampler.perEpoch()}
 		if s.prior != nil {
 			e.prior = func(em.Moment) ([]float32, float32) {
@@ -325,6 +327,32 @@ func (s *session) Restore(state run.State) error {
 	return run.SetStore(s.set.Store, state.Arrays)
 }
 
+// Short explains a training that has ended with fewer updates than it was to make.
+func (s *session) Short() string {
+	if s.network == nil || !s.Done() || s.made() >= uint64(s.Config.Updates) {
+		return ""
+	}
+	if s.fixed != nil {
+		return fmt.Sprintf("max_iterations = %d ended the training after %d of %d updates", s.MaxIterations, s.made(), s.Config.Updates)
+	}
+	return fmt.Sprintf("max_iterations = %d ended the training after %d of %d M-steps: raise it, or the threshold of the gate",
+		s.MaxIterations, s.made(), s.Config.Updates)
+}
+
+// HeldOut are the splits that the grammar is evaluated on.
+func (s *session) HeldOut() []*treebank.Split { return heldOut(s.data) }
+
+// heldOut are the splits that a grammar is evaluated on.
+func heldOut(d *treebank.Dataset) []*treebank.Split {
+	var out []*treebank.Split
+	for _, name := range []string{treebank.Valid, treebank.Test} {
+		if split, err := d.Split(name); err == nil && len(split.Sentences) > 0 {
+			out = append(out, split)
+		}
+	}
+	return out
+}
+
 // Seed implements run.Session.
 func (s *session) Seed() uint64 { return s.Config.Seed }
 
@@ -343,5 +371,4 @@ func (s *session) Parameters() (map[string]run.Array, error) { return run.Parame
 // Close implements run.Session.
 func (s *session) Close() {
 	s.set.Close()
-	s.parser.Close()
 }

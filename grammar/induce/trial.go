@@ -37,7 +37,7 @@ func NewTrial(b compute.Backend, c Config, words int) (*Trial, error) {
 			some[i].Words[j] = int32(r.IntN(words))
 		}
 	}
-	s, err := newSession(b, c, &treebank.Dataset{Vocabulary: v, Splits: []treebank.Split{
+	s, err := NewSession(b, c, &treebank.Dataset{Vocabulary: v, Splits: []treebank.Split{
 		{Name: treebank.Train, Sentences: some}, {Name: treebank.Valid, Sentences: some[:1]},
 	}})
 	if err != nil {

@@ -72,22 +72,23 @@ func visit(v reflect.Value, f func(n *Node, set func(*Node))) {
 	}
 }
 
-// Of returns a struct of single nodes, which are given in order.
-func Of[S any](nodes []*Node) S {
+// Of returns a struct of single nodes, or of tensors, which are given in order.
+func Of[S, T any](leaves []T) S {
 	out := reflect.New(reflect.TypeFor[S]()).Elem()
-	rest := nodes
+	count := 0
 	var set func(v reflect.Value)
 	set = func(v reflect.Value) {
-		if v.Type() == nodeType && len(rest) > 0 {
-			v.Set(reflect.ValueOf(rest[0]))
-			rest = rest[1:]
+		if v.Type() == reflect.TypeFor[T]() {
+			if count++; count <= len(leaves) {
+				v.Set(reflect.ValueOf(leaves[count-1]))
+			}
 		} else if v.Kind() == reflect.Struct {
 			pairs(v.Type(), func(i, _ int) { set(v.Field(i)) })
 		}
 	}
 	set(out)
-	if have := len(Nodes(out.Interface().(S))); have != len(nodes) {
-		panic(fmt.Errorf("%d nodes cannot be a %T, which has %d", len(nodes), out.Interface(), have))
+	if count != len(leaves) {
+		panic(fmt.Errorf("%d nodes cannot be a %T, which has %d", len(leaves), out.Interface(), count))
 	}
 	return out.Interface().(S)
 }

@@ -1,4 +1,4 @@
-package induce
+package parse
 
 import (
 	"fmt"
@@ -7,12 +7,11 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/grammar/forest"
-	"github.com/gfnem/gfnem/internal/program"
-	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -25,20 +24,6 @@ type Listed struct {
 	// TotalVariation between q(z), where trajectories end, and the posterior p(z|x), averaged over sentences.
 	TotalVariation float64 `json:"total_variation"`
 	Worst          float64 `json:"total_variation_worst"` // of all sentences
-}
-
-// list compares the GFlowNet with a fixed grammar on a split; nil if there are too many trees, or the grammar is learned.
-func (s *session) list(split *treebank.Split) (*Listed, error) {
-	if s.fixed == nil || countForests(longestOf(split.Sentences), s.Nonterminals) > mostForests {
-		return nil, nil
-	}
-	return newLister(s.gfn).compare(split.Sentences)
-}
-
-// lister compares a GFlowNet with its grammar, sentence by sentence.
-type lister struct {
-	net  *gflownet
-	read *program.Program[listedIn, listedLogs[*tensors.Tensor]]
 }
 
 type (
@@ -54,21 +39,24 @@ type (
 	listedLogs[T any] struct{ Forward, Back T }
 )
 
-func newLister(net *gflownet) *lister {
-	read := func(in listedNodes) listedLogs[*Node] {
-		env := forest.Env{Words: in.Sentence.Words.Shape().Dim(1), Labels: net.Nonterminals}
-		k := forest.FromState(in.Forests).Length.Shape().Dim(0)
-		h := forest.Policy{Network: net.Network}.Heads(net.phi(), in.Sentence.Batch(), in.Forests, k)
-		logs := func(logits, legal *Node) *Node {
-			return ConvertDType(gfn.Behaviour{}.LogProbs(logits, legal), dtypes.Float64)
-		}
-		return listedLogs[*Node]{logs(h.Forward, env.Legal(in.Forests)), logs(h.Backward, env.LegalBack(in.Forests))}
+// actions reads the network at forests.
+func (p *GFlowNet) actions(in listedNodes) listedLogs[*Node] {
+	env := forest.Env{Words: in.Sentence.Words.Shape().Dim(1), Labels: p.net.Labels}
+	k := forest.FromState(in.Forests).Length.Shape().Dim(0)
+	phi := p.net.Set.Store.Scope(em.Phi)
+	h := forest.Policy{Network: p.net.Network}.Heads(phi, in.Sentence.Batch(), in.Forests, k)
+	logs := func(logits, legal *Node) *Node {
+		return ConvertDType(gfn.Behaviour{}.LogProbs(logits, legal), dtypes.Float64)
 	}
-	return &lister{net, program.New[listedIn, listedLogs[*tensors.Tensor]](net.Set, "all actions", read)}
+	return listedLogs[*Node]{logs(h.Forward, env.Legal(in.Forests)), logs(h.Backward, env.LegalBack(in.Forests))}
 }
 
-// compare measures sentences, each of which is listed once however often it occurs.
-func (l *lister) compare(sentences []treebank.Sentence) (*Listed, error) {
+// List compares the GFlowNet with its grammar on sentences, each of which is listed once however often it occurs; nil if there are too
+// many trees.
+func (p *GFlowNet) List(sentences []treebank.Sentence) (*Listed, error) {
+	if countForests(Longest(sentences), p.net.Labels) > mostForests {
+		return nil, nil
+	}
 	r := &Listed{Sentences: len(sentences)}
 	times := map[string]float64{}
 	for _, s := range sentences {
@@ -81,21 +69,21 @@ func (l *lister) compare(sentences []treebank.Sentence) (*Listed, error) {
 			continue
 		}
 		delete(times, key)
-		logX, bound, tv, err := l.one(s.Words)
+		logX, bound, tv, err := p.list(s.Words)
 		if err != nil {
 			return nil, err
 		}
 		r.NLL, r.Bound, r.TotalVariation = r.NLL-count*logX, r.Bound-count*bound, r.TotalVariation+count*tv
 		r.Worst = max(r.Worst, tv)
 	}
-	tokens := float64(tokensOf(sentences))
+	tokens := float64(Tokens(sentences))
 	r.NLL, r.Bound, r.TotalVariation = r.NLL/tokens, r.Bound/tokens, r.TotalVariation/float64(len(sentences))
 	return r, nil
 }
 
-// one returns log p(x) of a sentence, the bound of it and the total variation between q(z) and p(z|x).
-func (l *lister) one(words []int32) (logX, bound, tv float64, err error) {
-	all, err := listForests(l.net.Set.Backend, len(words), l.net.Nonterminals)
+// list returns log p(x) of a sentence, the bound of it and the total variation between q(z) and p(z|x).
+func (p *GFlowNet) list(words []int32) (logX, bound, tv float64, err error) {
+	all, err := listForests(p.net.Set.Backend, len(words), p.net.Labels)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -103,11 +91,11 @@ func (l *lister) one(words []int32) (logX, bound, tv float64, err error) {
 		Words:   tensors.FromFlatDataAndDimensions(words, 1, len(words)),
 		Lengths: tensors.FromFlatDataAndDimensions([]int32{int32(len(words))}, 1),
 	}
-	logR, err := l.rewards(all, x)
+	logR, err := p.rewards(all, x)
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	policy, err := l.policy(all, x)
+	policy, err := p.policy(all, x)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -115,8 +103,8 @@ func (l *lister) one(words []int32) (logX, bound, tv float64, err error) {
 }
 
 // rewards returns log p(x,z) of all trees.
-func (l *lister) rewards(all *listing, x forest.SentenceTensors) ([]float64, error) {
-	w, err := l.net.Potentials(x)
+func (p *GFlowNet) rewards(all *listing, x forest.SentenceTensors) ([]float64, error) {
+	w, err := p.net.Potentials(x)
 	if err != nil {
 		return nil, err
 	}
@@ -132,10 +120,10 @@ func (l *lister) rewards(all *listing, x forest.SentenceTensors) ([]float64, err
 }
 
 // policy reads the network at all forests.
-func (l *lister) policy(all *listing, x forest.SentenceTensors) (gfn.Table, error) {
+func (p *GFlowNet) policy(all *listing, x forest.SentenceTensors) (gfn.Table, error) {
 	var forward, back []float64
 	for _, part := range all.parts {
-		out, err := l.read.Call(listedIn{x, part})
+		out, err := p.read.Call(listedIn{x, part})
 		if err != nil {
 			return gfn.Table{}, err
 		}
@@ -150,16 +138,4 @@ func (l *lister) policy(all *listing, x forest.SentenceTensors) (gfn.Table, erro
 		}
 	}
 	return t, nil
-}
-
-// listedTable says how near a GFlowNet is to the posterior where everything is listed.
-func (s SplitResult) listedTable() *report.Table {
-	t := &report.Table{
-		Title:   fmt.Sprintf("%s: the GFlowNet beside the posterior, all trees listed", s.Name),
-		Columns: report.Columns("sentences", "nats per word", "bound", "total variation", "of the worst sentence"),
-		Notes:   []string{"total variation: between where trajectories end and the exact posterior, mean of sentences"},
-	}
-	l := s.Listed
-	t.Add(report.Int(l.Sentences), report.Number(l.NLL, 4), report.Number(l.Bound, 4), report.Number(l.TotalVariation, 4), report.Number(l.Worst, 4))
-	return t
 }
