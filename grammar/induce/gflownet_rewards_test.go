@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
@@ -39,17 +40,25 @@ func TestEnergiesInGraphs(t *testing.T) {
 		trees[i], lengths[i] = &z, int32(z.Words())
 	}
 	p := spreadEBM(rng.New(seed, "prior"), 5)
-	left, right, label := packByGap(trees, n)
-	run := func(parameters any) []*tensors.Tensor {
-		out, err := CallOnceN(simd(), func(in []*Node) []*Node {
-			return []*Node{energies(in[0], grammar.Trees{Left: in[1], Right: in[2], Label: in[3]}, in[4])}
-		}, parameters, left, right, label, lengths)
+	type in struct {
+		Parameters, Lengths *tensors.Tensor
+		Trees               grammar.TreeTensors
+	}
+	type nodes struct {
+		Parameters, Lengths *Node
+		Trees               grammar.Trees
+	}
+	type energy[T any] struct{ Energy T }
+	run := func(parameters *tensors.Tensor) *tensors.Tensor {
+		out, err := program.Once[in, energy[*tensors.Tensor]](simd(), nil, "energies", func(in nodes) energy[*Node] {
+			return energy[*Node]{energies(in.Parameters, in.Trees, in.Lengths)}
+		}, in{parameters, tensors.FromValue(lengths), packByGap(trees, n)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return out
+		return out.Energy
 	}
-	double, single := tensors.MustCopyFlatData[float64](run(p)[0]), widened(run(float32s(p))[0])
+	double, single := tensors.MustCopyFlatData[float64](run(tensors.FromValue(p))), widened(run(tensors.FromValue(float32s(p))))
 	least, most := math.Inf(1), math.Inf(-1)
 	for i, z := range trees {
 		want := newEBMNet(p).energy(grammar.NewChainTree(z))

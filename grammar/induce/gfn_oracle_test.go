@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
@@ -42,11 +43,11 @@ func list(t *testing.T, s *session, seed uint64, lengths ...int) []listed {
 	if _, err := s.parser.LogLikelihoods(s.data.Splits[0].Sentences[:1]); err != nil { // makes the variables, if there are none yet
 		t.Fatal(err)
 	}
-	g, err := s.table(s.backend, stateOf(t, s))
+	g, err := s.table(s.set.Backend, stateOf(t, s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	parser, err := NewParser(s.backend, g)
+	parser, err := NewParser(s.set.Backend, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,12 +62,12 @@ func list(t *testing.T, s *session, seed uint64, lengths ...int) []listed {
 		x := []*tensors.Tensor{
 			tensors.FromFlatDataAndDimensions(l.sentence.Words, 1, n), tensors.FromFlatDataAndDimensions([]int32{int32(n)}, 1),
 		}
-		all, err := listForests(s.backend, n, s.Nonterminals)
+		all, err := listForests(s.set.Backend, n, s.Nonterminals)
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.DAG, l.trees = all.DAG, all.trees
-		tables, err := l.Tabulate(s.backend, s.store, phi, forest.Policy{Network: s.gfn.net}, x)
+		tables, err := l.Tabulate(s.set.Backend, s.set.Store, em.Phi, forest.Policy{Network: s.gfn.Network}, x)
 		if err != nil {
 			t.Fatal(err)
 		}

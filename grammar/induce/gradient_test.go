@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
@@ -232,11 +233,12 @@ func TestChainsWithPrior(t *testing.T) {
 	const chains, temperature = 1500, 0.9
 	sentence := treebank.Sentence{Words: []int32{0, 2, 4}}
 	b := newBatch([]treebank.Sentence{sentence}, chains, 1, 3)
-	out, err := s.values.Call(b.words, b.lengths)
+	chain := s.loop.E.(chainStep)
+	w, err := chain.weigh.Call(b.observed())
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := grammar.NewScores(out[0], out[1], out[2], tensors.MustCopyFlatData[int32](b.lengths))
+	scores, err := grammar.NewScores(w.Root, w.Rules, w.Terms, tensors.MustCopyFlatData[int32](b.lengths))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +256,11 @@ func TestChainsWithPrior(t *testing.T) {
 		posterior[k] /= sum
 		grammarAlone[k] /= sumAlone
 	}
-	results, err := s.chains(0, b, 60, temperature)
+	s.Chain = 60
+	chain.logPrior = func(_ em.Moment, sentences int) func(int, *grammar.ChainTree) float64 {
+		return s.prior.logPrior(sentences, temperature)
+	}
+	results, err := chain.run(em.Moment{}, b)
 	if err != nil {
 		t.Fatal(err)
 	}

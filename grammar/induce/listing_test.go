@@ -46,11 +46,7 @@ func TestLister(t *testing.T) {
 	seed := testkit.Seed(t)
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
 		s := tinySession(t, tinyGFN(seed, kind))
-		l, err := newLister(s.gfn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.close()
+		l := newLister(s.gfn)
 		var all []treebank.Sentence
 		var nll, bound, tv, worst float64
 		for _, x := range list(t, s, seed, 2, 3, 4, 5) {
