@@ -12,7 +12,7 @@
 //   - Exp, Expm1, Log, Log1p, Tanh, Logistic and Erf are within 2 ulp everywhere;
 //   - sums are taken in an order that depends on lengths alone, so results repeat bit for bit at one level.
 //
-// The levels are AVX-512, AVX2 with FMA, and plain Go (see package cpu). The assembly is written by internal/gen.
+// The levels are AVX-512, AVX2 with FMA, and plain Go (see package cpu). The assembly is written by engine/internal/gen.
 package vec
 
-//go:generate go run ./internal/gen
+//go:generate go run ../gen vec

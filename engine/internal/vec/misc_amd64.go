@@ -12,7 +12,14 @@ func init() {
 	}
 }
 
-func setConversion[D, S Number](f func(dst *D, a *S, n int)) { conversions[pairOf[D, S]{}] = f }
+func setConversion[D, S, DK, SK any](f func(dst *DK, a *SK, n int)) {
+	conversions[pairOf[D, S]{}] = func(dst []D, a []S) {
+		check(len(dst), len(a))
+		if len(a) > 0 {
+			f(at[DK](dst), at[SK](a), len(a))
+		}
+	}
+}
 
 func setFromBool[D Number](f func(dst *D, a *uint8, n int)) { fromBool[pairOf[D, bool]{}] = f }
 

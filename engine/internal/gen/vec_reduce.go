@@ -47,21 +47,15 @@ func (b *Block) butterfly(v V, group int, f func(b *Block, x, y V) V) V {
 func (f *Fn) rowLoop(tail V, unroll int, body func(b *Block, mem string, i int)) {
 	lanes := f.lanes()
 	f.Text("XORQ BX, BX")
-	for _, u := range []int{unroll, 1} {
-		if u == 1 && unroll == 1 {
-			unroll = 0
-		} else if u == unroll && unroll == 1 {
-			continue
-		}
-		loop, end := f.Label("loop"), f.Label("end")
-		f.Text("LEAQ %d(CX), R9\nCMPQ BX, R9\nJGT %s\n%s:", -lanes*u, end, loop)
-		for i := range u {
-			f.Block(func(b *Block) {
-				b.tail = none
-				body(b, fmt.Sprintf("%d(SI)(BX*%d)", i*f.isa.width, f.el.size), i)
-			})
-		}
-		f.Text("ADDQ $%d, BX\nCMPQ BX, R9\nJLE %s\n%s:", lanes*u, loop, end)
+	step := func(i int) {
+		f.Block(func(b *Block) {
+			b.tail = none
+			body(b, fmt.Sprintf("%d(SI)(BX*%d)", i*f.isa.width, f.el.size), i)
+		})
+	}
+	f.loops(lanes, unroll, step)
+	if unroll == 1 { // TEMPORARY
+		f.loop(lanes, func() { step(0) })
 	}
 	skip := f.Label("skip")
 	f.Text("TESTQ AX, AX\nJZ %s", skip)
@@ -72,6 +66,10 @@ func (f *Fn) rowLoop(tail V, unroll int, body func(b *Block, mem string, i int))
 	f.Text("%s:", skip)
 }
 
+func rowParams(el elem) []string {
+	return []string{"dst *" + el.goT, "a *" + el.goT, "rows int", "n int"}
+}
+
 // rowStart reads the parameters and makes the tail's mask.
 func (f *Fn) rowStart() V {
 	f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, R11\nMOVQ %s, CX", f.at("dst"), f.at("a"), f.at("rows"), f.at("n"))
@@ -80,12 +78,11 @@ func (f *Fn) rowStart() V {
 }
 
 // rowKernels makes reductions of rows of any length and, for AVX-512, of several short rows at once.
-func (g *Gen) rowKernels(is isa, el elem) {
+func (g *File) rowKernels(is isa, el elem) {
 	x := el.name + is.name
 	t := table(is, el)
-	params := []string{"dst *" + el.goT, "a *" + el.goT, "rows int", "n int"}
 	for _, r := range reductions {
-		f := g.fn("row"+r.name+x, is, el, params)
+		f := g.fn("row"+r.name+x, is, el, rowParams(el)...)
 		tail := f.rowStart()
 		accs := []V{f.Pin(), f.Pin(), f.Pin(), f.Pin()}
 		f.Text("constants")
@@ -103,7 +100,7 @@ func (g *Gen) rowKernels(is isa, el elem) {
 			b.Assign(accs[0], b.butterfly(v, b.lanes(), r.f))
 		})
 		f.Text("%s %s, (DI)", map[int]string{4: "VMOVSS", 8: "VMOVSD"}[el.size], f.XReg(accs[0]))
-		f.Text("ADDQ $%d, DI\nLEAQ (SI)(CX*%d), SI\nDECQ R11\nJNZ row\nVZEROUPPER\nRET", el.size, el.size)
+		f.Text("ADDQ $%d, DI\nNEXT_ROW(%d)", el.size, el.size)
 		g.fill(t, "t.%s = func(a []%s) %s {\nvar r %s\nif len(a) == 0 {\nreturn %s\n}\nrow%s%s(&r, &a[0], 1, len(a))\nreturn r\n}",
 			r.name, el.goT, el.goT, el.goT, neutralGo(r, el), r.name, x)
 		short := ""
@@ -132,13 +129,13 @@ func neutralGo(r reduction, el elem) string {
 // shortRows makes kernels of rows of at most a vector, in groups of 2, 4, ... lanes: a group holds a row. The masks say
 // which elements to load, in which lanes to spread them, which lanes hold results and which results to store. It
 // returns the functions' names as further arguments.
-func (g *Gen) shortRows(name string, is isa, el elem, fill float64, body func(b *Block, group int, v V) V, whole bool) string {
+func (g *File) shortRows(name string, is isa, el elem, fill float64, body func(b *Block, group int, v V) V, whole bool) string {
 	list := ""
 	for group := 2; group <= is.width/el.size; group *= 2 {
 		n := fmt.Sprintf("%sGroups%d%s%s", name, group, el.name, is.name)
 		list += ", " + n
-		f := g.fn(n, is, el, []string{"dst *" + el.goT, "a *" + el.goT, "groups int", "size int", "out int",
-			"load uint64", "spread uint64", "pick uint64", "store uint64"})
+		f := g.fn(n, is, el, "dst *"+el.goT, "a *"+el.goT, "groups int", "size int", "out int",
+			"load uint64", "spread uint64", "pick uint64", "store uint64")
 		f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, CX\nMOVQ %s, DX\nMOVQ %s, R8", f.at("dst"), f.at("a"), f.at("groups"),
 			f.at("size"), f.at("out"))
 		for i, m := range []string{"load", "spread", "pick", "store"} {
@@ -165,15 +162,15 @@ func (g *Gen) shortRows(name string, is isa, el elem, fill float64, body func(b 
 			b.emit(ins{mn: "VCOMPRESS" + b.fp() + ".Z", srcs: []V{r}, k: out, dst: c})
 			b.Store(c, "(DI)")
 		})
-		f.Text("LEAQ (SI)(DX*%d), SI\nLEAQ (DI)(R8*%d), DI\nDECQ CX\nJNZ loop\nVZEROUPPER\nRET", el.size, el.size)
+		f.Text("NEXT_GROUPS(%d)", el.size)
 	}
 	return list
 }
 
 // columnKernel reduces over rows: eight vectors of columns at a time, then one, then the tail.
-func (g *Gen) columnKernel(is isa, el elem, r reduction) {
+func (g *File) columnKernel(is isa, el elem, r reduction) {
 	name := "col" + r.name + el.name + is.name
-	f := g.fn(name, is, el, []string{"dst *" + el.goT, "a *" + el.goT, "rows int", "n int"})
+	f := g.fn(name, is, el, rowParams(el)...)
 	tail := f.rowStart()
 	const wide = 8
 	var accs []V
@@ -206,14 +203,26 @@ func (g *Gen) columnKernel(is isa, el elem, r reduction) {
 		}
 	}
 	for _, u := range []int{wide, 1} {
-		loop, end := f.Label("loop"), f.Label("end")
-		f.Text("LEAQ %d(CX), R9\nCMPQ BX, R9\nJGT %s\n%s:", -lanes*u, end, loop)
-		block(u, none)
-		f.Text("ADDQ $%d, BX\nCMPQ BX, R9\nJLE %s\n%s:", lanes*u, loop, end)
+		f.loop(lanes*u, func() { block(u, none) })
 	}
 	f.Text("TESTQ AX, AX\nJZ done")
 	block(1, tail)
-	f.Text("done:\nVZEROUPPER\nRET")
+	f.Text("DONE")
 	g.fill(table(is, el), "t.Col%s = colKernel(t.Binary[%s], %s, %s)", r.name, map[string]string{"Sum": "Add", "Max": "Max",
 		"Min": "Min"}[r.name], name, neutralGo(r, el))
+}
+
+// rowMacros are the ends of loops over rows.
+func (p *Package) rowMacros() {
+	p.Macro("NEXT_ROW goes to the next row, of CX elements of so many bytes.", "NEXT_ROW(size)", `
+		LEAQ (SI)(CX*size), SI
+		DECQ R11
+		JNZ row
+		RETURN`)
+	p.Macro("NEXT_GROUPS goes to the next rows that fill a vector.", "NEXT_GROUPS(size)", `
+		LEAQ (SI)(DX*size), SI
+		LEAQ (DI)(R8*size), DI
+		DECQ CX
+		JNZ loop
+		RETURN`)
 }

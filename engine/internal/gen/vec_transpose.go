@@ -5,11 +5,11 @@ import "fmt"
 // transposeKernels makes two transposes of square blocks in registers. The first does a strip of whole blocks: lanes rows
 // of a by count*lanes columns. The second does one block of which only rows by cols elements are there. Strides are in
 // bytes.
-func (g *Gen) transposeKernels(is isa, size int) {
+func (g *File) transposeKernels(is isa, size int) {
 	lanes := is.width / size
 	el := map[int]elem{4: u32, 8: u64}[size]
 	ptrs := []string{"dst *" + el.goT, "a *" + el.goT}
-	f := g.fn(fmt.Sprintf("transpose%d%s", size*8, is.name), is, el, append(ptrs, "count int", "dstStride int", "aStride int"))
+	f := g.fn(fmt.Sprintf("transpose%d%s", size*8, is.name), is, el, append(ptrs, "count int", "dstStride int", "aStride int")...)
 	f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, CX\nMOVQ %s, R8\nMOVQ %s, R9", f.at("dst"), f.at("a"), f.at("count"), f.at("dstStride"), f.at("aStride"))
 	f.Text("loop:\nMOVQ SI, AX\nMOVQ DI, BX")
 	for i := range lanes {
@@ -19,9 +19,9 @@ func (g *Gen) transposeKernels(is isa, size int) {
 		f.Text("VMOVUPS %s%d, (BX)\nADDQ R8, BX", is.reg, c)
 	}
 	// The next block: lanes columns of a on, so lanes rows of dst down.
-	f.Text("ADDQ $%d, SI\nMOVQ BX, DI\nDECQ CX\nJNZ loop\nVZEROUPPER\nRET", is.width)
+	f.Text("ADDQ $%d, SI\nMOVQ BX, DI\nDECQ CX\nJNZ loop\nRETURN", is.width)
 
-	f = g.fn(fmt.Sprintf("transposeEdge%d%s", size*8, is.name), is, el, append(ptrs, "rows int", "cols int", "dstStride int", "aStride int"))
+	f = g.fn(fmt.Sprintf("transposeEdge%d%s", size*8, is.name), is, el, append(ptrs, "rows int", "cols int", "dstStride int", "aStride int")...)
 	f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, CX\nMOVQ %s, DX\nMOVQ %s, R8\nMOVQ %s, R11", f.at("dst"), f.at("a"), f.at("rows"),
 		f.at("cols"), f.at("dstStride"), f.at("aStride"))
 	wide := is.width == 64
@@ -58,7 +58,7 @@ func (g *Gen) transposeKernels(is isa, size int) {
 		}
 		f.Text("ADDQ R8, DI\nDECQ DX\nJZ done")
 	}
-	f.Text("done:\nVZEROUPPER\nRET")
+	f.Text("DONE")
 }
 
 // transposeBlock transposes the rows in registers 0, 1, ...; it returns where the new rows are.

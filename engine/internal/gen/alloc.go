@@ -87,7 +87,7 @@ func (a *allocator) loc(v V) (string, bool) {
 	case x.phys >= 0:
 		return fmt.Sprintf("%s%d", a.f.isa.reg, x.phys), false
 	}
-	return a.f.pool.ref(a.f.el.size, x.bits), true
+	return constantRef(a.f.el.size, x.bits), true
 }
 
 // physOf is the register of a value that is in one, else -1.

@@ -37,7 +37,7 @@ var binaries = []binaryOp{
 }
 
 // binaryKernels makes the vector-vector, vector-scalar and scalar-vector forms of an operation.
-func (g *Gen) binaryKernels(is isa, el elem, ops []binaryOp) {
+func (g *File) binaryKernels(is isa, el elem, ops []binaryOp) {
 	lanes := is.width / el.size
 	t := table(is, el)
 	for _, op := range ops {
@@ -50,16 +50,16 @@ func (g *Gen) binaryKernels(is isa, el elem, ops []binaryOp) {
 		g.walk(op.name+"VS"+el.name+is.name, is, el, lanes, sc, func(s *Step) {
 			s.Store(op.f(s.Block, s.In(1), s.S[0]), s.Mem(0))
 		})
-		g.fill(t, "t.Binary[%s] = binary(%s)", title(op.name), n)
-		g.fill(t, "t.BinaryVS[%s] = binaryVS(%sVS%s%s)", title(op.name), op.name, el.name, is.name)
+		g.fill(t, "t.Binary[%s] = binary[%s](%s)", title(op.name), el.goT, n)
+		g.fill(t, "t.BinaryVS[%s] = binaryVS[%s](%sVS%s%s)", title(op.name), el.goT, op.name, el.name, is.name)
 		switch op.name {
 		case "sub", "div", "shiftLeft", "shiftRight", "shiftRightLogical":
 			g.walk(op.name+"SV"+el.name+is.name, is, el, lanes, sc, func(s *Step) {
 				s.Store(op.f(s.Block, s.S[0], s.In(1)), s.Mem(0))
 			})
-			g.fill(t, "t.BinarySV[%s] = binarySV(%sSV%s%s)", title(op.name), op.name, el.name, is.name)
+			g.fill(t, "t.BinarySV[%s] = binarySV[%s](%sSV%s%s)", title(op.name), el.goT, op.name, el.name, is.name)
 		default: // commutative
-			g.fill(t, "t.BinarySV[%s] = binarySV(%sVS%s%s)", title(op.name), op.name, el.name, is.name)
+			g.fill(t, "t.BinarySV[%s] = binarySV[%s](%sVS%s%s)", title(op.name), el.goT, op.name, el.name, is.name)
 		}
 	}
 }
@@ -94,7 +94,7 @@ var unaries = []unaryOp{
 	{"cos", 1, func(b *Block, x V) V { return b.sincos(x, 1) }},
 }
 
-func (g *Gen) unaryKernels(is isa, el elem, ops []unaryOp) {
+func (g *File) unaryKernels(is isa, el elem, ops []unaryOp) {
 	for _, op := range ops {
 		n := op.name + el.name + is.name
 		g.walk(n, is, el, is.width/el.size, shape{ptrs: []arg{{"dst", el}, {"a", el}}, unroll: op.unroll}, func(s *Step) {
@@ -104,14 +104,14 @@ func (g *Gen) unaryKernels(is isa, el elem, ops []unaryOp) {
 		if op.name == "sin" || op.name == "cos" {
 			wrap = "bounded(t, math." + title(op.name) + ", "
 		} else {
-			wrap += "("
+			wrap += "[" + el.goT + "]("
 		}
 		g.fill(table(is, el), "t.Unary[%s] = %s%s)", title(op.name), wrap, n)
 	}
 }
 
 // fusedKernels makes sums of products.
-func (g *Gen) fusedKernels(is isa, el elem) {
+func (g *File) fusedKernels(is isa, el elem) {
 	lanes := is.width / el.size
 	t := table(is, el)
 	s4 := []arg{{"dst", el}, {"a", el}, {"b", el}, {"c", el}}
@@ -136,5 +136,5 @@ func (g *Gen) fusedKernels(is isa, el elem) {
 	g.fill(t, "t.AXPY = axpy(axpy%s)", x)
 	g.fill(t, "t.AXPBY = axpby(axpby%s)", x)
 	g.fill(t, "t.Affine = affine(affine%s)", x)
-	g.fill(t, "t.Fill = filler(fill%s)", x)
+	g.fill(t, "t.Fill = filler[%s](fill%s)", el.goT, x)
 }

@@ -1,7 +1,7 @@
 package main
 
 // integerKernels makes the operations on integers that have an instruction.
-func (g *Gen) integerKernels(is isa, el elem) {
+func (g *File) integerKernels(is isa, el elem) {
 	plain := func(mn string) func(b *Block, x, y V) V {
 		return func(b *Block, x, y V) V { return b.op(mn, y, x) }
 	}
@@ -47,5 +47,5 @@ func (g *Gen) integerKernels(is isa, el elem) {
 	g.walk("fill"+el.name+is.name, is, el, lanes, shape{ptrs: []arg{{"dst", el}}, scalars: []arg{{"s", el}}, unroll: 4}, func(s *Step) {
 		s.Store(s.S[0], s.Mem(0))
 	})
-	g.fill(table(is, el), "t.Fill = filler(fill%s%s)", el.name, is.name)
+	g.fill(table(is, el), "t.Fill = filler[%s](fill%s%s)", el.goT, el.name, is.name)
 }

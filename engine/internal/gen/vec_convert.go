@@ -1,5 +1,7 @@
 package main
 
+import "strings"
+
 // conversion is one pair of element types with a vector instruction.
 type conversion struct {
 	from, to elem
@@ -7,7 +9,7 @@ type conversion struct {
 }
 
 // convertKernels makes conversions for AVX-512 (of whole vectors with masks) between types of 4 and 8 bytes.
-func (g *Gen) convertKernels() {
+func (g *File) convertKernels() {
 	list := []conversion{
 		{i32, f32, "VCVTDQ2PS"}, {f32, i32, "VCVTTPS2DQ"}, {u32, f32, "VCVTUDQ2PS"},
 		{i64, f64, "VCVTQQ2PD"}, {f64, i64, "VCVTTPD2QQ"}, {u64, f64, "VCVTUQQ2PD"},
@@ -41,7 +43,7 @@ func (g *Gen) convertKernels() {
 			v := s.tmpl(z+src+"{t}\n"+c.text+" "+src+"{t}, "+dst+"{d}", k)
 			s.tmplStore(store+s.Mem(0), k, v)
 		})
-		g.fill("ConversionsAVX512()", "setConversion(%s)", name)
+		g.fill("ConversionsAVX512()", "setConversion[%s, %s](%s)", c.to.goT, c.from.goT, name)
 	}
 	for _, el := range []elem{f32, f64, i32} {
 		name := "convertBool" + el.name + "AVX512"
@@ -58,12 +60,12 @@ func (g *Gen) convertKernels() {
 }
 
 // boolKernels makes logic on bytes that are 0 or 1.
-func (g *Gen) boolKernels() {
+func (g *File) boolKernels() {
 	ptrs := []arg{{"dst", u8}, {"a", u8}, {"b", u8}}
 	for _, op := range []string{"And", "Or", "Xor"} {
 		g.walk("logical"+op+"AVX512", avx512, u8, 64, shape{ptrs: ptrs, unroll: 2}, func(s *Step) {
 			x, y := s.In(1), s.In(2)
-			s.Store(s.tmpl("VP"+upper(op)+"D Z{0}, Z{1}, Z{d}", none, x, y), s.Mem(0))
+			s.Store(s.tmpl("VP"+strings.ToUpper(op)+"D Z{0}, Z{1}, Z{d}", none, x, y), s.Mem(0))
 		})
 	}
 	g.walk("logicalNotAVX512", avx512, u8, 64, shape{ptrs: ptrs[:2], unroll: 2}, func(s *Step) {
@@ -73,14 +75,4 @@ func (g *Gen) boolKernels() {
 		m := s.loadBools(1)
 		s.Store(s.tmpl("VPBLENDMB Z{0}, Z{1}, K{k}, Z{d}", m, s.In(2), s.In(3)), s.Mem(0))
 	})
-}
-
-func upper(s string) string {
-	b := []byte(s)
-	for i := range b {
-		if b[i] >= 'a' {
-			b[i] -= 'a' - 'A'
-		}
-	}
-	return string(b)
 }

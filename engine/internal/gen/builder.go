@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"sort"
 	"strings"
 )
@@ -83,14 +82,14 @@ type Fn struct {
 	isa    isa
 	el     elem
 	params string // Go parameter list
-	frame  int
+	args   int    // bytes of the parameters
+	locals int    // bytes on the stack
 	vals   []val
 	items  []item
 	consts map[uint64]V
 	order  []V // constants, by first use
 	pins   int
 	labels int
-	pool   *pool
 }
 
 func (f *Fn) lanes() int { return f.isa.width / f.el.size }
@@ -143,41 +142,21 @@ func (f *Fn) constBits(bits uint64) V {
 	return v
 }
 
-// pool is the constants of a file, 32 bytes each: the lane repeated.
-type pool struct {
-	index map[string]int
-	rows  []string
-}
-
-func (p *pool) ref(size int, bits uint64) string {
-	key := fmt.Sprintf("%d:%x", size, bits)
-	i, ok := p.index[key]
-	if !ok {
-		i = len(p.rows)
-		p.index[key] = i
-		w := bits
-		switch size {
-		case 4:
-			w = bits&math.MaxUint32 | bits<<32
-		case 1:
-			w = (bits & 0xff) * 0x0101010101010101
+// at is the frame reference of a parameter.
+func (f *Fn) at(name string) string {
+	off := 0
+	for p := range strings.SplitSeq(f.params, ", ") {
+		off = align(off, p)
+		if strings.HasPrefix(p, name+" ") {
+			return fmt.Sprintf("%s+%d(FP)", name, off)
 		}
-		p.rows = append(p.rows, fmt.Sprintf("0x%016x", w))
+		off += paramSize(p)
 	}
-	return fmt.Sprintf("consts<>+%d(SB)", i*32)
+	panic("no parameter " + name + " in " + f.name)
 }
 
-func (p *pool) emit(w *strings.Builder) {
-	for i, r := range p.rows {
-		for j := range 4 {
-			fmt.Fprintf(w, "DATA consts<>+%d(SB)/8, $%s\n", i*32+j*8, r)
-		}
-	}
-	fmt.Fprintf(w, "GLOBL consts<>(SB), RODATA|NOPTR, $%d\n\n", len(p.rows)*32)
-}
-
-// emit writes the function: it first measures how many registers the blocks need, then keeps constants in the rest.
-func (f *Fn) emit(w *strings.Builder) {
+// text is the instructions: it first measures how many registers the blocks need, then keeps constants in the rest.
+func (f *Fn) text() string {
 	uses := map[V]int{}
 	most := 0
 	for _, it := range f.items {
@@ -198,17 +177,16 @@ func (f *Fn) emit(w *strings.Builder) {
 	free := f.isa.regs - f.pins - most
 	sort.SliceStable(f.order, func(i, j int) bool { return uses[f.order[i]] > uses[f.order[j]] })
 	next := f.isa.regs - f.pins - 1
-	var load strings.Builder
+	var load, w strings.Builder
 	for _, v := range f.order {
 		if free == 0 || uses[v] == 0 {
 			break
 		}
 		f.vals[v].phys = next
-		fmt.Fprintf(&load, "\t%s %s, %s%d\n", f.broadcast(), f.pool.ref(f.el.size, f.vals[v].bits), f.isa.reg, next)
+		fmt.Fprintf(&load, "\t%s %s, %s%d\n", f.broadcast(), constantRef(f.el.size, f.vals[v].bits), f.isa.reg, next)
 		next--
 		free--
 	}
-	fmt.Fprintf(w, "// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", f.name, f.params, f.name, f.frame)
 	for _, it := range f.items {
 		switch {
 		case it.block != nil:
@@ -218,18 +196,12 @@ func (f *Fn) emit(w *strings.Builder) {
 		case it.text == "constants":
 			w.WriteString(load.String())
 		default:
-			for _, line := range strings.Split(it.text, "\n") {
-				if line = strings.TrimSpace(line); line == "" {
-					continue
-				}
-				if !strings.HasSuffix(line, ":") {
-					line = "\t" + line
-				}
+			for _, line := range lines(it.text) {
 				w.WriteString(line + "\n")
 			}
 		}
 	}
-	w.WriteString("\n")
+	return w.String()
 }
 
 func (f *Fn) broadcast() string {

@@ -3,7 +3,7 @@ package main
 import "fmt"
 
 // compareKernels makes comparisons to bytes 0 or 1. AVX2 kernels take whole vectors; their wrappers do the rest.
-func (g *Gen) compareKernels(is isa, el elem) {
+func (g *File) compareKernels(is isa, el elem) {
 	if is.width != 64 && el.goT[0] != 'f' {
 		return
 	}
@@ -114,7 +114,7 @@ func (s *Step) loadBools(i int) V {
 }
 
 // selectKernels makes mask ? a : b with either operand a scalar.
-func (g *Gen) selectKernels(is isa, el elem) {
+func (g *File) selectKernels(is isa, el elem) {
 	lanes := is.width / el.size
 	x := el.name + is.name
 	t := table(is, el)
@@ -134,8 +134,8 @@ func (g *Gen) selectKernels(is isa, el elem) {
 		s.Store(s.Blend(s.loadBools(1), s.S[0], s.S[1]), s.Mem(0))
 	})
 	n := step(is, el)
-	g.fill(t, "t.Select = selector(%d, select%s)", n, x)
-	g.fill(t, "t.SelectVS = selectorVS(%d, selectVS%s)", n, x)
-	g.fill(t, "t.SelectSV = selectorSV(%d, selectSV%s)", n, x)
-	g.fill(t, "t.SelectSS = selectorSS(%d, selectSS%s)", n, x)
+	g.fill(t, "t.Select = selector[%s](%d, select%s)", el.goT, n, x)
+	g.fill(t, "t.SelectVS = selectorVS[%s](%d, selectVS%s)", el.goT, n, x)
+	g.fill(t, "t.SelectSV = selectorSV[%s](%d, selectSV%s)", el.goT, n, x)
+	g.fill(t, "t.SelectSS = selectorSS[%s](%d, selectSS%s)", el.goT, n, x)
 }
