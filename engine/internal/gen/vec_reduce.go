@@ -42,21 +42,16 @@ func (b *Block) butterfly(v V, group int, f func(b *Block, x, y V) V) V {
 	return v
 }
 
-// rowLoop runs vectors of one row of length CX at SI: four at a time, then one, then the tail, whose mask must be
+// rowLoop runs vectors of one row of length CX at SI: unroll at a time, then one, then the tail, whose mask must be
 // ready and whose lanes are in AX. BX counts elements.
 func (f *Fn) rowLoop(tail V, unroll int, body func(b *Block, mem string, i int)) {
-	lanes := f.lanes()
 	f.Text("XORQ BX, BX")
-	step := func(i int) {
+	f.loops(f.lanes(), unroll, func(i int) {
 		f.Block(func(b *Block) {
 			b.tail = none
 			body(b, fmt.Sprintf("%d(SI)(BX*%d)", i*f.isa.width, f.el.size), i)
 		})
-	}
-	f.loops(lanes, unroll, step)
-	if unroll == 1 { // TEMPORARY
-		f.loop(lanes, func() { step(0) })
-	}
+	})
 	skip := f.Label("skip")
 	f.Text("TESTQ AX, AX\nJZ %s", skip)
 	f.Block(func(b *Block) {
