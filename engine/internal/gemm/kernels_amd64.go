@@ -1,6 +1,6 @@
 package gemm
 
-//go:generate go run gen/main.go
+//go:generate go run ../gen gemm
 
 import "github.com/gfnem/gfnem/engine/internal/cpu"
 

@@ -12,7 +12,7 @@ import (
 )
 
 // packages builds what is generated for a Go package, by its name.
-var packages = map[string]func() *Package{"vec": vec}
+var packages = map[string]func() *Package{"vec": vec, "gemm": gemm}
 
 func main() {
 	if len(os.Args) != 2 || packages[os.Args[1]] == nil {

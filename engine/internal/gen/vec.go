@@ -3,6 +3,7 @@ package main
 // vec is the kernels of package vec, a file for each instruction set and type of lanes.
 func vec() *Package {
 	p := newPackage("vec")
+	p.endMacros()
 	p.walkMacros()
 	p.rowMacros()
 	for _, is := range []isa{avx512, avx2} {

@@ -147,6 +147,10 @@ func (p *Package) walkMacros() {
 		SUBQ count, R9
 		LEAQ tailmask<>(SB), R10
 		VMOVDQU (R10)(R9*size), mask`)
+}
+
+// endMacros are the ends of functions.
+func (p *Package) endMacros() {
 	p.Macro("RETURN ends a function.", "RETURN", `
 		VZEROUPPER
 		RET`)
