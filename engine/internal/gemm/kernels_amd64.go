@@ -1,7 +1,5 @@
 package gemm
 
-//go:generate go run ../gen gemm
-
 import "github.com/gfnem/gfnem/engine/internal/cpu"
 
 var families32 = [...]family{
