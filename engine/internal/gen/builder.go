@@ -21,19 +21,20 @@ var (
 
 // elem is the type of one lane.
 type elem struct {
-	name string // suffix of the functions' names
-	goT  string
-	size int
+	name   string // suffix of the functions' names
+	goT    string
+	size   int
+	letter string // ends the names of instructions on floats of that size
 }
 
 var (
-	f32 = elem{"F32", "float32", 4}
-	f64 = elem{"F64", "float64", 8}
-	i32 = elem{"I32", "int32", 4}
-	i64 = elem{"I64", "int64", 8}
-	u32 = elem{"U32", "uint32", 4}
-	u64 = elem{"U64", "uint64", 8}
-	u8  = elem{"U8", "uint8", 1}
+	f32 = elem{"F32", "float32", 4, "S"}
+	f64 = elem{"F64", "float64", 8, "D"}
+	i32 = elem{"I32", "int32", 4, "S"}
+	i64 = elem{"I64", "int64", 8, "D"}
+	u32 = elem{"U32", "uint32", 4, "S"}
+	u64 = elem{"U64", "uint64", 8, "D"}
+	u8  = elem{"U8", "uint8", 1, ""}
 )
 
 // V is a value of a function: a temporary of a block, a constant or a pinned register.
@@ -127,7 +128,7 @@ func (f *Fn) Label(hint string) string {
 
 // Block appends straight-line code.
 func (f *Fn) Block(g func(b *Block)) {
-	b := &Block{Fn: f}
+	b := &Block{Fn: f, tail: none}
 	g(b)
 	f.items = append(f.items, item{block: b.code})
 }
@@ -153,6 +154,15 @@ func (f *Fn) at(name string) string {
 		off += paramSize(p)
 	}
 	panic("no parameter " + name + " in " + f.name)
+}
+
+// load reads the first parameters into general registers.
+func (f *Fn) load(regs ...string) {
+	params := strings.Split(f.params, ", ")
+	for i, r := range regs {
+		name, _, _ := strings.Cut(params[i], " ")
+		f.Text("MOVQ %s, %s", f.at(name), r)
+	}
 }
 
 // text is the instructions: it first measures how many registers the blocks need, then keeps constants in the rest.
@@ -193,11 +203,13 @@ func (f *Fn) text() string {
 			a := allocator{f: f, limit: next + 1}
 			a.run(it.block)
 			w.WriteString(a.out.String())
-		case it.text == "constants":
-			w.WriteString(load.String())
 		default:
 			for _, line := range lines(it.text) {
-				w.WriteString(line + "\n")
+				if line == "\tconstants" {
+					w.WriteString(load.String())
+				} else {
+					w.WriteString(line + "\n")
+				}
 			}
 		}
 	}
@@ -205,11 +217,8 @@ func (f *Fn) text() string {
 }
 
 func (f *Fn) broadcast() string {
-	switch f.el.size {
-	case 8:
-		return "VBROADCASTSD"
-	case 4:
-		return "VBROADCASTSS"
+	if f.el.size == 1 {
+		return "VPBROADCASTB"
 	}
-	return "VPBROADCASTB"
+	return "VBROADCASTS" + f.el.letter
 }

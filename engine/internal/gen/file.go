@@ -60,16 +60,17 @@ func (g *File) fn(name string, s isa, el elem, params ...string) *Fn {
 	return f
 }
 
-func paramSize(p string) int {
-	t := p[strings.LastIndex(p, " ")+1:]
-	switch {
-	case t == "float32" || t == "int32" || t == "uint32":
-		return 4
-	case t == "uint8":
-		return 1
+// typeSize is the bytes of a type, a pointer if not one of ours.
+func typeSize(t string) int {
+	for _, el := range []elem{f32, i32, u32, u8} {
+		if t == el.goT {
+			return el.size
+		}
 	}
 	return 8
 }
+
+func paramSize(p string) int { return typeSize(p[strings.LastIndex(p, " ")+1:]) }
 
 // align is where parameter p stands after off bytes.
 func align(off int, p string) int {

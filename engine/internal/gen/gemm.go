@@ -40,19 +40,16 @@ func gemm() *Package {
 	return p
 }
 
-// letter ends the names of instructions on lanes of a type.
-func letter(el elem) string { return map[elem]string{f32: "S", f64: "D"}[el] }
-
 // gemmName starts the name of a kernel: sgemm512.
 func gemmName(is isa, el elem, what string) string {
-	return fmt.Sprintf("%s%s%d", strings.ToLower(letter(el)), what, is.width*8)
+	return fmt.Sprintf("%s%s%d", strings.ToLower(el.letter), what, is.width*8)
 }
 
 // typeMacros makes instructions of a header stand for those of one type.
 func typeMacros(el elem) string {
 	s := fmt.Sprintf("#include \"go_asm.h\"\n\n// Lanes of %d bits.\n#define SIZE %d\n#define LOG_SIZE %d\n", el.size*8, el.size, el.size/4+1)
 	for _, op := range []string{"VADDP", "VMULP", "VMAXP", "VMINP", "VCMPP", "VFMADD231P", "VMOVUP", "VMASKMOVP", "VBROADCASTS"} {
-		s += fmt.Sprintf("#define %s %s%s\n", op, op, letter(el))
+		s += fmt.Sprintf("#define %s %s%s\n", op, op, el.letter)
 	}
 	return s
 }
@@ -172,8 +169,8 @@ func (g *File) tileKernels(is isa, el elem) {
 func (g *File) tileKernel(name string, el elem, t tile) {
 	f := g.fn(name, t.isa, el, "p *params")
 	f.locals = 24
-	n, ps := t.n(), "P"+letter(el)
-	f.Text("MOVQ %s, DI", f.at("p"))
+	n, ps := t.n(), "P"+el.letter
+	f.load("DI")
 	f.Text("MASKS_%s\nFIRST_TILE\ntile:", t.name())
 	for i := range t.rows {
 		class := ""
@@ -193,7 +190,7 @@ func (g *File) tileKernel(name string, el elem, t tile) {
 			f.Text("VFMADD231%s.BCST %s, %s, %s", ps, rowOfA(i), t.b(0), sums[0])
 			continue
 		}
-		f.Text("VBROADCASTS%s %s, %s", letter(el), rowOfA(i), t.temp(t.class(0), 0))
+		f.Text("%s %s, %s", f.broadcast(), rowOfA(i), t.temp(t.class(0), 0))
 		for j := range n {
 			f.Text("VFMADD231%s %s, %s, %s", ps, t.temp(t.class(j), 0), t.b(j), sums[j])
 		}

@@ -8,13 +8,14 @@ func (g *File) dotKernel(is isa, el elem, rows int) {
 	f := g.fn(fmt.Sprintf("%s_%d", gemmName(is, el, "dot"), rows), is, el, "p *params")
 	f.locals = 8
 	p := f.Text
-	ps, wide, size, lanes := "P"+letter(el), is.width == 64, is.width, f.lanes()
+	ps, wide, size, lanes := "P"+el.letter, is.width == 64, is.width, f.lanes()
 	unroll := 1
 	if rows == 1 {
 		unroll = 4
 	}
 	r := func(i int) string { return fmt.Sprintf("%s%d", is.reg, i) }
-	p("MOVQ %s, DI\nOPERANDS\nMOVQ params_tiles(DI), AX\nMOVQ AX, tiles-8(SP)", f.at("p"))
+	f.load("DI")
+	p("OPERANDS\nMOVQ params_tiles(DI), AX\nMOVQ AX, tiles-8(SP)")
 	if wide {
 		p("MOVQ params_mask(DI), AX\nKMOVW AX, K1")
 	} else {
@@ -72,7 +73,7 @@ func (g *File) dotKernel(is isa, el elem, rows int) {
 
 // sumLanes writes the sums of the lanes of Y0, Y1, ... to C.
 func (f *Fn) sumLanes(rows int) {
-	ps := "P" + letter(f.el)
+	ps := "P" + f.el.letter
 	pairs := func(a, b int) { f.Text("VHADD%[1]s Y%[3]d, Y%[2]d, Y%[2]d", ps, a, b) }
 	fold := func(a int) { f.Text("VEXTRACTF128 $1, Y%[2]d, X9\nVADD%[1]s X9, X%[2]d, X%[2]d", ps, a) }
 	if rows == 1 {
@@ -80,7 +81,7 @@ func (f *Fn) sumLanes(rows int) {
 		for n := 16 / f.el.size; n > 1; n /= 2 {
 			f.Text("VHADD%s X0, X0, X0", ps)
 		}
-		f.Text("VMOVS%s X0, (CX)", letter(f.el))
+		f.Text("VMOVS%s X0, (CX)", f.el.letter)
 		return
 	}
 	per := 16 / f.el.size // sums in an X register

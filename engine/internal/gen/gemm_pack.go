@@ -8,8 +8,8 @@ import (
 // packKernel turns n rows into columns: row j, at p.from[j], becomes column j at p.to. It does p.blocks blocks of n
 // columns.
 func (g *File) packKernel(el elem, n int) {
-	f := g.fn(fmt.Sprintf("%stranspose%d", strings.ToLower(letter(el)), n), avx2, el, "p *transposeParams")
-	f.Text("MOVQ %s, DI", f.at("p"))
+	f := g.fn(fmt.Sprintf("%stranspose%d", strings.ToLower(el.letter), n), avx2, el, "p *transposeParams")
+	f.load("DI")
 	from := []string{"AX", "BX", "CX", "DX", "SI", "R8", "R9", "R10"}[:n]
 	for i, r := range from {
 		f.Text("MOVQ (transposeParams_from+%d)(DI), %s", 8*i, r)
@@ -63,7 +63,8 @@ func (p *Package) packMacros() {
 // copyKernel copies p.blocks rows of two vectors.
 func (g *File) copyKernel(is isa) {
 	f := g.fn(fmt.Sprintf("copy%d", is.width*8), is, f32, "p *transposeParams")
-	f.Text("MOVQ %s, DI\nMOVQ transposeParams_from(DI), AX\nMOVQ transposeParams_to(DI), R11", f.at("p"))
+	f.load("DI")
+	f.Text("MOVQ transposeParams_from(DI), AX\nMOVQ transposeParams_to(DI), R11")
 	f.Text("MOVQ transposeParams_step(DI), R12\nMOVQ transposeParams_blocks(DI), R13")
 	f.Text(`loop:
 		VMOVUPS (AX), %[1]s0
@@ -81,7 +82,7 @@ func (g *File) copyKernel(is isa) {
 func (g *File) peakKernel(is isa, el elem) {
 	n := is.regs * 3 / 4
 	f := g.fn(gemmName(is, el, "peak"), is, el, "times int")
-	f.Text("MOVQ %s, AX", f.at("times"))
+	f.load("AX")
 	for i := range n + 2 {
 		f.Text("VXORPS X%d, X%d, X%d", i%16, i%16, i%16)
 		if i >= 16 {
@@ -90,7 +91,7 @@ func (g *File) peakKernel(is isa, el elem) {
 	}
 	f.Text("PCALIGN $32\nloop:")
 	for i := range n {
-		f.Text("VFMADD231P%s %s%d, %s%d, %s%d", letter(el), is.reg, n, is.reg, n+1, is.reg, i)
+		f.Text("VFMADD231P%s %s%d, %s%d, %s%d", el.letter, is.reg, n, is.reg, n+1, is.reg, i)
 	}
 	f.Text("DECQ AX\nJNZ loop\nRETURN")
 }

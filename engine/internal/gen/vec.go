@@ -10,9 +10,11 @@ func vec() *Package {
 		g := p.file("int_" + is.name)
 		g.data = tailMasks()
 		for _, el := range []elem{i32, i64, u32, u64} {
-			g.integerKernels(is, el)
-			g.compareKernels(is, el)
-			g.selectKernels(is, el)
+			k := g.of(is, el)
+			k.integerKernels()
+			k.fillKernel()
+			k.compareKernels()
+			k.selectKernels()
 		}
 		g = p.file("misc_" + is.name)
 		g.data = tailMasks() + philoxData()
@@ -26,13 +28,15 @@ func vec() *Package {
 		for _, el := range []elem{f32, f64} {
 			g := p.file(el.name + "_" + is.name)
 			g.data = tailMasks()
-			g.binaryKernels(is, el, binaries)
-			g.unaryKernels(is, el, unaries)
-			g.fusedKernels(is, el)
-			g.compareKernels(is, el)
-			g.selectKernels(is, el)
-			g.rowKernels(is, el)
-			g.softmaxKernels(is, el)
+			k := g.of(is, el)
+			k.binaryKernels(binaries)
+			k.unaryKernels(unaries)
+			k.fusedKernels()
+			k.fillKernel()
+			k.compareKernels()
+			k.selectKernels()
+			k.rowKernels()
+			k.softmaxKernels()
 		}
 	}
 	return p

@@ -23,34 +23,30 @@ func (g *File) convertKernels() {
 		if c.to.size > c.from.size {
 			wide = c.to
 		}
-		name := "convert" + c.from.name + c.to.name + "AVX512"
-		sh := shape{ptrs: []arg{{"dst", c.to}, {"a", c.from}}, unroll: 1}
-		g.walk(name, avx512, wide, 64/wide.size, sh, func(s *Step) {
-			half := func(size int) string {
-				if size < wide.size {
+		k := g.of(avx512, wide)
+		k.suffix = c.from.name + c.to.name + "AVX512"
+		function := k.walk("convert", "dst:"+c.to.goT+" a:"+c.from.goT, "", 1, func(s *Step) {
+			half := func(el elem) string {
+				if el.size < wide.size {
 					return "Y"
 				}
 				return "Z"
 			}
-			load := map[int]string{4: "VMOVUPS", 8: "VMOVUPD"}
-			src, dst := half(c.from.size), half(c.to.size)
-			k, z := none, load[c.from.size]+" "+s.Mem(1)+", "
-			store := load[c.to.size] + " " + dst + "{0}, "
+			load, store := "VMOVUP"+c.from.letter, "VMOVUP"+c.to.letter
+			src, dst := half(c.from), half(c.to)
+			z := ""
 			if s.tail != none {
-				k, z = s.tail, load[c.from.size]+".Z "+s.Mem(1)+", K{k}, "
-				store += "K{k}, "
+				load, z = load+".Z", "K{k}, "
 			}
-			v := s.tmpl(z+src+"{t}\n"+c.text+" "+src+"{t}, "+dst+"{d}", k)
-			s.tmplStore(store+s.Mem(0), k, v)
+			v := s.tmpl(load+" "+s.Mem(1)+", "+z+src+"{t}\n"+c.text+" "+src+"{t}, "+dst+"{d}", s.tail)
+			s.tmplStore(store+" "+dst+"{0}, "+z+s.Mem(0), s.tail, v)
 		})
-		g.fill("ConversionsAVX512()", "setConversion[%s, %s](%s)", c.to.goT, c.from.goT, name)
+		g.fill("ConversionsAVX512()", "setConversion[%s, %s](%s)", c.to.goT, c.from.goT, function)
 	}
 	for _, el := range []elem{f32, f64, i32} {
-		name := "convertBool" + el.name + "AVX512"
-		sh := shape{ptrs: []arg{{"dst", el}, {"a", u8}}, unroll: 1}
-		g.walk(name, avx512, el, 64/el.size, sh, func(s *Step) {
+		name := g.of(avx512, el).walk("convertBool", "dst a:uint8", "", 1, func(s *Step) {
 			one := s.Bits(1)
-			if el == f32 || el == f64 {
+			if el != i32 {
 				one = s.C(1)
 			}
 			s.Store(s.Blend(s.loadBools(1), one, s.Bits(0)), s.Mem(0))
@@ -61,17 +57,17 @@ func (g *File) convertKernels() {
 
 // boolKernels makes logic on bytes that are 0 or 1.
 func (g *File) boolKernels() {
-	ptrs := []arg{{"dst", u8}, {"a", u8}, {"b", u8}}
-	for _, op := range []string{"And", "Or", "Xor"} {
-		g.walk("logical"+op+"AVX512", avx512, u8, 64, shape{ptrs: ptrs, unroll: 2}, func(s *Step) {
+	k := g.of(avx512, elem{"Bool", "uint8", 1, ""})
+	for _, op := range []string{"and", "or", "xor"} {
+		k.walk(op, "dst a b", "", 2, func(s *Step) {
 			x, y := s.In(1), s.In(2)
 			s.Store(s.tmpl("VP"+strings.ToUpper(op)+"D Z{0}, Z{1}, Z{d}", none, x, y), s.Mem(0))
 		})
 	}
-	g.walk("logicalNotAVX512", avx512, u8, 64, shape{ptrs: ptrs[:2], unroll: 2}, func(s *Step) {
+	k.walk("not", "dst a", "", 2, func(s *Step) {
 		s.Store(s.tmpl("VPXORD Z{0}, Z{1}, Z{d}", none, s.In(1), s.Bits(0x01)), s.Mem(0))
 	})
-	g.walk("selectBoolAVX512", avx512, u8, 64, shape{ptrs: []arg{{"dst", u8}, {"m", u8}, {"a", u8}, {"b", u8}}, unroll: 1}, func(s *Step) {
+	k.walk("select", "dst m a b", "", 1, func(s *Step) {
 		m := s.loadBools(1)
 		s.Store(s.tmpl("VPBLENDMB Z{0}, Z{1}, K{k}, Z{d}", m, s.In(2), s.In(3)), s.Mem(0))
 	})

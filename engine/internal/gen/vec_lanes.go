@@ -3,63 +3,49 @@ package main
 import "fmt"
 
 // compareKernels makes comparisons to bytes 0 or 1. AVX2 kernels take whole vectors; their wrappers do the rest.
-func (g *File) compareKernels(is isa, el elem) {
-	if is.width != 64 && el.goT[0] != 'f' {
+func (k Kernels) compareKernels() {
+	float, signed := k.el.goT[0] == 'f', k.el.goT[0] != 'u'
+	if !k.wide() && !float {
 		return
 	}
-	lanes := is.width / el.size
-	t := table(is, el)
-	three := []arg{{"dst", u8}, {"a", el}, {"b", el}}
-	type op struct {
+	for _, c := range []struct {
 		name    string
 		fp, int int
-	}
-	for _, c := range []op{{"eq", 0, 0}, {"ne", 4, 4}, {"lt", 17, 1}, {"le", 18, 2}, {"gt", 30, 6}, {"ge", 29, 5}} {
+	}{{"eq", 0, 0}, {"ne", 4, 4}, {"lt", 17, 1}, {"le", 18, 2}, {"gt", 30, 6}, {"ge", 29, 5}} {
 		cmp := func(s *Step, x, y V) V {
-			if el.goT[0] == 'f' {
+			mn := "VPCMPU" + s.ip()
+			switch {
+			case float:
 				return s.Cmp(c.fp, x, y)
+			case signed:
+				mn = "VPCMP" + s.ip()
 			}
-			u := ""
-			if el.goT[0] == 'u' {
-				u = "U"
-			}
-			return s.emit(ins{mn: "VPCMP" + u + s.ip(), imm: fmt.Sprintf("$%d", c.int), srcs: []V{y, x}, k: none, dst: s.newMask()})
+			return s.emit(ins{mn: mn, imm: fmt.Sprintf("$%d", c.int), srcs: []V{y, x}, k: none, dst: s.newMask()})
 		}
-		x := el.name + is.name
-		whole := is.width != 64
-		g.walk(c.name+x, is, el, lanes, shape{ptrs: three, unroll: 1, whole: whole}, func(s *Step) {
-			s.storeBools(cmp(s, s.In(1), s.In(2)))
-		})
-		g.walk(c.name+"VS"+x, is, el, lanes, shape{ptrs: three[:2], scalars: []arg{{"s", el}}, unroll: 1, whole: whole}, func(s *Step) {
-			s.storeBools(cmp(s, s.In(1), s.S[0]))
-		})
-		g.fill(t, "t.Compare[%s] = compare(%d, %s, t.Compare[%s])", title(c.name), step(is, el), c.name+x, title(c.name))
-		g.fill(t, "t.CompareVS[%s] = compareVS(%d, %s, t.CompareVS[%s])", title(c.name), step(is, el), c.name+"VS"+x, title(c.name))
+		form := func(form, function string) {
+			place := fmt.Sprintf("t.Compare%s[%s]", form, title(c.name))
+			k.fill("%s = compare%s(%d, %s, %s)", place, form, k.step(), function, place)
+		}
+		form("", k.walk(c.name, "dst:uint8 a b", "", 1, func(s *Step) { s.storeBools(cmp(s, s.In(1), s.In(2))) }))
+		form("VS", k.walk(c.name+"VS", "dst:uint8 a", "s", 1, func(s *Step) { s.storeBools(cmp(s, s.In(1), s.S[0])) }))
 	}
-	if el.goT[0] != 'f' {
+	if !float {
 		return
 	}
-	tests := []struct {
-		name string
-		f    func(b *Block, x V) V
-	}{
-		{"isFinite", func(b *Block, x V) V { return b.Cmp(eqOQ, b.Sub(x, x), b.C(0)) }},
-		{"isNaN", func(b *Block, x V) V { return b.Cmp(unordQ, x, x) }},
+	test := func(name string, f func(b *Block, x V) V) {
+		function := k.walk(name, "dst:uint8 a", "", 1, func(s *Step) { s.storeBools(f(s.Block, s.In(1))) })
+		k.fill("t.%[1]s = test(%[2]d, %[3]s, t.%[1]s)", title(name), k.step(), function)
 	}
-	for _, c := range tests {
-		g.walk(c.name+el.name+is.name, is, el, lanes, shape{ptrs: three[:2], unroll: 1, whole: is.width != 64}, func(s *Step) {
-			s.storeBools(c.f(s.Block, s.In(1)))
-		})
-		g.fill(t, "t.%s = test(%d, %s, t.%s)", title(c.name), step(is, el), c.name+el.name+is.name, title(c.name))
-	}
+	test("isFinite", func(b *Block, x V) V { return b.Cmp(eqOQ, b.Sub(x, x), b.C(0)) })
+	test("isNaN", func(b *Block, x V) V { return b.Cmp(unordQ, x, x) })
 }
 
-// step is how many elements a kernel takes at a time, or 1 if it does any number.
-func step(is isa, el elem) int {
-	if is.width == 64 {
+// step is how many elements a kernel that mixes bytes with wider lanes takes at a time, or 1 if it does any number.
+func (k Kernels) step() int {
+	if k.wide() {
 		return 1
 	}
-	return is.width / el.size
+	return k.is.width / k.el.size
 }
 
 // storeBools writes the lanes of a comparison as bytes through pointer 0.
@@ -114,28 +100,21 @@ func (s *Step) loadBools(i int) V {
 }
 
 // selectKernels makes mask ? a : b with either operand a scalar.
-func (g *File) selectKernels(is isa, el elem) {
-	lanes := is.width / el.size
-	x := el.name + is.name
-	t := table(is, el)
-	whole := is.width != 64
-	ptrs := []arg{{"dst", el}, {"m", u8}, {"a", el}, {"b", el}}
-	one, two := []arg{{"s", el}}, []arg{{"s", el}, {"t", el}}
-	g.walk("select"+x, is, el, lanes, shape{ptrs: ptrs, unroll: 1, whole: whole}, func(s *Step) {
-		s.Store(s.Blend(s.loadBools(1), s.In(2), s.In(3)), s.Mem(0))
-	})
-	g.walk("selectVS"+x, is, el, lanes, shape{ptrs: ptrs[:3], scalars: one, unroll: 1, whole: whole}, func(s *Step) {
-		s.Store(s.Blend(s.loadBools(1), s.In(2), s.S[0]), s.Mem(0))
-	})
-	g.walk("selectSV"+x, is, el, lanes, shape{ptrs: ptrs[:3], scalars: one, unroll: 1, whole: whole}, func(s *Step) {
-		s.Store(s.Blend(s.loadBools(1), s.S[0], s.In(2)), s.Mem(0))
-	})
-	g.walk("selectSS"+x, is, el, lanes, shape{ptrs: ptrs[:2], scalars: two, unroll: 1, whole: whole}, func(s *Step) {
-		s.Store(s.Blend(s.loadBools(1), s.S[0], s.S[1]), s.Mem(0))
-	})
-	n := step(is, el)
-	g.fill(t, "t.Select = selector[%s](%d, select%s)", el.goT, n, x)
-	g.fill(t, "t.SelectVS = selectorVS[%s](%d, selectVS%s)", el.goT, n, x)
-	g.fill(t, "t.SelectSV = selectorSV[%s](%d, selectSV%s)", el.goT, n, x)
-	g.fill(t, "t.SelectSS = selectorSS[%s](%d, selectSS%s)", el.goT, n, x)
+func (k Kernels) selectKernels() {
+	for _, form := range []struct {
+		name, ptrs, scalars string
+		operands            func(s *Step) (x, y V)
+	}{
+		{"", "dst m:uint8 a b", "", func(s *Step) (x, y V) { return s.In(2), s.In(3) }},
+		{"VS", "dst m:uint8 a", "s", func(s *Step) (x, y V) { return s.In(2), s.S[0] }},
+		{"SV", "dst m:uint8 a", "s", func(s *Step) (x, y V) { return s.S[0], s.In(2) }},
+		{"SS", "dst m:uint8", "s t", func(s *Step) (x, y V) { return s.S[0], s.S[1] }},
+	} {
+		function := k.walk("select"+form.name, form.ptrs, form.scalars, 1, func(s *Step) {
+			m := s.loadBools(1)
+			x, y := form.operands(s)
+			s.Store(s.Blend(m, x, y), s.Mem(0))
+		})
+		k.fill("t.Select%[1]s = selector%[1]s[%[2]s](%[3]d, %[4]s)", form.name, k.el.goT, k.step(), function)
+	}
 }

@@ -8,7 +8,7 @@ import "fmt"
 func (g *File) philoxKernel(is isa) {
 	n := is.width / 8
 	f := g.fn("philox"+is.name, is, u64, "dst *uint32", "blocks int", "keys *uint64", "low uint64", "high uint64")
-	f.Text("MOVQ %s, DI\nMOVQ %s, CX\nMOVQ %s, SI", f.at("dst"), f.at("blocks"), f.at("keys"))
+	f.load("DI", "CX", "SI")
 	low, high := f.Pin(), f.Pin()
 	f.Text("VPBROADCASTQ %s, %s\nVPBROADCASTQ %s, %s", f.at("low"), f.Reg(low), f.at("high"), f.Reg(high))
 	f.Text("VPADDQ philoxlanes<>(SB), %s, %s", f.Reg(low), f.Reg(low))

@@ -9,14 +9,15 @@ import (
 type reduction struct {
 	name    string
 	neutral float64
+	op      string // of the reduction of columns, if there is one
 	f       func(b *Block, x, y V) V
 }
 
 var reductions = []reduction{
-	{"Sum", 0, (*Block).Add},
-	{"Prod", 1, (*Block).Mul},
-	{"Max", math.Inf(-1), func(b *Block, x, y V) V { return b.maxMin(true, x, y) }},
-	{"Min", math.Inf(1), func(b *Block, x, y V) V { return b.maxMin(false, x, y) }},
+	{"Sum", 0, "Add", (*Block).Add},
+	{"Prod", 1, "", (*Block).Mul},
+	{"Max", math.Inf(-1), "Max", func(b *Block, x, y V) V { return b.maxMin(true, x, y) }},
+	{"Min", math.Inf(1), "Min", func(b *Block, x, y V) V { return b.maxMin(false, x, y) }},
 }
 
 // butterfly combines lanes within groups of the given size; every lane gets its group's result.
@@ -46,9 +47,8 @@ func (b *Block) butterfly(v V, group int, f func(b *Block, x, y V) V) V {
 // ready and whose lanes are in AX. BX counts elements.
 func (f *Fn) rowLoop(tail V, unroll int, body func(b *Block, mem string, i int)) {
 	f.Text("XORQ BX, BX")
-	f.loops(f.lanes(), unroll, func(i int) {
+	f.loops(unroll, func(i int) {
 		f.Block(func(b *Block) {
-			b.tail = none
 			body(b, fmt.Sprintf("%d(SI)(BX*%d)", i*f.isa.width, f.el.size), i)
 		})
 	})
@@ -61,24 +61,23 @@ func (f *Fn) rowLoop(tail V, unroll int, body func(b *Block, mem string, i int))
 	f.Text("%s:", skip)
 }
 
-func rowParams(el elem) []string {
-	return []string{"dst *" + el.goT, "a *" + el.goT, "rows int", "n int"}
+// rows starts a kernel on rows of n elements, and makes the mask of what is left of a row after whole vectors.
+func (k Kernels) rows(op string) (f *Fn, tail V) {
+	f = k.fn(op, "dst *"+k.el.goT, "a *"+k.el.goT, "rows int", "n int")
+	f.load("DI", "SI", "R11", "CX")
+	f.Text("MOVQ CX, AX\nANDQ $%d, AX", f.lanes()-1)
+	return f, f.tailMask("AX")
 }
 
-// rowStart reads the parameters and makes the tail's mask.
-func (f *Fn) rowStart() V {
-	f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, R11\nMOVQ %s, CX", f.at("dst"), f.at("a"), f.at("rows"), f.at("n"))
-	f.Text("MOVQ CX, AX\nANDQ $%d, AX", f.lanes()-1)
-	return f.tailMask(f.lanes(), "AX")
+// storeFirst writes the first lane as the result of a row.
+func (f *Fn) storeFirst(v V) {
+	f.Text("%s %s, (DI)\nADDQ $%d, DI", "VMOVS"+f.el.letter, f.XReg(v), f.el.size)
 }
 
 // rowKernels makes reductions of rows of any length and, for AVX-512, of several short rows at once.
-func (g *File) rowKernels(is isa, el elem) {
-	x := el.name + is.name
-	t := table(is, el)
+func (k Kernels) rowKernels() {
 	for _, r := range reductions {
-		f := g.fn("row"+r.name+x, is, el, rowParams(el)...)
-		tail := f.rowStart()
+		f, tail := k.rows("row" + r.name)
 		accs := []V{f.Pin(), f.Pin(), f.Pin(), f.Pin()}
 		f.Text("constants")
 		f.Text("row:")
@@ -94,19 +93,18 @@ func (g *File) rowKernels(is isa, el elem) {
 			v := r.f(b, r.f(b, accs[0], accs[1]), r.f(b, accs[2], accs[3]))
 			b.Assign(accs[0], b.butterfly(v, b.lanes(), r.f))
 		})
-		f.Text("%s %s, (DI)", map[int]string{4: "VMOVSS", 8: "VMOVSD"}[el.size], f.XReg(accs[0]))
-		f.Text("ADDQ $%d, DI\nNEXT_ROW(%d)", el.size, el.size)
-		g.fill(t, "t.%s = func(a []%s) %s {\nvar r %s\nif len(a) == 0 {\nreturn %s\n}\nrow%s%s(&r, &a[0], 1, len(a))\nreturn r\n}",
-			r.name, el.goT, el.goT, el.goT, neutralGo(r, el), r.name, x)
-		short := ""
-		if is.width == 64 {
-			short = g.shortRows("row"+r.name, is, el, r.neutral, func(b *Block, group int, v V) V {
-				return b.butterfly(v, group, r.f)
-			}, false)
-		}
-		g.fill(t, "t.Row%s = rowKernel(%d, row%s%s%s)", r.name, is.width/el.size, r.name, x, short)
-		if r.name != "Prod" {
-			g.columnKernel(is, el, r)
+		f.storeFirst(accs[0])
+		f.Text("NEXT_ROW(%d)", k.el.size)
+		neutral := neutralGo(r, k.el)
+		// A closure of its own, for each: what goes through a wrapper's pointer to a function would be on the heap.
+		k.fill("t.%[1]s = func(a []%[2]s) (r %[2]s) {\nif len(a) == 0 {\nreturn %[3]s\n}\n%[4]s(&r, &a[0], 1, len(a))\nreturn r\n}",
+			r.name, k.el.goT, neutral, f.name)
+		short := k.shortRows("row"+r.name, r.neutral, false, func(b *Block, group int, v V) V {
+			return b.butterfly(v, group, r.f)
+		})
+		k.fill("t.Row%s = rowKernel(%d, %s%s)", r.name, f.lanes(), f.name, short)
+		if r.op != "" {
+			k.fill("t.Col%s = colKernel(t.Binary[%s], %s, %s)", r.name, r.op, k.columnKernel(r), neutral)
 		}
 	}
 }
@@ -123,16 +121,14 @@ func neutralGo(r reduction, el elem) string {
 
 // shortRows makes kernels of rows of at most a vector, in groups of 2, 4, ... lanes: a group holds a row. The masks say
 // which elements to load, in which lanes to spread them, which lanes hold results and which results to store. It
-// returns the functions' names as further arguments.
-func (g *File) shortRows(name string, is isa, el elem, fill float64, body func(b *Block, group int, v V) V, whole bool) string {
+// returns the functions' names as further arguments. AVX2 has none.
+func (k Kernels) shortRows(op string, fill float64, whole bool, body func(b *Block, group int, v V) V) string {
 	list := ""
-	for group := 2; group <= is.width/el.size; group *= 2 {
-		n := fmt.Sprintf("%sGroups%d%s%s", name, group, el.name, is.name)
-		list += ", " + n
-		f := g.fn(n, is, el, "dst *"+el.goT, "a *"+el.goT, "groups int", "size int", "out int",
-			"load uint64", "spread uint64", "pick uint64", "store uint64")
-		f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, CX\nMOVQ %s, DX\nMOVQ %s, R8", f.at("dst"), f.at("a"), f.at("groups"),
-			f.at("size"), f.at("out"))
+	for group := 2; k.wide() && group <= k.is.width/k.el.size; group *= 2 {
+		f := k.fn(fmt.Sprintf("%sGroups%d", op, group), "dst *"+k.el.goT, "a *"+k.el.goT, "groups int", "size int",
+			"out int", "load uint64", "spread uint64", "pick uint64", "store uint64")
+		list += ", " + f.name
+		f.load("DI", "SI", "CX", "DX", "R8")
 		for i, m := range []string{"load", "spread", "pick", "store"} {
 			f.Text("MOVQ %s, AX\nKMOVW AX, K%d", f.at(m), i+1)
 		}
@@ -157,54 +153,46 @@ func (g *File) shortRows(name string, is isa, el elem, fill float64, body func(b
 			b.emit(ins{mn: "VCOMPRESS" + b.fp() + ".Z", srcs: []V{r}, k: out, dst: c})
 			b.Store(c, "(DI)")
 		})
-		f.Text("NEXT_GROUPS(%d)", el.size)
+		f.Text("NEXT_GROUPS(%d)", k.el.size)
 	}
 	return list
 }
 
 // columnKernel reduces over rows: eight vectors of columns at a time, then one, then the tail.
-func (g *File) columnKernel(is isa, el elem, r reduction) {
-	name := "col" + r.name + el.name + is.name
-	f := g.fn(name, is, el, rowParams(el)...)
-	tail := f.rowStart()
+func (k Kernels) columnKernel(r reduction) string {
+	f, tail := k.rows("col" + r.name)
 	const wide = 8
 	var accs []V
 	for range wide {
 		accs = append(accs, f.Pin())
 	}
-	lanes := is.width / el.size
 	f.Text("constants")
-	f.Text("XORQ BX, BX\nLEAQ (CX*%d), R12", el.size)
+	f.Text("XORQ BX, BX\nLEAQ (CX*%d), R12", k.el.size)
 	block := func(u int, tail V) {
-		loop := f.Label("rows")
-		f.Block(func(b *Block) {
+		each := func(do func(b *Block, i int)) {
 			for i := range u {
-				b.Assign(accs[i], b.C(r.neutral))
+				f.Block(func(b *Block) {
+					b.tail = tail
+					do(b, i)
+				})
 			}
+		}
+		loop := f.Label("rows")
+		each(func(b *Block, i int) { b.Assign(accs[i], b.C(r.neutral)) })
+		f.Text("LEAQ (SI)(BX*%d), R10\nMOVQ R11, DX\n%s:", k.el.size, loop)
+		each(func(b *Block, i int) {
+			b.Assign(accs[i], r.f(b, accs[i], b.Load(fmt.Sprintf("%d(R10)", i*k.is.width))))
 		})
-		f.Text("LEAQ (SI)(BX*%d), R10\nMOVQ R11, DX\n%s:", el.size, loop)
-		for i := range u {
-			f.Block(func(b *Block) {
-				b.tail = tail
-				b.Assign(accs[i], r.f(b, accs[i], b.Load(fmt.Sprintf("%d(R10)", i*is.width))))
-			})
-		}
 		f.Text("ADDQ R12, R10\nDECQ DX\nJNZ %s", loop)
-		for i := range u {
-			f.Block(func(b *Block) {
-				b.tail = tail
-				b.Store(accs[i], fmt.Sprintf("%d(DI)(BX*%d)", i*is.width, el.size))
-			})
-		}
+		each(func(b *Block, i int) { b.Store(accs[i], fmt.Sprintf("%d(DI)(BX*%d)", i*k.is.width, k.el.size)) })
 	}
 	for _, u := range []int{wide, 1} {
-		f.loop(lanes*u, func() { block(u, none) })
+		f.loop(f.lanes()*u, func() { block(u, none) })
 	}
 	f.Text("TESTQ AX, AX\nJZ done")
 	block(1, tail)
 	f.Text("DONE")
-	g.fill(table(is, el), "t.Col%s = colKernel(t.Binary[%s], %s, %s)", r.name, map[string]string{"Sum": "Add", "Max": "Max",
-		"Min": "Min"}[r.name], name, neutralGo(r, el))
+	return f.name
 }
 
 // rowMacros are the ends of loops over rows.

@@ -12,12 +12,9 @@ func (b *Block) shift(m V) V {
 
 // softmaxKernels makes log-sum-exp, softmax and log-softmax of rows: one pass for the maximum, one for the sum of
 // exponentials, one for the results.
-func (g *File) softmaxKernels(is isa, el elem) {
-	x := el.name + is.name
-	t := table(is, el)
+func (k Kernels) softmaxKernels() {
 	for _, name := range []string{"logSumExp", "softmax", "logSoftmax"} {
-		f := g.fn(name+x, is, el, rowParams(el)...)
-		tail := f.rowStart()
+		f, tail := k.rows(name)
 		m, s := f.Pin(), f.Pin()
 		parts := []V{m, f.Pin()}
 		f.Text("constants")
@@ -66,7 +63,7 @@ func (g *File) softmaxKernels(is isa, el elem) {
 		})
 		switch name {
 		case "logSumExp":
-			f.Text("%s %s, (DI)\nADDQ $%d, DI", map[int]string{4: "VMOVSS", 8: "VMOVSD"}[el.size], f.XReg(s), el.size)
+			f.storeFirst(s)
 		default:
 			f.rowLoop(tail, 1, func(b *Block, mem string, _ int) {
 				out := outOf(mem)
@@ -76,20 +73,17 @@ func (g *File) softmaxKernels(is isa, el elem) {
 					b.Store(b.Sub(b.Sub(b.Load(mem), m), s), out)
 				}
 			})
-			f.Text("LEAQ (DI)(CX*%d), DI", el.size)
+			f.Text("LEAQ (DI)(CX*%d), DI", k.el.size)
 		}
-		f.Text("NEXT_ROW(%d)", el.size)
-		short := ""
-		if is.width == 64 {
-			short = g.shortRows(name, is, el, math.Inf(-1), func(b *Block, group int, v V) V {
-				return b.shortSoftmax(name, group, v)
-			}, name != "logSumExp")
-		}
+		f.Text("NEXT_ROW(%d)", k.el.size)
+		short := k.shortRows(name, math.Inf(-1), name != "logSumExp", func(b *Block, group int, v V) V {
+			return b.shortSoftmax(name, group, v)
+		})
 		wrap := "rowMapKernel"
 		if name == "logSumExp" {
 			wrap = "rowKernel"
 		}
-		g.fill(t, "t.%s = %s(%d, %s%s)", title(name), wrap, is.width/el.size, name+x, short)
+		k.fill("t.%s = %s(%d, %s%s)", title(name), wrap, f.lanes(), f.name, short)
 	}
 }
 

@@ -10,7 +10,7 @@ func (g *File) transposeKernels(is isa, size int) {
 	el := map[int]elem{4: u32, 8: u64}[size]
 	ptrs := []string{"dst *" + el.goT, "a *" + el.goT}
 	f := g.fn(fmt.Sprintf("transpose%d%s", size*8, is.name), is, el, append(ptrs, "count int", "dstStride int", "aStride int")...)
-	f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, CX\nMOVQ %s, R8\nMOVQ %s, R9", f.at("dst"), f.at("a"), f.at("count"), f.at("dstStride"), f.at("aStride"))
+	f.load("DI", "SI", "CX", "R8", "R9")
 	f.Text("loop:\nMOVQ SI, AX\nMOVQ DI, BX")
 	for i := range lanes {
 		f.Text("VMOVUPS (AX), %s%d\nADDQ R9, AX", is.reg, i)
@@ -22,13 +22,12 @@ func (g *File) transposeKernels(is isa, size int) {
 	f.Text("ADDQ $%d, SI\nMOVQ BX, DI\nDECQ CX\nJNZ loop\nRETURN", is.width)
 
 	f = g.fn(fmt.Sprintf("transposeEdge%d%s", size*8, is.name), is, el, append(ptrs, "rows int", "cols int", "dstStride int", "aStride int")...)
-	f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, CX\nMOVQ %s, DX\nMOVQ %s, R8\nMOVQ %s, R11", f.at("dst"), f.at("a"), f.at("rows"),
-		f.at("cols"), f.at("dstStride"), f.at("aStride"))
+	f.load("DI", "SI", "CX", "DX", "R8", "R11")
 	wide := is.width == 64
 	m := none
 	setMask := func(count string) {
 		if wide {
-			f.tailMask(lanes, count)
+			f.tailMask(count)
 			return
 		}
 		if m == none {

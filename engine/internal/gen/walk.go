@@ -1,94 +1,114 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kernels makes functions of one instruction set and type of lanes, and fills a table with them.
+type Kernels struct {
+	*File
+	is     isa
+	el     elem
+	suffix string // of the functions' names
+}
+
+// of starts the kernels of a type.
+func (g *File) of(is isa, el elem) Kernels { return Kernels{g, is, el, el.name + is.name} }
+
+func (k Kernels) wide() bool { return k.is.width == 64 }
+
+// fn starts a function that is named after what it does.
+func (k Kernels) fn(op string, params ...string) *Fn {
+	return k.File.fn(op+k.suffix, k.is, k.el, params...)
+}
+
+// fill adds a line to the function that fills the table of the type.
+func (k Kernels) fill(format string, args ...any) {
+	k.File.fill(k.suffix+"(t *Table["+k.el.goT+"])", format, args...)
+}
+
+// install fills a place of the table with a function, by a wrapper that is told the type.
+func (k Kernels) install(place, wrapper, function string) {
+	k.fill("t.%s = %s[%s](%s)", place, wrapper, k.el.goT, function)
+}
 
 var pointers = []string{"DI", "SI", "DX", "R8"}
-
-// arg is a parameter of a kernel: a pointer to elements of a type, or a scalar.
-type arg struct {
-	name string
-	el   elem
-}
-
-// shape says how a kernel walks: pointers, then n, then scalars.
-type shape struct {
-	ptrs    []arg
-	scalars []arg
-	unroll  int
-	whole   bool // n is a multiple of the lanes: no tail
-}
 
 // Step is one vector of a walk.
 type Step struct {
 	*Block
-	sh     shape
-	offset int // in elements, from BX
-	S      []V // scalars, in every lane
+	sizes  []int // of the elements that pointers point to
+	offset int   // in elements, from BX
+	S      []V   // scalars, in every lane
 }
 
 // Mem is the memory operand of pointer i.
 func (s *Step) Mem(i int) string {
-	size := s.sh.ptrs[i].el.size
 	if s.offset == 0 {
-		return fmt.Sprintf("(%s)(BX*%d)", pointers[i], size)
+		return fmt.Sprintf("(%s)(BX*%d)", pointers[i], s.sizes[i])
 	}
-	return fmt.Sprintf("%d(%s)(BX*%d)", s.offset*size, pointers[i], size)
+	return fmt.Sprintf("%d(%s)(BX*%d)", s.offset*s.sizes[i], pointers[i], s.sizes[i])
 }
 
 // In loads from pointer i.
 func (s *Step) In(i int) V { return s.Load(s.Mem(i)) }
 
-// walk makes a kernel that calls body for each vector; lanes is how many elements a vector has.
-func (g *File) walk(name string, is isa, el elem, lanes int, sh shape, body func(s *Step)) {
+// walk makes a kernel that calls body for each vector, and returns its name. Its parameters are pointers, then n, then
+// scalars: names with spaces between, with a type after a colon where it is not that of the lanes. AVX2's kernels that
+// mix bytes with wider lanes take whole vectors, n a multiple of the lanes.
+func (k Kernels) walk(op, ptrs, scalars string, unroll int, body func(s *Step)) string {
 	var params []string
-	for _, p := range sh.ptrs {
-		params = append(params, p.name+" *"+p.el.goT)
+	var sizes []int
+	for p := range strings.FieldsSeq(ptrs) {
+		name, typ, ok := strings.Cut(p, ":")
+		if !ok {
+			typ = k.el.goT
+		}
+		params = append(params, name+" *"+typ)
+		sizes = append(sizes, typeSize(typ))
 	}
 	params = append(params, "n int")
-	for _, p := range sh.scalars {
-		params = append(params, p.name+" "+p.el.goT)
+	for name := range strings.FieldsSeq(scalars) {
+		params = append(params, name+" "+k.el.goT)
 	}
-	f := g.fn(name, is, el, params...)
-	for i, p := range sh.ptrs {
-		f.Text("MOVQ %s, %s", f.at(p.name), pointers[i])
-	}
-	f.Text("MOVQ %s, CX", f.at("n"))
-	var scalars []V
-	for _, p := range sh.scalars {
+	f := k.fn(op, params...)
+	f.load(append(slices.Clone(pointers[:len(sizes)]), "CX")...)
+	var pins []V
+	for name := range strings.FieldsSeq(scalars) {
 		v := f.Pin()
-		f.Text("%s %s, %s", f.broadcast(), f.at(p.name), f.Reg(v))
-		scalars = append(scalars, v)
+		f.Text("%s %s, %s", f.broadcast(), f.at(name), f.Reg(v))
+		pins = append(pins, v)
 	}
-	f.Text("constants")
-	f.Text("XORQ BX, BX")
-	f.loops(lanes, sh.unroll, func(i int) {
-		f.Block(func(b *Block) {
-			b.tail = none
-			body(&Step{b, sh, i * lanes, scalars})
-		})
+	f.Text("constants\nXORQ BX, BX")
+	lanes := f.lanes()
+	f.loops(unroll, func(i int) {
+		f.Block(func(b *Block) { body(&Step{b, sizes, i * lanes, pins}) })
 	})
-	if sh.whole {
+	if !k.wide() && slices.Min(sizes) < k.el.size {
 		f.Text("RETURN")
-		return
+		return f.name
 	}
 	f.Text("REST")
-	tail := f.tailMask(lanes, "CX")
+	tail := f.tailMask("CX")
 	f.Block(func(b *Block) {
 		b.tail = tail
-		body(&Step{b, sh, 0, scalars})
+		body(&Step{b, sizes, 0, pins})
 	})
 	f.Text("DONE")
+	return f.name
 }
 
 // loops makes a loop over unroll vectors at a time and one over what is left, vector by vector. BX counts elements.
-func (f *Fn) loops(lanes, unroll int, body func(i int)) {
-	f.loop(lanes*unroll, func() {
+func (f *Fn) loops(unroll int, body func(i int)) {
+	f.loop(f.lanes()*unroll, func() {
 		for i := range unroll {
 			body(i)
 		}
 	})
 	if unroll > 1 {
-		f.loop(lanes, func() { body(0) })
+		f.loop(f.lanes(), func() { body(0) })
 	}
 }
 
@@ -101,9 +121,9 @@ func (f *Fn) loop(step int, body func()) {
 }
 
 // tailMask makes the mask of the first lanes, as many as the register says; it clobbers R9 and R10.
-func (f *Fn) tailMask(lanes int, count string) V {
+func (f *Fn) tailMask(count string) V {
 	if f.isa.width == 64 {
-		if lanes > 16 {
+		if f.lanes() > 16 {
 			f.Text("FIRST_BYTES(%s)", count)
 		} else {
 			f.Text("FIRST_LANES(%s)", count)

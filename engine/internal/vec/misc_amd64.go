@@ -37,13 +37,13 @@ func newBool() *Bool {
 		}
 	}
 	return &Bool{
-		And: two(logicalAndAVX512),
-		Or:  two(logicalOrAVX512),
-		Xor: two(logicalXorAVX512),
+		And: two(andBoolAVX512),
+		Or:  two(orBoolAVX512),
+		Xor: two(xorBoolAVX512),
 		Not: func(dst, a []bool) {
 			check(len(dst), len(a))
 			if len(dst) > 0 {
-				logicalNotAVX512(bytesOf(dst), bytesOf(a), len(dst))
+				notBoolAVX512(bytesOf(dst), bytesOf(a), len(dst))
 			}
 		},
 		Select: func(dst, m, a, b []bool) {

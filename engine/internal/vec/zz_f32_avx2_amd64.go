@@ -248,8 +248,7 @@ func installF32AVX2(t *Table[float32]) {
 	t.SelectVS = selectorVS[float32](8, selectVSI32AVX2)
 	t.SelectSV = selectorSV[float32](8, selectSVI32AVX2)
 	t.SelectSS = selectorSS[float32](8, selectSSI32AVX2)
-	t.Sum = func(a []float32) float32 {
-		var r float32
+	t.Sum = func(a []float32) (r float32) {
 		if len(a) == 0 {
 			return 0
 		}
@@ -258,8 +257,7 @@ func installF32AVX2(t *Table[float32]) {
 	}
 	t.RowSum = rowKernel(8, rowSumF32AVX2)
 	t.ColSum = colKernel(t.Binary[Add], colSumF32AVX2, 0)
-	t.Prod = func(a []float32) float32 {
-		var r float32
+	t.Prod = func(a []float32) (r float32) {
 		if len(a) == 0 {
 			return 1
 		}
@@ -267,8 +265,7 @@ func installF32AVX2(t *Table[float32]) {
 		return r
 	}
 	t.RowProd = rowKernel(8, rowProdF32AVX2)
-	t.Max = func(a []float32) float32 {
-		var r float32
+	t.Max = func(a []float32) (r float32) {
 		if len(a) == 0 {
 			return float32(math.Inf(-1))
 		}
@@ -277,8 +274,7 @@ func installF32AVX2(t *Table[float32]) {
 	}
 	t.RowMax = rowKernel(8, rowMaxF32AVX2)
 	t.ColMax = colKernel(t.Binary[Max], colMaxF32AVX2, float32(math.Inf(-1)))
-	t.Min = func(a []float32) float32 {
-		var r float32
+	t.Min = func(a []float32) (r float32) {
 		if len(a) == 0 {
 			return float32(math.Inf(1))
 		}

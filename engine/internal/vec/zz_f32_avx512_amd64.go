@@ -332,8 +332,7 @@ func installF32AVX512(t *Table[float32]) {
 	t.SelectVS = selectorVS[float32](1, selectVSI32AVX512)
 	t.SelectSV = selectorSV[float32](1, selectSVI32AVX512)
 	t.SelectSS = selectorSS[float32](1, selectSSI32AVX512)
-	t.Sum = func(a []float32) float32 {
-		var r float32
+	t.Sum = func(a []float32) (r float32) {
 		if len(a) == 0 {
 			return 0
 		}
@@ -342,8 +341,7 @@ func installF32AVX512(t *Table[float32]) {
 	}
 	t.RowSum = rowKernel(16, rowSumF32AVX512, rowSumGroups2F32AVX512, rowSumGroups4F32AVX512, rowSumGroups8F32AVX512, rowSumGroups16F32AVX512)
 	t.ColSum = colKernel(t.Binary[Add], colSumF32AVX512, 0)
-	t.Prod = func(a []float32) float32 {
-		var r float32
+	t.Prod = func(a []float32) (r float32) {
 		if len(a) == 0 {
 			return 1
 		}
@@ -351,8 +349,7 @@ func installF32AVX512(t *Table[float32]) {
 		return r
 	}
 	t.RowProd = rowKernel(16, rowProdF32AVX512, rowProdGroups2F32AVX512, rowProdGroups4F32AVX512, rowProdGroups8F32AVX512, rowProdGroups16F32AVX512)
-	t.Max = func(a []float32) float32 {
-		var r float32
+	t.Max = func(a []float32) (r float32) {
 		if len(a) == 0 {
 			return float32(math.Inf(-1))
 		}
@@ -361,8 +358,7 @@ func installF32AVX512(t *Table[float32]) {
 	}
 	t.RowMax = rowKernel(16, rowMaxF32AVX512, rowMaxGroups2F32AVX512, rowMaxGroups4F32AVX512, rowMaxGroups8F32AVX512, rowMaxGroups16F32AVX512)
 	t.ColMax = colKernel(t.Binary[Max], colMaxF32AVX512, float32(math.Inf(-1)))
-	t.Min = func(a []float32) float32 {
-		var r float32
+	t.Min = func(a []float32) (r float32) {
 		if len(a) == 0 {
 			return float32(math.Inf(1))
 		}

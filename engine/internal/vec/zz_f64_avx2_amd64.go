@@ -248,8 +248,7 @@ func installF64AVX2(t *Table[float64]) {
 	t.SelectVS = selectorVS[float64](4, selectVSI64AVX2)
 	t.SelectSV = selectorSV[float64](4, selectSVI64AVX2)
 	t.SelectSS = selectorSS[float64](4, selectSSI64AVX2)
-	t.Sum = func(a []float64) float64 {
-		var r float64
+	t.Sum = func(a []float64) (r float64) {
 		if len(a) == 0 {
 			return 0
 		}
@@ -258,8 +257,7 @@ func installF64AVX2(t *Table[float64]) {
 	}
 	t.RowSum = rowKernel(4, rowSumF64AVX2)
 	t.ColSum = colKernel(t.Binary[Add], colSumF64AVX2, 0)
-	t.Prod = func(a []float64) float64 {
-		var r float64
+	t.Prod = func(a []float64) (r float64) {
 		if len(a) == 0 {
 			return 1
 		}
@@ -267,8 +265,7 @@ func installF64AVX2(t *Table[float64]) {
 		return r
 	}
 	t.RowProd = rowKernel(4, rowProdF64AVX2)
-	t.Max = func(a []float64) float64 {
-		var r float64
+	t.Max = func(a []float64) (r float64) {
 		if len(a) == 0 {
 			return float64(math.Inf(-1))
 		}
@@ -277,8 +274,7 @@ func installF64AVX2(t *Table[float64]) {
 	}
 	t.RowMax = rowKernel(4, rowMaxF64AVX2)
 	t.ColMax = colKernel(t.Binary[Max], colMaxF64AVX2, float64(math.Inf(-1)))
-	t.Min = func(a []float64) float64 {
-		var r float64
+	t.Min = func(a []float64) (r float64) {
 		if len(a) == 0 {
 			return float64(math.Inf(1))
 		}

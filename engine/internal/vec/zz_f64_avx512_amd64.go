@@ -311,8 +311,7 @@ func installF64AVX512(t *Table[float64]) {
 	t.SelectVS = selectorVS[float64](1, selectVSI64AVX512)
 	t.SelectSV = selectorSV[float64](1, selectSVI64AVX512)
 	t.SelectSS = selectorSS[float64](1, selectSSI64AVX512)
-	t.Sum = func(a []float64) float64 {
-		var r float64
+	t.Sum = func(a []float64) (r float64) {
 		if len(a) == 0 {
 			return 0
 		}
@@ -321,8 +320,7 @@ func installF64AVX512(t *Table[float64]) {
 	}
 	t.RowSum = rowKernel(8, rowSumF64AVX512, rowSumGroups2F64AVX512, rowSumGroups4F64AVX512, rowSumGroups8F64AVX512)
 	t.ColSum = colKernel(t.Binary[Add], colSumF64AVX512, 0)
-	t.Prod = func(a []float64) float64 {
-		var r float64
+	t.Prod = func(a []float64) (r float64) {
 		if len(a) == 0 {
 			return 1
 		}
@@ -330,8 +328,7 @@ func installF64AVX512(t *Table[float64]) {
 		return r
 	}
 	t.RowProd = rowKernel(8, rowProdF64AVX512, rowProdGroups2F64AVX512, rowProdGroups4F64AVX512, rowProdGroups8F64AVX512)
-	t.Max = func(a []float64) float64 {
-		var r float64
+	t.Max = func(a []float64) (r float64) {
 		if len(a) == 0 {
 			return float64(math.Inf(-1))
 		}
@@ -340,8 +337,7 @@ func installF64AVX512(t *Table[float64]) {
 	}
 	t.RowMax = rowKernel(8, rowMaxF64AVX512, rowMaxGroups2F64AVX512, rowMaxGroups4F64AVX512, rowMaxGroups8F64AVX512)
 	t.ColMax = colKernel(t.Binary[Max], colMaxF64AVX512, float64(math.Inf(-1)))
-	t.Min = func(a []float64) float64 {
-		var r float64
+	t.Min = func(a []float64) (r float64) {
 		if len(a) == 0 {
 			return float64(math.Inf(1))
 		}

@@ -78,16 +78,16 @@ func convertBoolF64AVX512(dst *float64, a *uint8, n int)
 func convertBoolI32AVX512(dst *int32, a *uint8, n int)
 
 //go:noescape
-func logicalAndAVX512(dst *uint8, a *uint8, b *uint8, n int)
+func andBoolAVX512(dst *uint8, a *uint8, b *uint8, n int)
 
 //go:noescape
-func logicalOrAVX512(dst *uint8, a *uint8, b *uint8, n int)
+func orBoolAVX512(dst *uint8, a *uint8, b *uint8, n int)
 
 //go:noescape
-func logicalXorAVX512(dst *uint8, a *uint8, b *uint8, n int)
+func xorBoolAVX512(dst *uint8, a *uint8, b *uint8, n int)
 
 //go:noescape
-func logicalNotAVX512(dst *uint8, a *uint8, n int)
+func notBoolAVX512(dst *uint8, a *uint8, n int)
 
 //go:noescape
 func selectBoolAVX512(dst *uint8, m *uint8, a *uint8, b *uint8, n int)

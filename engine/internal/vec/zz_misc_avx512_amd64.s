@@ -1096,8 +1096,8 @@ TEXT ·convertBoolI32AVX512(SB), NOSPLIT, $0-24
 	VMOVUPS Z0, K1, (DI)(BX*4)
 	DONE
 
-// func logicalAndAVX512(dst *uint8, a *uint8, b *uint8, n int)
-TEXT ·logicalAndAVX512(SB), NOSPLIT, $0-32
+// func andBoolAVX512(dst *uint8, a *uint8, b *uint8, n int)
+TEXT ·andBoolAVX512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), DX
@@ -1127,8 +1127,8 @@ TEXT ·logicalAndAVX512(SB), NOSPLIT, $0-32
 	VMOVDQU8 Z3, K1, (DI)(BX*1)
 	DONE
 
-// func logicalOrAVX512(dst *uint8, a *uint8, b *uint8, n int)
-TEXT ·logicalOrAVX512(SB), NOSPLIT, $0-32
+// func orBoolAVX512(dst *uint8, a *uint8, b *uint8, n int)
+TEXT ·orBoolAVX512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), DX
@@ -1158,8 +1158,8 @@ TEXT ·logicalOrAVX512(SB), NOSPLIT, $0-32
 	VMOVDQU8 Z3, K1, (DI)(BX*1)
 	DONE
 
-// func logicalXorAVX512(dst *uint8, a *uint8, b *uint8, n int)
-TEXT ·logicalXorAVX512(SB), NOSPLIT, $0-32
+// func xorBoolAVX512(dst *uint8, a *uint8, b *uint8, n int)
+TEXT ·xorBoolAVX512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ b+16(FP), DX
@@ -1189,8 +1189,8 @@ TEXT ·logicalXorAVX512(SB), NOSPLIT, $0-32
 	VMOVDQU8 Z3, K1, (DI)(BX*1)
 	DONE
 
-// func logicalNotAVX512(dst *uint8, a *uint8, n int)
-TEXT ·logicalNotAVX512(SB), NOSPLIT, $0-24
+// func notBoolAVX512(dst *uint8, a *uint8, n int)
+TEXT ·notBoolAVX512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ a+8(FP), SI
 	MOVQ n+16(FP), CX
