@@ -96,6 +96,12 @@ func (a *allocator) loc(v V) (string, bool) {
 	return constantRef(a.f.el.size, x.bits), true
 }
 
+// reg is the operand of a value that is in a register.
+func (a *allocator) reg(v V) string {
+	s, _ := a.loc(v)
+	return s
+}
+
 // physOf is the register of a value that is in one, else -1.
 func (a *allocator) physOf(v V) int {
 	x := a.f.vals[v]
@@ -160,16 +166,14 @@ func (a *allocator) one(i int, in ins) {
 		}
 	}
 	if in.k >= 0 {
-		op, _ := a.loc(in.k)
-		ops = append(ops, op)
+		ops = append(ops, a.reg(in.k))
 	}
 	a.freeDead(i, in)
 	if in.dst < 0 {
 		ops = append(ops, in.mem)
 	} else {
 		a.define(in.dst)
-		op, _ := a.loc(in.dst)
-		ops = append(ops, op)
+		ops = append(ops, a.reg(in.dst))
 	}
 	a.line(mn, ops...)
 }
@@ -179,8 +183,7 @@ func (a *allocator) move(in ins) {
 	if p, ok := a.into[in.srcs[0]]; ok && p == in.dst {
 		return
 	}
-	d, _ := a.loc(in.dst)
-	a.copy(in.srcs[0], d)
+	a.copy(in.srcs[0], a.reg(in.dst))
 }
 
 func (a *allocator) copy(v V, to string) {
@@ -239,54 +242,33 @@ func (a *allocator) freeDead(i int, in ins) {
 // fma picks the form of a*b+c whose destination is an operand that dies, so that no copy is needed.
 func (a *allocator) fma(i int, in ins) {
 	x, y, c := in.srcs[0], in.srcs[1], in.srcs[2]
-	form := func(n string) string { return fmt.Sprintf(in.mn, n) }
-	dies := func(v V) bool {
-		return a.f.vals[v].kind == temp && a.last[v] == i
-	}
-	target := -1
+	dies := func(v V) bool { return a.f.vals[v].kind == temp && a.last[v] == i }
+	pick := dies // may the result overwrite v?
 	if p, ok := a.into[in.dst]; ok {
-		target = a.f.vals[p].phys
+		pick = func(v V) bool { return a.physOf(v) == a.f.vals[p].phys }
 	}
-	pick := func(v V) bool { // may the result overwrite v?
-		if target >= 0 {
-			return a.physOf(v) == target
-		}
-		return dies(v)
-	}
-	var mn string
-	var ops []string
-	switch {
-	case pick(c):
+	form, first, second := "231", x, ""
+	if pick(c) || !pick(x) && !pick(y) {
 		if _, mem := a.loc(y); mem {
-			x, y = y, x
+			first, y = y, x
 		}
-		mn = form("231")
-		b := a.inReg(y)
-		ops = []string{a.first(x, &mn), b}
-		d, _ := a.loc(c)
-		ops = append(ops, d)
-		a.phys[in.dst] = a.physOf(c)
-	case pick(x) || pick(y):
+		second = a.inReg(y)
+		if pick(c) {
+			a.phys[in.dst] = a.physOf(c)
+		} else {
+			a.define(in.dst)
+			a.copy(c, a.reg(in.dst))
+		}
+	} else {
 		if !pick(x) {
 			x, y = y, x
 		}
-		mn = form("213")
-		b := a.inReg(y)
-		d, _ := a.loc(x)
-		ops = []string{a.first(c, &mn), b, d}
+		form, first, second = "213", c, a.inReg(y)
 		a.phys[in.dst] = a.physOf(x)
-	default:
-		if _, mem := a.loc(y); mem {
-			x, y = y, x
-		}
-		b := a.inReg(y)
-		a.define(in.dst)
-		d, _ := a.loc(in.dst)
-		a.copy(c, d)
-		mn = form("231")
-		ops = []string{a.first(x, &mn), b, d}
 	}
-	a.line(mn, ops...)
+	mn := fmt.Sprintf(in.mn, form)
+	op := a.first(first, &mn)
+	a.line(mn, op, second, a.reg(in.dst))
 	for _, s := range in.srcs {
 		if dies(s) && a.phys[s] != a.phys[in.dst] {
 			a.release(a.phys[s])
@@ -310,8 +292,6 @@ func (a *allocator) template(i int, in ins) {
 		a.define(in.dst)
 		pairs = append(pairs, "{d}", number(in.dst))
 	}
-	for _, l := range lines(strings.NewReplacer(pairs...).Replace(in.tmpl)) {
-		a.out.WriteString(l + "\n")
-	}
+	a.out.WriteString(indent(strings.NewReplacer(pairs...).Replace(in.tmpl)))
 	a.freeDead(i, in)
 }

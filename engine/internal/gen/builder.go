@@ -170,9 +170,6 @@ func (f *Fn) text() string {
 	uses := map[V]int{}
 	most := 0
 	for _, it := range f.items {
-		if it.block == nil {
-			continue
-		}
 		for _, in := range it.block {
 			for _, s := range in.srcs {
 				if f.vals[s].kind == constant {
@@ -198,20 +195,13 @@ func (f *Fn) text() string {
 		free--
 	}
 	for _, it := range f.items {
-		switch {
-		case it.block != nil:
-			a := allocator{f: f, limit: next + 1}
-			a.run(it.block)
-			w.WriteString(a.out.String())
-		default:
-			for _, line := range lines(it.text) {
-				if line == "\tconstants" {
-					w.WriteString(load.String())
-				} else {
-					w.WriteString(line + "\n")
-				}
-			}
+		if it.block == nil {
+			w.WriteString(strings.Replace(indent(it.text), "\tconstants\n", load.String(), 1))
+			continue
 		}
+		a := allocator{f: f, limit: next + 1}
+		a.run(it.block)
+		w.WriteString(a.out.String())
 	}
 	return w.String()
 }

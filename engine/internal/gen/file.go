@@ -25,11 +25,8 @@ func newPackage(name string) *Package {
 
 // Macro defines an assembler macro. Its name ends with its parameters, if it has any.
 func (p *Package) Macro(comment, name, body string) {
-	fmt.Fprintf(&p.macros, "// %s\n#define %s", comment, name)
-	for _, l := range lines(body) {
-		fmt.Fprintf(&p.macros, " \\\n%s", l)
-	}
-	p.macros.WriteString("\n\n")
+	text := strings.TrimSuffix(indent(body), "\n")
+	fmt.Fprintf(&p.macros, "// %s\n#define %s \\\n%s\n\n", comment, name, strings.ReplaceAll(text, "\n", " \\\n"))
 }
 
 // File is a file of functions.
@@ -155,17 +152,16 @@ func (g *File) stubs() string {
 	return warning + "package " + g.pkg.name + "\n\n" + imports + w.String()
 }
 
-// lines indents instructions, but not labels, and drops what is blank.
-func lines(text string) []string {
-	var all []string
+// indent puts a tab before instructions, but not before labels, and drops what is blank.
+func indent(text string) string {
+	var w strings.Builder
 	for line := range strings.SplitSeq(text, "\n") {
 		switch line = strings.TrimSpace(line); {
-		case line == "":
 		case strings.HasSuffix(line, ":"):
-			all = append(all, line)
-		default:
-			all = append(all, "\t"+line)
+			w.WriteString(line + "\n")
+		case line != "":
+			w.WriteString("\t" + line + "\n")
 		}
 	}
-	return all
+	return w.String()
 }

@@ -23,39 +23,23 @@ func (g *File) transposeKernels(is isa, size int) {
 
 	f = g.fn(fmt.Sprintf("transposeEdge%d%s", size*8, is.name), is, el, append(ptrs, "rows int", "cols int", "dstStride int", "aStride int")...)
 	f.load("DI", "SI", "CX", "DX", "R8", "R11")
-	wide := is.width == 64
-	m := none
-	setMask := func(count string) {
-		if wide {
-			f.tailMask(count)
-			return
-		}
-		if m == none {
-			m = f.Pin()
-		}
-		f.tailMaskInto(m, count)
+	load, store := "VMOVUP%[1]s.Z (SI), K1, Z%[2]d", "VMOVUP%[1]s Z%[2]d, K1, (DI)"
+	setMask := func(count string) { f.tailMask(count) }
+	if is.width == 32 {
+		m := f.Pin()
+		load, store = "VMASKMOVP%[1]s (SI), "+f.Reg(m)+", Y%[2]d", "VMASKMOVP%[1]s Y%[2]d, "+f.Reg(m)+", (DI)"
+		setMask = func(count string) { f.tailMaskInto(m, count) }
 	}
-	fp := map[int]string{4: "PS", 8: "PD"}[size]
 	setMask("DX")
 	for i := range lanes {
-		if wide {
-			f.Text("VMOVU%s.Z (SI), K1, Z%d", fp, i)
-		} else {
-			f.Text("VMASKMOV%s (SI), %s, Y%d", fp, f.Reg(m), i)
-		}
-		f.Text("ADDQ R11, SI\nDECQ CX\nJZ loaded")
+		f.Text(load+"\nADDQ R11, SI\nDECQ CX\nJZ loaded", el.letter, i)
 	}
 	f.Text("loaded:")
 	out := f.transposeBlock()
 	f.Text("MOVQ %s, CX", f.at("rows"))
 	setMask("CX")
 	for _, c := range out {
-		if wide {
-			f.Text("VMOVU%s Z%d, K1, (DI)", fp, c)
-		} else {
-			f.Text("VMASKMOV%s Y%d, %s, (DI)", fp, c, f.Reg(m))
-		}
-		f.Text("ADDQ R8, DI\nDECQ DX\nJZ done")
+		f.Text(store+"\nADDQ R8, DI\nDECQ DX\nJZ done", el.letter, c)
 	}
 	f.Text("DONE")
 }
