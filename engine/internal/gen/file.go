@@ -15,7 +15,7 @@ type Package struct {
 	name   string
 	files  []*File
 	macros strings.Builder
-	first  map[string]string // text of a function: the name of the first function that has it
+	first  map[string]string // what makes a function: the name of the first function that has it
 	same   map[string]string // name of a function that is left out: the one that has the same text
 }
 
@@ -104,11 +104,12 @@ func (g *File) assembly() string {
 	var kept []*Fn
 	for _, f := range g.fns {
 		text := f.text()
-		if first, ok := g.pkg.first[text]; ok {
+		key := fmt.Sprintf("%d %d %s%s", f.locals, f.args, g.defines, text)
+		if first, ok := g.pkg.first[key]; ok {
 			g.pkg.same[f.name] = first
 			continue
 		}
-		g.pkg.first[text] = f.name
+		g.pkg.first[key] = f.name
 		kept = append(kept, f)
 		fmt.Fprintf(&body, "// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $%d-%d\n%s\n", f.name, f.params, f.name, f.locals, f.args, text)
 	}
