@@ -32,7 +32,7 @@
 // A step is a row program, which passes over rows a block at a time:
 //
 //	rowgen.go rowgen_ops.go rows.go   how a cluster becomes instructions; how these run
-//	kernels.go kernels_vec.go         elementwise instructions by operation and type: plain Go, then those of package vec
+//	kernels.go kernels_vec.go         elementwise instructions by operation and type: in plain Go, and of package vec
 //	kernels_*.go                      instructions that reduce, move and repeat rows
 //
 // or one opaque operation:
@@ -41,8 +41,8 @@
 //	transpose.go                copies that change the order of axes
 //	conv.go conv_*.go           convolutions: their geometry, and three ways to compute them
 //
-// Below internal: gemm multiplies matrices, vec has kernels on slices, gen writes the assembly of both (go generate), cpu
-// says which instructions there are, par runs loops on several threads.
+// Below internal: gemm multiplies matrices, vec has kernels on slices, gen writes the assembly of both (go generate),
+// cpu says which instructions there are, par runs loops on several threads.
 //
 // Tests: random_*_test.go compare random graphs and their gradients with GoMLX's own backend.
 package engine

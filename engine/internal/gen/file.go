@@ -111,7 +111,8 @@ func (g *File) assembly() string {
 		}
 		g.pkg.first[key] = f.name
 		kept = append(kept, f)
-		fmt.Fprintf(&body, "// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $%d-%d\n%s\n", f.name, f.params, f.name, f.locals, f.args, text)
+		fmt.Fprintf(&body, "// func %s(%s)\n", f.name, f.params)
+		fmt.Fprintf(&body, "TEXT ·%s(SB), NOSPLIT, $%d-%d\n%s\n", f.name, f.locals, f.args, text)
 	}
 	g.fns = kept
 	constants := pool{index: map[string]int{}}

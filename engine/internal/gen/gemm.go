@@ -47,8 +47,10 @@ func gemmName(is isa, el elem, what string) string {
 
 // typeMacros makes instructions of a header stand for those of one type.
 func typeMacros(el elem) string {
-	s := fmt.Sprintf("#include \"go_asm.h\"\n\n// Lanes of %d bits.\n#define SIZE %d\n#define LOG_SIZE %d\n", el.size*8, el.size, el.size/4+1)
-	for _, op := range []string{"VADDP", "VMULP", "VMAXP", "VMINP", "VCMPP", "VFMADD231P", "VMOVUP", "VMASKMOVP", "VBROADCASTS"} {
+	s := fmt.Sprintf("#include \"go_asm.h\"\n\n// Lanes of %d bits.\n", el.size*8)
+	s += fmt.Sprintf("#define SIZE %d\n#define LOG_SIZE %d\n", el.size, el.size/4+1)
+	ops := "VADDP VMULP VMAXP VMINP VCMPP VFMADD231P VMOVUP VMASKMOVP VBROADCASTS"
+	for op := range strings.FieldsSeq(ops) {
 		s += fmt.Sprintf("#define %s %s%s\n", op, op, el.letter)
 	}
 	return s

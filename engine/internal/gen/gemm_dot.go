@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// dotKernel makes products of rows of A, contiguous, with the vector B: C, contiguous, gets one number for each. The sums
-// of one row are spread over as many registers as are needed to keep the units busy.
+// dotKernel makes products of rows of A, contiguous, with the vector B: C, contiguous, gets one number for each. The
+// sums of one row are spread over as many registers as are needed to keep the units busy.
 func (g *File) dotKernel(is isa, el elem, rows int) {
 	f := g.fn(fmt.Sprintf("%s_%d", gemmName(is, el, "dot"), rows), is, el, "p *params")
 	f.locals = 8
@@ -60,7 +60,9 @@ func (g *File) dotKernel(is isa, el elem, rows int) {
 	}
 	p("total:")
 	if unroll > 1 {
-		p("VADD%[1]s %[3]s, %[2]s, %[2]s\nVADD%[1]s %[5]s, %[4]s, %[4]s\nVADD%[1]s %[4]s, %[2]s, %[2]s", ps, r(0), r(1), r(2), r(3))
+		for _, i := range [][2]int{{0, 1}, {2, 3}, {0, 2}} {
+			p("VADD%[1]s %[3]s, %[2]s, %[2]s", ps, r(i[0]), r(i[1]))
+		}
 	}
 	if wide {
 		for i := range rows {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The macros below are what kernels of tiles do before and after their loop: a header's, since they are the same for both
-// types of lanes (see typeMacros).
+// The macros below are what kernels of tiles do before and after their loop. They are in a header, since they are the
+// same for both types of lanes (see typeMacros).
 
 // tileMacros are what is the same for all shapes.
 func (p *Package) tileMacros() {
@@ -105,7 +105,8 @@ func (p *Package) rowOfSumsMacros(v vecs) {
 			return fmt.Sprintf("VCMPP $0x11, %s, %s, K6\nVMULP %s, %s, K6, %s", zero(j), sum, slope, sum, sum)
 		}
 		low := v.temp("Y", 2)
-		return fmt.Sprintf("VMINP %s, %s, %s\nVMAXP %s, %s, %s\nVFMADD231P %s, %s, %s", sum, zero(j), low, sum, zero(j), sum, low, slope, sum)
+		return fmt.Sprintf("VMINP %[1]s, %[2]s, %[3]s\nVMAXP %[1]s, %[2]s, %[1]s\nVFMADD231P %[3]s, %[4]s, %[1]s",
+			sum, zero(j), low, slope)
 	}))
 	row("STORE", "writes a row of C.", list, each(func(j int, sum string) string {
 		return fmt.Sprintf("VMOVUP %s, %s", sum, v.mem("R8", j))

@@ -18,7 +18,8 @@ func (g *File) packKernel(el elem, n int) {
 	f.Text("XORQ DI, DI\nloop:")
 	// join makes register to of 16 bytes of row i and as many of the row that stands other rows further down.
 	join := func(mov string, off, i, other, to int) {
-		f.Text("%s %d(%s)(DI*1), X%d\nVINSERTF128 $1, %d(%s)(DI*1), Y%d, Y%d", mov, off, from[i], to, off, from[i+other], to, to)
+		f.Text("%s %d(%s)(DI*1), X%d", mov, off, from[i], to)
+		f.Text("VINSERTF128 $1, %d(%s)(DI*1), Y%d, Y%d", off, from[i+other], to, to)
 	}
 	class := "Y"
 	switch {
@@ -49,7 +50,8 @@ func (g *File) packKernel(el elem, n int) {
 }
 
 func (p *Package) packMacros() {
-	p.Macro("TURN4 turns the four rows a to d of four lanes, or those in each half, by way of w to z.", "TURN4(a, b, c, d, w, x, y, z)", `
+	const comment = "TURN4 turns the four rows a to d of four lanes, or those in each half, by way of w to z."
+	p.Macro(comment, "TURN4(a, b, c, d, w, x, y, z)", `
 		VUNPCKLPS b, a, w
 		VUNPCKHPS b, a, x
 		VUNPCKLPS d, c, y

@@ -17,7 +17,7 @@ func TestCurrent(t *testing.T) {
 		for file, want := range texts {
 			got, err := os.ReadFile(filepath.Join(dir, file))
 			if err != nil || string(got) != want {
-				t.Errorf("%s/%s is not what the generator writes, run go generate ./engine/internal/%s (%v)", name, file, name, err)
+				t.Errorf("%s/%s is not what the generator writes (%v); run\n\tgo generate ./engine/internal/%s", name, file, err, name)
 			}
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "zz_*"))

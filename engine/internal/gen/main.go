@@ -1,8 +1,8 @@
 // Command gen writes the assembly of packages vec and gemm: zz_* in the folder where it is run, by go generate.
 //
 // builder.go, block.go and alloc.go build a function: a block is straight-line code on lanes whose registers are chosen
-// here, between blocks stands text. file.go and constants.go write files of functions, walk.go makes loops over elements.
-// Files vec*.go and gemm*.go are the functions of each package.
+// here, between blocks stands text. file.go and constants.go write files of functions, walk.go makes loops over
+// elements. Files vec*.go and gemm*.go are the functions of each package.
 package main
 
 import (

@@ -97,8 +97,8 @@ func (k Kernels) rowKernels() {
 		f.Text("NEXT_ROW(%d)", k.el.size)
 		neutral := neutralGo(r, k.el)
 		// A closure of its own, for each: what goes through a wrapper's pointer to a function would be on the heap.
-		k.fill("t.%[1]s = func(a []%[2]s) (r %[2]s) {\nif len(a) == 0 {\nreturn %[3]s\n}\n%[4]s(&r, &a[0], 1, len(a))\nreturn r\n}",
-			r.name, k.el.goT, neutral, f.name)
+		k.fill("t.%[1]s = func(a []%[2]s) (r %[2]s) {\nif len(a) == 0 {\nreturn %[3]s\n}\n"+
+			"%[4]s(&r, &a[0], 1, len(a))\nreturn r\n}", r.name, k.el.goT, neutral, f.name)
 		short := k.shortRows("row"+r.name, r.neutral, false, func(b *Block, group int, v V) V {
 			return b.butterfly(v, group, r.f)
 		})

@@ -2,14 +2,17 @@ package main
 
 import "fmt"
 
-// transposeKernels makes two transposes of square blocks in registers. The first does a strip of whole blocks: lanes rows
-// of a by count*lanes columns. The second does one block of which only rows by cols elements are there. Strides are in
-// bytes.
+// transposeKernels makes two transposes of square blocks in registers. The first does a strip of whole blocks: lanes
+// rows of a by count*lanes columns. The second does one block of which only rows by cols elements are there. Strides are
+// in bytes.
 func (g *File) transposeKernels(is isa, size int) {
 	lanes := is.width / size
 	el := map[int]elem{4: u32, 8: u64}[size]
-	ptrs := []string{"dst *" + el.goT, "a *" + el.goT}
-	f := g.fn(fmt.Sprintf("transpose%d%s", size*8, is.name), is, el, append(ptrs, "count int", "dstStride int", "aStride int")...)
+	fn := func(name string, sizes ...string) *Fn {
+		params := append([]string{"dst *" + el.goT, "a *" + el.goT}, sizes...)
+		return g.fn(fmt.Sprintf("%s%d%s", name, size*8, is.name), is, el, append(params, "dstStride int", "aStride int")...)
+	}
+	f := fn("transpose", "count int")
 	f.load("DI", "SI", "CX", "R8", "R9")
 	f.Text("loop:\nMOVQ SI, AX\nMOVQ DI, BX")
 	for i := range lanes {
@@ -21,7 +24,7 @@ func (g *File) transposeKernels(is isa, size int) {
 	// The next block: lanes columns of a on, so lanes rows of dst down.
 	f.Text("ADDQ $%d, SI\nMOVQ BX, DI\nDECQ CX\nJNZ loop\nRETURN", is.width)
 
-	f = g.fn(fmt.Sprintf("transposeEdge%d%s", size*8, is.name), is, el, append(ptrs, "rows int", "cols int", "dstStride int", "aStride int")...)
+	f = fn("transposeEdge", "rows int", "cols int")
 	f.load("DI", "SI", "CX", "DX", "R8", "R11")
 	load, store := "VMOVUP%[1]s.Z (SI), K1, Z%[2]d", "VMOVUP%[1]s Z%[2]d, K1, (DI)"
 	setMask := func(count string) { f.tailMask(count) }

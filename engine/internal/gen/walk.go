@@ -162,7 +162,8 @@ func (p *Package) walkMacros() {
 		MOVQ $-1, R9
 		BZHIQ count, R9, R9
 		KMOVQ R9, K1`)
-	p.Macro("LANE_MASK makes a vector the mask of its first count lanes of so many bytes.", "LANE_MASK(lanes, size, count, mask)", `
+	const comment = "LANE_MASK makes a vector the mask of its first count lanes of so many bytes."
+	p.Macro(comment, "LANE_MASK(lanes, size, count, mask)", `
 		MOVQ $lanes, R9
 		SUBQ count, R9
 		LEAQ tailmask<>(SB), R10

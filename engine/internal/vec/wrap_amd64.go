@@ -2,8 +2,8 @@ package vec
 
 import "unsafe"
 
-// The functions here turn a kernel on pointers into one on slices that checks lengths. A kernel that only moves bits, or
-// does the same to signed and unsigned integers, serves several types: K is its own, T one of the same size.
+// The functions here turn a kernel on pointers into one on slices that checks lengths. A kernel that only moves bits,
+// or does the same to signed and unsigned integers, serves several types: K is its own, T one of the same size.
 
 // at is where the elements of a slice are.
 func at[K, T any](s []T) *K { return (*K)(unsafe.Pointer(unsafe.SliceData(s))) }
