@@ -1,5 +1,7 @@
 package vec
 
+import "unsafe"
+
 // Kernels that mix bytes with wider lanes take a multiple of step elements; the rest is done in Go.
 
 func compare[T Number](step int, f func(dst *uint8, a, b *T, n int), rest func(dst []bool, a, b []T)) func(dst []bool, a, b []T) {
@@ -49,7 +51,7 @@ func selector[T, K any](step int, f func(dst *K, m *uint8, a, b *K, n int)) func
 		check(len(dst), len(b))
 		k := len(dst) &^ (step - 1)
 		if k > 0 {
-			f(at[K](dst), bytesOf(m), at[K](a), at[K](b), k)
+			f((*K)(unsafe.Pointer(&dst[0])), bytesOf(m), (*K)(unsafe.Pointer(&a[0])), (*K)(unsafe.Pointer(&b[0])), k)
 		}
 		if k < len(dst) {
 			selectVV(dst[k:], m[k:], a[k:], b[k:])
@@ -63,7 +65,7 @@ func selectorVS[T, K any](step int, f func(dst *K, m *uint8, a *K, n int, s K)) 
 		check(len(dst), len(a))
 		k := len(dst) &^ (step - 1)
 		if k > 0 {
-			f(at[K](dst), bytesOf(m), at[K](a), k, as[K](b))
+			f((*K)(unsafe.Pointer(&dst[0])), bytesOf(m), (*K)(unsafe.Pointer(&a[0])), k, *(*K)(unsafe.Pointer(&b)))
 		}
 		if k < len(dst) {
 			selectVS(dst[k:], m[k:], a[k:], b)
@@ -77,7 +79,7 @@ func selectorSV[T, K any](step int, f func(dst *K, m *uint8, a *K, n int, s K)) 
 		check(len(dst), len(b))
 		k := len(dst) &^ (step - 1)
 		if k > 0 {
-			f(at[K](dst), bytesOf(m), at[K](b), k, as[K](a))
+			f((*K)(unsafe.Pointer(&dst[0])), bytesOf(m), (*K)(unsafe.Pointer(&b[0])), k, *(*K)(unsafe.Pointer(&a)))
 		}
 		if k < len(dst) {
 			selectSV(dst[k:], m[k:], a, b[k:])
@@ -90,7 +92,7 @@ func selectorSS[T, K any](step int, f func(dst *K, m *uint8, n int, s, t K)) fun
 		check(len(dst), len(m))
 		k := len(dst) &^ (step - 1)
 		if k > 0 {
-			f(at[K](dst), bytesOf(m), k, as[K](a), as[K](b))
+			f((*K)(unsafe.Pointer(&dst[0])), bytesOf(m), k, *(*K)(unsafe.Pointer(&a)), *(*K)(unsafe.Pointer(&b)))
 		}
 		if k < len(dst) {
 			selectSS(dst[k:], m[k:], a, b)

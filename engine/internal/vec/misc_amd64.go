@@ -16,7 +16,7 @@ func setConversion[D, S, DK, SK any](f func(dst *DK, a *SK, n int)) {
 	conversions[pairOf[D, S]{}] = func(dst []D, a []S) {
 		check(len(dst), len(a))
 		if len(a) > 0 {
-			f(at[DK](dst), at[SK](a), len(a))
+			f((*DK)(unsafe.Pointer(&dst[0])), (*SK)(unsafe.Pointer(&a[0])), len(a))
 		}
 	}
 }

@@ -3,20 +3,15 @@ package vec
 import "unsafe"
 
 // The functions here turn a kernel on pointers into one on slices that checks lengths. A kernel that only moves bits,
-// or does the same to signed and unsigned integers, serves several types: K is its own, T one of the same size.
-
-// at is where the elements of a slice are.
-func at[K, T any](s []T) *K { return (*K)(unsafe.Pointer(unsafe.SliceData(s))) }
-
-// as is the same bits.
-func as[K, T any](x T) K { return *(*K)(unsafe.Pointer(&x)) }
+// or does the same to signed and unsigned integers, serves several types: K is its own, T one of the same size. Pointers
+// are converted here and not in a function, which would not be inlined.
 
 func unary[T, K any](f func(dst, a *K, n int)) func(dst, a []T) {
 	return func(dst, a []T) {
 		n := len(dst)
 		check(n, len(a))
 		if n > 0 {
-			f(at[K](dst), at[K](a), n)
+			f((*K)(unsafe.Pointer(&dst[0])), (*K)(unsafe.Pointer(&a[0])), n)
 		}
 	}
 }
@@ -27,7 +22,7 @@ func binary[T, K any](f func(dst, a, b *K, n int)) func(dst, a, b []T) {
 		check(n, len(a))
 		check(n, len(b))
 		if n > 0 {
-			f(at[K](dst), at[K](a), at[K](b), n)
+			f((*K)(unsafe.Pointer(&dst[0])), (*K)(unsafe.Pointer(&a[0])), (*K)(unsafe.Pointer(&b[0])), n)
 		}
 	}
 }
@@ -37,7 +32,7 @@ func binaryVS[T, K any](f func(dst, a *K, n int, s K)) func(dst, a []T, s T) {
 		n := len(dst)
 		check(n, len(a))
 		if n > 0 {
-			f(at[K](dst), at[K](a), n, as[K](s))
+			f((*K)(unsafe.Pointer(&dst[0])), (*K)(unsafe.Pointer(&a[0])), n, *(*K)(unsafe.Pointer(&s)))
 		}
 	}
 }
@@ -47,7 +42,7 @@ func binarySV[T, K any](f func(dst, a *K, n int, s K)) func(dst []T, s T, b []T)
 		n := len(dst)
 		check(n, len(b))
 		if n > 0 {
-			f(at[K](dst), at[K](b), n, as[K](s))
+			f((*K)(unsafe.Pointer(&dst[0])), (*K)(unsafe.Pointer(&b[0])), n, *(*K)(unsafe.Pointer(&s)))
 		}
 	}
 }
@@ -99,7 +94,7 @@ func affine[T any](f func(dst, a *T, n int, s, t T)) func(dst, a []T, s, t T) {
 func filler[T, K any](f func(dst *K, n int, s K)) func(dst []T, v T) {
 	return func(dst []T, v T) {
 		if len(dst) > 0 {
-			f(at[K](dst), len(dst), as[K](v))
+			f((*K)(unsafe.Pointer(&dst[0])), len(dst), *(*K)(unsafe.Pointer(&v)))
 		}
 	}
 }
