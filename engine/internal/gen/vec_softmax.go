@@ -1,6 +1,9 @@
 package main
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // shift is what to subtract before exponentials: the maximum, or 0 where that is infinite.
 func (b *Block) shift(m V) V {
@@ -9,12 +12,9 @@ func (b *Block) shift(m V) V {
 
 // softmaxKernels makes log-sum-exp, softmax and log-softmax of rows: one pass for the maximum, one for the sum of
 // exponentials, one for the results.
-func (g *Gen) softmaxKernels(is isa, el elem) {
-	x := el.name + is.name
-	t := table(is, el)
+func (k Kernels) softmaxKernels() {
 	for _, name := range []string{"logSumExp", "softmax", "logSoftmax"} {
-		f := g.fn(name+x, is, el, []string{"dst *" + el.goT, "a *" + el.goT, "rows int", "n int"})
-		tail := f.rowStart()
+		f, tail := k.rows(name)
 		m, s := f.Pin(), f.Pin()
 		parts := []V{m, f.Pin()}
 		f.Text("constants")
@@ -45,7 +45,7 @@ func (g *Gen) softmaxKernels(is isa, el elem) {
 				v = b.Blend(b.tail, v, b.C(0))
 			}
 			if name == "softmax" {
-				b.Store(v, "(DI)"+mem[indexOf(mem, "(SI)")+4:])
+				b.Store(v, outOf(mem))
 			}
 			b.Assign(s, b.Add(s, v))
 		})
@@ -63,30 +63,27 @@ func (g *Gen) softmaxKernels(is isa, el elem) {
 		})
 		switch name {
 		case "logSumExp":
-			f.Text("%s %s, (DI)\nADDQ $%d, DI", map[int]string{4: "VMOVSS", 8: "VMOVSD"}[el.size], f.XReg(s), el.size)
+			f.storeFirst(s)
 		default:
 			f.rowLoop(tail, 1, func(b *Block, mem string, _ int) {
-				out := "(DI)" + mem[indexOf(mem, "(SI)")+4:]
+				out := outOf(mem)
 				if name == "softmax" {
 					b.Store(b.Mul(b.Load(out), s), out)
 				} else {
 					b.Store(b.Sub(b.Sub(b.Load(mem), m), s), out)
 				}
 			})
-			f.Text("LEAQ (DI)(CX*%d), DI", el.size)
+			f.Text("LEAQ (DI)(CX*%d), DI", k.el.size)
 		}
-		f.Text("LEAQ (SI)(CX*%d), SI\nDECQ R11\nJNZ row\nVZEROUPPER\nRET", el.size)
-		short := ""
-		if is.width == 64 {
-			short = g.shortRows(name, is, el, math.Inf(-1), func(b *Block, group int, v V) V {
-				return b.shortSoftmax(name, group, v)
-			}, name != "logSumExp")
-		}
+		f.Text("NEXT_ROW(%d)", k.el.size)
+		short := k.shortRows(name, math.Inf(-1), name != "logSumExp", func(b *Block, group int, v V) V {
+			return b.shortSoftmax(name, group, v)
+		})
 		wrap := "rowMapKernel"
 		if name == "logSumExp" {
 			wrap = "rowKernel"
 		}
-		g.fill(t, "t.%s = %s(%d, %s%s)", title(name), wrap, is.width/el.size, name+x, short)
+		k.fill("t.%s = %s(%d, %s%s)", title(name), wrap, f.lanes(), f.name, short)
 	}
 }
 
@@ -107,11 +104,5 @@ func (b *Block) shortSoftmax(name string, group int, v V) V {
 	return b.Sub(d, b.Log(s))
 }
 
-func indexOf(s, part string) int {
-	for i := range s {
-		if len(s)-i >= len(part) && s[i:i+len(part)] == part {
-			return i
-		}
-	}
-	panic("no " + part + " in " + s)
-}
+// outOf is the place in the result of an operand's memory.
+func outOf(mem string) string { return strings.Replace(mem, "(SI)", "(DI)", 1) }

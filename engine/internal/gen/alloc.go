@@ -14,6 +14,8 @@ type allocator struct {
 	used  map[int]bool
 	usedK map[int]bool
 	most  int
+	into  map[V]V // temporaries that are made in a pin's register
+	temps []int   // registers that serve the instruction at hand alone
 	out   strings.Builder
 }
 
@@ -22,7 +24,7 @@ func (a *allocator) run(code []ins) {
 	a.used, a.usedK = map[int]bool{}, map[int]bool{}
 	defined := map[V]int{}
 	pinTouched := map[V]int{} // last place a pin was read or written
-	into := map[V]V{}         // temporaries that are made in a pin's register
+	a.into = map[V]V{}
 	for i, in := range code {
 		for _, s := range in.srcs {
 			a.last[s] = i
@@ -40,7 +42,7 @@ func (a *allocator) run(code []ins) {
 		if in.move && a.f.vals[in.srcs[0]].kind == temp {
 			s := in.srcs[0]
 			if t, ok := pinTouched[in.dst]; a.last[s] == i && (!ok || t <= defined[s]) {
-				into[s] = in.dst
+				a.into[s] = in.dst
 			}
 		}
 		for _, s := range in.srcs {
@@ -53,7 +55,11 @@ func (a *allocator) run(code []ins) {
 		}
 	}
 	for i, in := range code {
-		a.one(i, in, into)
+		a.one(i, in)
+		for _, r := range a.temps {
+			a.release(r)
+		}
+		a.temps = nil
 	}
 }
 
@@ -87,7 +93,13 @@ func (a *allocator) loc(v V) (string, bool) {
 	case x.phys >= 0:
 		return fmt.Sprintf("%s%d", a.f.isa.reg, x.phys), false
 	}
-	return a.f.pool.ref(a.f.el.size, x.bits), true
+	return constantRef(a.f.el.size, x.bits), true
+}
+
+// reg is the operand of a value that is in a register.
+func (a *allocator) reg(v V) string {
+	s, _ := a.loc(v)
+	return s
 }
 
 // physOf is the register of a value that is in one, else -1.
@@ -104,92 +116,86 @@ func (a *allocator) line(mn string, ops ...string) {
 }
 
 // inReg loads a constant into a temporary register when it is in memory.
-func (a *allocator) inReg(v V) (string, int) {
+func (a *allocator) inReg(v V) string {
 	s, mem := a.loc(v)
 	if !mem {
-		return s, -1
+		return s
 	}
 	r := a.take()
+	a.temps = append(a.temps, r)
 	d := fmt.Sprintf("%s%d", a.f.isa.reg, r)
 	a.line(a.f.broadcast(), s, d)
-	return d, r
+	return d
 }
 
-// bcst marks an instruction whose first operand is a constant in memory: AVX-512 repeats the lane itself.
-func (a *allocator) bcst(mn string) string {
-	if a.f.isa.width == 64 {
-		return mn + ".BCST"
+// first is a first operand, which may be a constant in memory: AVX-512 repeats the lane itself.
+func (a *allocator) first(v V, mn *string) string {
+	s, mem := a.loc(v)
+	if mem && a.f.isa.width == 64 {
+		*mn += ".BCST"
 	}
-	return mn
+	return s
 }
 
-func (a *allocator) one(i int, in ins, into map[V]V) {
-	f := a.f
-	if in.move {
-		d := in.dst
-		if p, ok := into[in.srcs[0]]; ok && p == d {
-			return
-		}
-		s, mem := a.loc(in.srcs[0])
-		dst, _ := a.loc(d)
-		mn := "VMOVAPS"
-		if mem {
-			mn = f.broadcast()
-		}
-		a.line(mn, s, dst)
+func (a *allocator) one(i int, in ins) {
+	switch {
+	case in.move:
+		a.move(in)
 		a.freeDead(i, in)
 		return
-	}
-	if in.fma {
-		a.fma(i, in, into)
+	case in.fma:
+		a.fma(i, in)
+		return
+	case in.tmpl != "":
+		a.template(i, in)
 		return
 	}
-	if in.tmpl != "" {
-		a.template(i, in, into)
-		return
-	}
-	var temps []int
 	var ops []string
 	if in.imm != "" {
 		ops = append(ops, in.imm)
 	}
-	mn := in.mn
+	mn, whole := strings.CutSuffix(in.mn, "#")
 	if in.mem != "" && in.dst >= 0 {
 		ops = append(ops, in.mem)
 	}
 	for j, s := range in.srcs {
-		op, mem := a.loc(s)
-		if mem {
-			if j == 0 && in.mem == "" && !strings.Contains(mn, "#") {
-				mn = a.bcst(mn)
-			} else {
-				var t int
-				op, t = a.inReg(s)
-				temps = append(temps, t)
-			}
+		if j == 0 && in.mem == "" && !whole {
+			ops = append(ops, a.first(s, &mn))
+		} else {
+			ops = append(ops, a.inReg(s))
 		}
-		ops = append(ops, op)
 	}
-	mn = strings.TrimSuffix(mn, "#")
 	if in.k >= 0 {
-		op, _ := a.loc(in.k)
-		ops = append(ops, op)
+		ops = append(ops, a.reg(in.k))
 	}
 	a.freeDead(i, in)
 	if in.dst < 0 {
 		ops = append(ops, in.mem)
 	} else {
-		a.define(in.dst, into)
-		op, _ := a.loc(in.dst)
-		ops = append(ops, op)
+		a.define(in.dst)
+		ops = append(ops, a.reg(in.dst))
 	}
 	a.line(mn, ops...)
-	for _, t := range temps {
-		a.release(t)
+}
+
+// move copies to a pin what is not made in its register.
+func (a *allocator) move(in ins) {
+	if p, ok := a.into[in.srcs[0]]; ok && p == in.dst {
+		return
+	}
+	a.copy(in.srcs[0], a.reg(in.dst))
+}
+
+func (a *allocator) copy(v V, to string) {
+	s, mem := a.loc(v)
+	if mem {
+		a.line(a.f.broadcast(), s, to)
+	} else {
+		a.line("VMOVAPS", s, to)
 	}
 }
 
-func (a *allocator) define(v V, into map[V]V) {
+func (a *allocator) define(v V) {
 	switch a.f.vals[v].kind {
 	case mask:
 		for r := 5; r < 8; r++ { // K1 to K4 belong to the kernels
@@ -204,7 +210,7 @@ func (a *allocator) define(v V, into map[V]V) {
 		if _, again := a.phys[v]; again {
 			return
 		}
-		if p, ok := into[v]; ok {
+		if p, ok := a.into[v]; ok {
 			a.phys[v] = a.f.vals[p].phys
 			return
 		}
@@ -234,79 +240,35 @@ func (a *allocator) freeDead(i int, in ins) {
 }
 
 // fma picks the form of a*b+c whose destination is an operand that dies, so that no copy is needed.
-func (a *allocator) fma(i int, in ins, into map[V]V) {
+func (a *allocator) fma(i int, in ins) {
 	x, y, c := in.srcs[0], in.srcs[1], in.srcs[2]
-	form := func(n string) string { return fmt.Sprintf(in.mn, n) }
-	dies := func(v V) bool {
-		return a.f.vals[v].kind == temp && a.last[v] == i
+	dies := func(v V) bool { return a.f.vals[v].kind == temp && a.last[v] == i }
+	pick := dies // may the result overwrite v?
+	if p, ok := a.into[in.dst]; ok {
+		pick = func(v V) bool { return a.physOf(v) == a.f.vals[p].phys }
 	}
-	var temps []int
-	reg := func(v V) string {
-		s, t := a.inReg(v)
-		if t >= 0 {
-			temps = append(temps, t)
-		}
-		return s
-	}
-	first := func(v V, mn *string) string {
-		s, mem := a.loc(v)
-		if mem {
-			*mn = a.bcst(*mn)
-		}
-		return s
-	}
-	target := -1
-	if p, ok := into[in.dst]; ok {
-		target = a.f.vals[p].phys
-	}
-	pick := func(v V) bool { // may the result overwrite v?
-		if target >= 0 {
-			return a.physOf(v) == target
-		}
-		return dies(v)
-	}
-	var mn string
-	var ops []string
-	switch {
-	case pick(c):
+	form, first, second := "231", x, ""
+	if pick(c) || !pick(x) && !pick(y) {
 		if _, mem := a.loc(y); mem {
-			x, y = y, x
+			first, y = y, x
 		}
-		mn = form("231")
-		b := reg(y)
-		ops = []string{first(x, &mn), b}
-		d, _ := a.loc(c)
-		ops = append(ops, d)
-		a.phys[in.dst] = a.physOf(c)
-	case pick(x) || pick(y):
+		second = a.inReg(y)
+		if pick(c) {
+			a.phys[in.dst] = a.physOf(c)
+		} else {
+			a.define(in.dst)
+			a.copy(c, a.reg(in.dst))
+		}
+	} else {
 		if !pick(x) {
 			x, y = y, x
 		}
-		mn = form("213")
-		b := reg(y)
-		d, _ := a.loc(x)
-		ops = []string{first(c, &mn), b, d}
+		form, first, second = "213", c, a.inReg(y)
 		a.phys[in.dst] = a.physOf(x)
-	default:
-		if _, mem := a.loc(y); mem {
-			x, y = y, x
-		}
-		b := reg(y)
-		s, mem := a.loc(c)
-		a.define(in.dst, into)
-		d, _ := a.loc(in.dst)
-		if mem {
-			a.line(a.f.broadcast(), s, d)
-		} else {
-			a.line("VMOVAPS", s, d)
-		}
-		mn = form("231")
-		ops = []string{first(x, &mn), b, d}
 	}
-	a.line(mn, ops...)
-	for _, t := range temps {
-		a.release(t)
-	}
+	mn := fmt.Sprintf(in.mn, form)
+	op := a.first(first, &mn)
+	a.line(mn, op, second, a.reg(in.dst))
 	for _, s := range in.srcs {
 		if dies(s) && a.phys[s] != a.phys[in.dst] {
 			a.release(a.phys[s])
@@ -315,17 +277,11 @@ func (a *allocator) fma(i int, in ins, into map[V]V) {
 }
 
 // template prints an instruction, or several, of its own shape. Its destination is none of its sources.
-func (a *allocator) template(i int, in ins, into map[V]V) {
+func (a *allocator) template(i int, in ins) {
 	t := a.take()
+	a.temps = append(a.temps, t)
 	pairs := []string{"{t}", fmt.Sprint(t)}
-	temps := []int{t}
-	number := func(v V) string {
-		s, r := a.inReg(v)
-		if r >= 0 {
-			temps = append(temps, r)
-		}
-		return strings.TrimLeft(s, "XYZK")
-	}
+	number := func(v V) string { return strings.TrimLeft(a.inReg(v), "XYZK") }
 	for j, s := range in.srcs {
 		pairs = append(pairs, fmt.Sprintf("{%d}", j), number(s))
 	}
@@ -333,15 +289,9 @@ func (a *allocator) template(i int, in ins, into map[V]V) {
 		pairs = append(pairs, "{k}", number(in.k))
 	}
 	if in.dst >= 0 {
-		a.define(in.dst, into)
+		a.define(in.dst)
 		pairs = append(pairs, "{d}", number(in.dst))
 	}
-	text := strings.NewReplacer(pairs...).Replace(in.tmpl)
-	for _, l := range strings.Split(text, "\n") {
-		a.out.WriteString("\t" + strings.TrimSpace(l) + "\n")
-	}
+	a.out.WriteString(indent(strings.NewReplacer(pairs...).Replace(in.tmpl)))
 	a.freeDead(i, in)
-	for _, r := range temps {
-		a.release(r)
-	}
 }

@@ -1,7 +1,8 @@
 package main
 
 // integerKernels makes the operations on integers that have an instruction.
-func (g *Gen) integerKernels(is isa, el elem) {
+func (k Kernels) integerKernels() {
+	el, wide := k.el, k.wide()
 	plain := func(mn string) func(b *Block, x, y V) V {
 		return func(b *Block, x, y V) V { return b.op(mn, y, x) }
 	}
@@ -21,7 +22,6 @@ func (g *Gen) integerKernels(is isa, el elem) {
 		{"shiftLeft", 2, plain("VPSLLV" + d)},
 		{"shiftRightLogical", 2, plain("VPSRLV" + d)},
 	}
-	wide := is.width == 64
 	if wide || el.size == 4 {
 		ops = append(ops,
 			binaryOp{"mul", 2, plain("VPMULL" + d)},
@@ -34,7 +34,7 @@ func (g *Gen) integerKernels(is isa, el elem) {
 	case wide || el.size == 4:
 		ops = append(ops, binaryOp{"shiftRight", 2, plain("VPSRAV" + d)})
 	}
-	g.binaryKernels(is, el, ops)
+	k.binaryKernels(ops)
 	un := []unaryOp{
 		{"neg", 2, func(b *Block, x V) V { return b.ISub(b.Bits(0), x) }},
 		{"not", 2, func(b *Block, x V) V { return b.Xor(x, b.bitsBy(1<<32-1, 1<<64-1)) }},
@@ -42,10 +42,5 @@ func (g *Gen) integerKernels(is isa, el elem) {
 	if sign == "S" && (wide || el.size == 4) {
 		un = append(un, unaryOp{"abs", 2, func(b *Block, x V) V { return b.op("VPABS"+d, x) }})
 	}
-	g.unaryKernels(is, el, un)
-	lanes := is.width / el.size
-	g.walk("fill"+el.name+is.name, is, el, lanes, shape{ptrs: []arg{{"dst", el}}, scalars: []arg{{"s", el}}, unroll: 4}, func(s *Step) {
-		s.Store(s.S[0], s.Mem(0))
-	})
-	g.fill(table(is, el), "t.Fill = filler(fill%s%s)", el.name, is.name)
+	k.unaryKernels(un)
 }

@@ -4,11 +4,6 @@ import "strings"
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// table is the signature tail of a filler of the table of a lane type.
-func table(is isa, el elem) string {
-	return el.name + is.name + "(t *Table[" + el.goT + "])"
-}
-
 // maxMin is the maximum or minimum with NaN winning and -0 < +0.
 func (b *Block) maxMin(isMax bool, x, y V) V {
 	if !isMax {
@@ -36,30 +31,26 @@ var binaries = []binaryOp{
 	{"min", 2, func(b *Block, x, y V) V { return b.maxMin(false, x, y) }},
 }
 
-// binaryKernels makes the vector-vector, vector-scalar and scalar-vector forms of an operation.
-func (g *Gen) binaryKernels(is isa, el elem, ops []binaryOp) {
-	lanes := is.width / el.size
-	t := table(is, el)
+// binaryKernels makes the vector-vector, vector-scalar and scalar-vector forms of operations.
+func (k Kernels) binaryKernels(ops []binaryOp) {
 	for _, op := range ops {
-		n := op.name + el.name + is.name
-		three := []arg{{"dst", el}, {"a", el}, {"b", el}}
-		g.walk(n, is, el, lanes, shape{ptrs: three, unroll: op.unroll}, func(s *Step) {
+		form := func(form, function string) {
+			k.install("Binary"+form+"["+title(op.name)+"]", "binary"+form, function)
+		}
+		form("", k.walk(op.name, "dst a b", "", op.unroll, func(s *Step) {
 			s.Store(op.f(s.Block, s.In(1), s.In(2)), s.Mem(0))
-		})
-		sc := shape{ptrs: three[:2], scalars: []arg{{"s", el}}, unroll: op.unroll}
-		g.walk(op.name+"VS"+el.name+is.name, is, el, lanes, sc, func(s *Step) {
+		}))
+		vs := k.walk(op.name+"VS", "dst a", "s", op.unroll, func(s *Step) {
 			s.Store(op.f(s.Block, s.In(1), s.S[0]), s.Mem(0))
 		})
-		g.fill(t, "t.Binary[%s] = binary(%s)", title(op.name), n)
-		g.fill(t, "t.BinaryVS[%s] = binaryVS(%sVS%s%s)", title(op.name), op.name, el.name, is.name)
+		form("VS", vs)
 		switch op.name {
 		case "sub", "div", "shiftLeft", "shiftRight", "shiftRightLogical":
-			g.walk(op.name+"SV"+el.name+is.name, is, el, lanes, sc, func(s *Step) {
+			form("SV", k.walk(op.name+"SV", "dst a", "s", op.unroll, func(s *Step) {
 				s.Store(op.f(s.Block, s.S[0], s.In(1)), s.Mem(0))
-			})
-			g.fill(t, "t.BinarySV[%s] = binarySV(%sSV%s%s)", title(op.name), op.name, el.name, is.name)
+			}))
 		default: // commutative
-			g.fill(t, "t.BinarySV[%s] = binarySV(%sVS%s%s)", title(op.name), op.name, el.name, is.name)
+			form("SV", vs)
 		}
 	}
 }
@@ -94,47 +85,35 @@ var unaries = []unaryOp{
 	{"cos", 1, func(b *Block, x V) V { return b.sincos(x, 1) }},
 }
 
-func (g *Gen) unaryKernels(is isa, el elem, ops []unaryOp) {
+func (k Kernels) unaryKernels(ops []unaryOp) {
 	for _, op := range ops {
-		n := op.name + el.name + is.name
-		g.walk(n, is, el, is.width/el.size, shape{ptrs: []arg{{"dst", el}, {"a", el}}, unroll: op.unroll}, func(s *Step) {
+		function := k.walk(op.name, "dst a", "", op.unroll, func(s *Step) {
 			s.Store(op.f(s.Block, s.In(1)), s.Mem(0))
 		})
-		wrap := "unary"
 		if op.name == "sin" || op.name == "cos" {
-			wrap = "bounded(t, math." + title(op.name) + ", "
+			k.fill("t.Unary[%s] = bounded(t, math.%s, %s)", title(op.name), title(op.name), function)
 		} else {
-			wrap += "("
+			k.install("Unary["+title(op.name)+"]", "unary", function)
 		}
-		g.fill(table(is, el), "t.Unary[%s] = %s%s)", title(op.name), wrap, n)
 	}
 }
 
 // fusedKernels makes sums of products.
-func (g *Gen) fusedKernels(is isa, el elem) {
-	lanes := is.width / el.size
-	t := table(is, el)
-	s4 := []arg{{"dst", el}, {"a", el}, {"b", el}, {"c", el}}
-	x := el.name + is.name
-	g.walk("fma"+x, is, el, lanes, shape{ptrs: s4, unroll: 2}, func(s *Step) {
+func (k Kernels) fusedKernels() {
+	k.fill("t.FMA = ternary(%s)", k.walk("fma", "dst a b c", "", 2, func(s *Step) {
 		s.Store(s.FMA(s.In(1), s.In(2), s.In(3)), s.Mem(0))
-	})
-	g.walk("axpy"+x, is, el, lanes, shape{ptrs: s4[:3], scalars: []arg{{"s", el}}, unroll: 4}, func(s *Step) {
+	}))
+	k.fill("t.AXPY = axpy(%s)", k.walk("axpy", "dst a b", "s", 4, func(s *Step) {
 		s.Store(s.FMA(s.In(1), s.S[0], s.In(2)), s.Mem(0))
-	})
-	two := []arg{{"s", el}, {"t", el}}
-	g.walk("axpby"+x, is, el, lanes, shape{ptrs: s4[:3], scalars: two, unroll: 2}, func(s *Step) {
+	}))
+	k.fill("t.AXPBY = axpby(%s)", k.walk("axpby", "dst a b", "s t", 2, func(s *Step) {
 		s.Store(s.FMA(s.In(1), s.S[0], s.Mul(s.In(2), s.S[1])), s.Mem(0))
-	})
-	g.walk("affine"+x, is, el, lanes, shape{ptrs: s4[:2], scalars: two, unroll: 2}, func(s *Step) {
+	}))
+	k.fill("t.Affine = affine(%s)", k.walk("affine", "dst a", "s t", 2, func(s *Step) {
 		s.Store(s.FMA(s.In(1), s.S[0], s.S[1]), s.Mem(0))
-	})
-	g.walk("fill"+x, is, el, lanes, shape{ptrs: s4[:1], scalars: two[:1], unroll: 4}, func(s *Step) {
-		s.Store(s.S[0], s.Mem(0))
-	})
-	g.fill(t, "t.FMA = ternary(fma%s)", x)
-	g.fill(t, "t.AXPY = axpy(axpy%s)", x)
-	g.fill(t, "t.AXPBY = axpby(axpby%s)", x)
-	g.fill(t, "t.Affine = affine(affine%s)", x)
-	g.fill(t, "t.Fill = filler(fill%s)", x)
+	}))
+}
+
+func (k Kernels) fillKernel() {
+	k.install("Fill", "filler", k.walk("fill", "dst", "s", 4, func(s *Step) { s.Store(s.S[0], s.Mem(0)) }))
 }

@@ -2,15 +2,18 @@ package main
 
 import "fmt"
 
-// transposeKernels makes two transposes of square blocks in registers. The first does a strip of whole blocks: lanes rows
-// of a by count*lanes columns. The second does one block of which only rows by cols elements are there. Strides are in
-// bytes.
-func (g *Gen) transposeKernels(is isa, size int) {
+// transposeKernels makes two transposes of square blocks in registers. The first does a strip of whole blocks: lanes
+// rows of a by count*lanes columns. The second does one block of which only rows by cols elements are there. Strides are
+// in bytes.
+func (g *File) transposeKernels(is isa, size int) {
 	lanes := is.width / size
 	el := map[int]elem{4: u32, 8: u64}[size]
-	ptrs := []string{"dst *" + el.goT, "a *" + el.goT}
-	f := g.fn(fmt.Sprintf("transpose%d%s", size*8, is.name), is, el, append(ptrs, "count int", "dstStride int", "aStride int"))
-	f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, CX\nMOVQ %s, R8\nMOVQ %s, R9", f.at("dst"), f.at("a"), f.at("count"), f.at("dstStride"), f.at("aStride"))
+	fn := func(name string, sizes ...string) *Fn {
+		params := append([]string{"dst *" + el.goT, "a *" + el.goT}, sizes...)
+		return g.fn(fmt.Sprintf("%s%d%s", name, size*8, is.name), is, el, append(params, "dstStride int", "aStride int")...)
+	}
+	f := fn("transpose", "count int")
+	f.load("DI", "SI", "CX", "R8", "R9")
 	f.Text("loop:\nMOVQ SI, AX\nMOVQ DI, BX")
 	for i := range lanes {
 		f.Text("VMOVUPS (AX), %s%d\nADDQ R9, AX", is.reg, i)
@@ -19,46 +22,29 @@ func (g *Gen) transposeKernels(is isa, size int) {
 		f.Text("VMOVUPS %s%d, (BX)\nADDQ R8, BX", is.reg, c)
 	}
 	// The next block: lanes columns of a on, so lanes rows of dst down.
-	f.Text("ADDQ $%d, SI\nMOVQ BX, DI\nDECQ CX\nJNZ loop\nVZEROUPPER\nRET", is.width)
+	f.Text("ADDQ $%d, SI\nMOVQ BX, DI\nDECQ CX\nJNZ loop\nRETURN", is.width)
 
-	f = g.fn(fmt.Sprintf("transposeEdge%d%s", size*8, is.name), is, el, append(ptrs, "rows int", "cols int", "dstStride int", "aStride int"))
-	f.Text("MOVQ %s, DI\nMOVQ %s, SI\nMOVQ %s, CX\nMOVQ %s, DX\nMOVQ %s, R8\nMOVQ %s, R11", f.at("dst"), f.at("a"), f.at("rows"),
-		f.at("cols"), f.at("dstStride"), f.at("aStride"))
-	wide := is.width == 64
-	m := none
-	setMask := func(count string) {
-		if wide {
-			f.tailMask(lanes, count)
-			return
-		}
-		if m == none {
-			m = f.Pin()
-		}
-		f.tailMaskInto(m, count)
+	f = fn("transposeEdge", "rows int", "cols int")
+	f.load("DI", "SI", "CX", "DX", "R8", "R11")
+	load, store := "VMOVUP%[1]s.Z (SI), K1, Z%[2]d", "VMOVUP%[1]s Z%[2]d, K1, (DI)"
+	setMask := func(count string) { f.tailMask(count) }
+	if is.width == 32 {
+		m := f.Pin()
+		load, store = "VMASKMOVP%[1]s (SI), "+f.Reg(m)+", Y%[2]d", "VMASKMOVP%[1]s Y%[2]d, "+f.Reg(m)+", (DI)"
+		setMask = func(count string) { f.tailMaskInto(m, count) }
 	}
-	fp := map[int]string{4: "PS", 8: "PD"}[size]
 	setMask("DX")
 	for i := range lanes {
-		if wide {
-			f.Text("VMOVU%s.Z (SI), K1, Z%d", fp, i)
-		} else {
-			f.Text("VMASKMOV%s (SI), %s, Y%d", fp, f.Reg(m), i)
-		}
-		f.Text("ADDQ R11, SI\nDECQ CX\nJZ loaded")
+		f.Text(load+"\nADDQ R11, SI\nDECQ CX\nJZ loaded", el.letter, i)
 	}
 	f.Text("loaded:")
 	out := f.transposeBlock()
 	f.Text("MOVQ %s, CX", f.at("rows"))
 	setMask("CX")
 	for _, c := range out {
-		if wide {
-			f.Text("VMOVU%s Z%d, K1, (DI)", fp, c)
-		} else {
-			f.Text("VMASKMOV%s Y%d, %s, (DI)", fp, c, f.Reg(m))
-		}
-		f.Text("ADDQ R8, DI\nDECQ DX\nJZ done")
+		f.Text(store+"\nADDQ R8, DI\nDECQ DX\nJZ done", el.letter, c)
 	}
-	f.Text("done:\nVZEROUPPER\nRET")
+	f.Text("DONE")
 }
 
 // transposeBlock transposes the rows in registers 0, 1, ...; it returns where the new rows are.

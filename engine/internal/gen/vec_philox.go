@@ -5,10 +5,10 @@ import "fmt"
 // philoxKernel makes Philox 4x32-10 (Salmon et al. 2011): a 64-bit lane holds one 32-bit word of one counter, so that
 // VPMULUDQ needs no shuffles; what is left in the upper half of a lane is never read. keys holds the ten pairs of round
 // keys, each in a 64-bit word. Each turn writes the blocks of 8 (or 4) counters: 32 (or 16) words.
-func (g *Gen) philoxKernel(is isa) {
+func (g *File) philoxKernel(is isa) {
 	n := is.width / 8
-	f := g.fn("philox"+is.name, is, u64, []string{"dst *uint32", "blocks int", "keys *uint64", "low uint64", "high uint64"})
-	f.Text("MOVQ %s, DI\nMOVQ %s, CX\nMOVQ %s, SI", f.at("dst"), f.at("blocks"), f.at("keys"))
+	f := g.fn("philox"+is.name, is, u64, "dst *uint32", "blocks int", "keys *uint64", "low uint64", "high uint64")
+	f.load("DI", "CX", "SI")
 	low, high := f.Pin(), f.Pin()
 	f.Text("VPBROADCASTQ %s, %s\nVPBROADCASTQ %s, %s", f.at("low"), f.Reg(low), f.at("high"), f.Reg(high))
 	f.Text("VPADDQ philoxlanes<>(SB), %s, %s", f.Reg(low), f.Reg(low))
@@ -45,24 +45,12 @@ func (g *Gen) philoxKernel(is isa) {
 		}
 		b.Assign(low, b.IAdd(low, b.Bits(uint64(n))))
 	})
-	f.Text("ADDQ $%d, DI\nSUBQ $%d, CX\nJNZ loop\nVZEROUPPER\nRET", 2*is.width, n)
+	f.Text("ADDQ $%d, DI\nSUBQ $%d, CX\nJNZ loop\nRETURN", 2*is.width, n)
 }
 
 // philoxData is the tables of the kernel.
 func philoxData() string {
-	s := ""
-	for _, t := range []struct {
-		name string
-		row  [8]int
-	}{
-		{"philoxlanes", [8]int{0, 1, 2, 3, 4, 5, 6, 7}},
-		{"philoxfirst", [8]int{0, 1, 8, 9, 2, 3, 10, 11}}, // of VPERMI2Q: even blocks are 0 to 7, odd ones 8 to 15
-		{"philoxlast", [8]int{4, 5, 12, 13, 6, 7, 14, 15}},
-	} {
-		for i, v := range t.row {
-			s += fmt.Sprintf("DATA %s<>+%d(SB)/8, $%d\n", t.name, i*8, v)
-		}
-		s += fmt.Sprintf("GLOBL %s<>(SB), RODATA|NOPTR, $64\n\n", t.name)
-	}
-	return s
+	// Of VPERMI2Q: even blocks are 0 to 7, odd ones 8 to 15.
+	return words("philoxlanes", 0, 1, 2, 3, 4, 5, 6, 7) + words("philoxfirst", 0, 1, 8, 9, 2, 3, 10, 11) +
+		words("philoxlast", 4, 5, 12, 13, 6, 7, 14, 15)
 }

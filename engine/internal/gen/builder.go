@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"sort"
 	"strings"
 )
@@ -22,19 +21,20 @@ var (
 
 // elem is the type of one lane.
 type elem struct {
-	name string // suffix of the functions' names
-	goT  string
-	size int
+	name   string // suffix of the functions' names
+	goT    string
+	size   int
+	letter string // ends the names of instructions on floats of that size
 }
 
 var (
-	f32 = elem{"F32", "float32", 4}
-	f64 = elem{"F64", "float64", 8}
-	i32 = elem{"I32", "int32", 4}
-	i64 = elem{"I64", "int64", 8}
-	u32 = elem{"U32", "uint32", 4}
-	u64 = elem{"U64", "uint64", 8}
-	u8  = elem{"U8", "uint8", 1}
+	f32 = elem{"F32", "float32", 4, "S"}
+	f64 = elem{"F64", "float64", 8, "D"}
+	i32 = elem{"I32", "int32", 4, "S"}
+	i64 = elem{"I64", "int64", 8, "D"}
+	u32 = elem{"U32", "uint32", 4, "S"}
+	u64 = elem{"U64", "uint64", 8, "D"}
+	u8  = elem{"U8", "uint8", 1, ""}
 )
 
 // V is a value of a function: a temporary of a block, a constant or a pinned register.
@@ -83,14 +83,14 @@ type Fn struct {
 	isa    isa
 	el     elem
 	params string // Go parameter list
-	frame  int
+	args   int    // bytes of the parameters
+	locals int    // bytes on the stack
 	vals   []val
 	items  []item
 	consts map[uint64]V
 	order  []V // constants, by first use
 	pins   int
 	labels int
-	pool   *pool
 }
 
 func (f *Fn) lanes() int { return f.isa.width / f.el.size }
@@ -128,7 +128,7 @@ func (f *Fn) Label(hint string) string {
 
 // Block appends straight-line code.
 func (f *Fn) Block(g func(b *Block)) {
-	b := &Block{Fn: f}
+	b := &Block{Fn: f, tail: none}
 	g(b)
 	f.items = append(f.items, item{block: b.code})
 }
@@ -143,47 +143,33 @@ func (f *Fn) constBits(bits uint64) V {
 	return v
 }
 
-// pool is the constants of a file, 32 bytes each: the lane repeated.
-type pool struct {
-	index map[string]int
-	rows  []string
-}
-
-func (p *pool) ref(size int, bits uint64) string {
-	key := fmt.Sprintf("%d:%x", size, bits)
-	i, ok := p.index[key]
-	if !ok {
-		i = len(p.rows)
-		p.index[key] = i
-		w := bits
-		switch size {
-		case 4:
-			w = bits&math.MaxUint32 | bits<<32
-		case 1:
-			w = (bits & 0xff) * 0x0101010101010101
+// at is the frame reference of a parameter.
+func (f *Fn) at(name string) string {
+	off := 0
+	for p := range strings.SplitSeq(f.params, ", ") {
+		off = align(off, p)
+		if strings.HasPrefix(p, name+" ") {
+			return fmt.Sprintf("%s+%d(FP)", name, off)
 		}
-		p.rows = append(p.rows, fmt.Sprintf("0x%016x", w))
+		off += paramSize(p)
 	}
-	return fmt.Sprintf("consts<>+%d(SB)", i*32)
+	panic("no parameter " + name + " in " + f.name)
 }
 
-func (p *pool) emit(w *strings.Builder) {
-	for i, r := range p.rows {
-		for j := range 4 {
-			fmt.Fprintf(w, "DATA consts<>+%d(SB)/8, $%s\n", i*32+j*8, r)
-		}
+// load reads the first parameters into general registers.
+func (f *Fn) load(regs ...string) {
+	params := strings.Split(f.params, ", ")
+	for i, r := range regs {
+		name, _, _ := strings.Cut(params[i], " ")
+		f.Text("MOVQ %s, %s", f.at(name), r)
 	}
-	fmt.Fprintf(w, "GLOBL consts<>(SB), RODATA|NOPTR, $%d\n\n", len(p.rows)*32)
 }
 
-// emit writes the function: it first measures how many registers the blocks need, then keeps constants in the rest.
-func (f *Fn) emit(w *strings.Builder) {
+// text is the instructions: it first measures how many registers the blocks need, then keeps constants in the rest.
+func (f *Fn) text() string {
 	uses := map[V]int{}
 	most := 0
 	for _, it := range f.items {
-		if it.block == nil {
-			continue
-		}
 		for _, in := range it.block {
 			for _, s := range in.srcs {
 				if f.vals[s].kind == constant {
@@ -198,46 +184,31 @@ func (f *Fn) emit(w *strings.Builder) {
 	free := f.isa.regs - f.pins - most
 	sort.SliceStable(f.order, func(i, j int) bool { return uses[f.order[i]] > uses[f.order[j]] })
 	next := f.isa.regs - f.pins - 1
-	var load strings.Builder
+	var load, w strings.Builder
 	for _, v := range f.order {
 		if free == 0 || uses[v] == 0 {
 			break
 		}
 		f.vals[v].phys = next
-		fmt.Fprintf(&load, "\t%s %s, %s%d\n", f.broadcast(), f.pool.ref(f.el.size, f.vals[v].bits), f.isa.reg, next)
+		fmt.Fprintf(&load, "\t%s %s, %s%d\n", f.broadcast(), constantRef(f.el.size, f.vals[v].bits), f.isa.reg, next)
 		next--
 		free--
 	}
-	fmt.Fprintf(w, "// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", f.name, f.params, f.name, f.frame)
 	for _, it := range f.items {
-		switch {
-		case it.block != nil:
-			a := allocator{f: f, limit: next + 1}
-			a.run(it.block)
-			w.WriteString(a.out.String())
-		case it.text == "constants":
-			w.WriteString(load.String())
-		default:
-			for _, line := range strings.Split(it.text, "\n") {
-				if line = strings.TrimSpace(line); line == "" {
-					continue
-				}
-				if !strings.HasSuffix(line, ":") {
-					line = "\t" + line
-				}
-				w.WriteString(line + "\n")
-			}
+		if it.block == nil {
+			w.WriteString(strings.Replace(indent(it.text), "\tconstants\n", load.String(), 1))
+			continue
 		}
+		a := allocator{f: f, limit: next + 1}
+		a.run(it.block)
+		w.WriteString(a.out.String())
 	}
-	w.WriteString("\n")
+	return w.String()
 }
 
 func (f *Fn) broadcast() string {
-	switch f.el.size {
-	case 8:
-		return "VBROADCASTSD"
-	case 4:
-		return "VBROADCASTSS"
+	if f.el.size == 1 {
+		return "VPBROADCASTB"
 	}
-	return "VPBROADCASTB"
+	return "VBROADCASTS" + f.el.letter
 }

@@ -20,23 +20,10 @@ const (
 func (b *Block) wide() bool { return b.isa.width == 64 }
 
 // fp is the floating suffix of the lanes.
-func (b *Block) fp() string {
-	if b.el.size == 8 {
-		return "PD"
-	}
-	return "PS"
-}
+func (b *Block) fp() string { return "P" + b.el.letter }
 
 // ip is the integer suffix of the lanes.
-func (b *Block) ip() string {
-	switch b.el.size {
-	case 8:
-		return "Q"
-	case 4:
-		return "D"
-	}
-	return "B"
-}
+func (b *Block) ip() string { return map[int]string{8: "Q", 4: "D", 1: "B"}[b.el.size] }
 
 func (b *Block) emit(in ins) V {
 	b.code = append(b.code, in)
@@ -163,53 +150,50 @@ func (b *Block) Poly(x V, c []float64) V {
 	return p
 }
 
+// mov is the instruction that loads and stores vectors.
+func (b *Block) mov() string {
+	switch {
+	case b.el.size > 1:
+		return "VMOVU" + b.fp()
+	case b.wide():
+		return "VMOVDQU8"
+	}
+	return "VMOVDQU"
+}
+
 // Load reads a vector; lanes outside the tail are zero.
 func (b *Block) Load(mem string) V {
-	mn := "VMOVU" + b.fp()
-	if b.el.size == 1 {
-		mn = "VMOVDQU"
-		if b.wide() {
-			mn = "VMOVDQU8"
-		}
-	}
-	d := b.newVal(val{})
+	in := ins{mn: b.mov(), mem: mem, k: none, dst: b.newVal(val{})}
 	switch {
 	case b.tail == none:
-		return b.emit(ins{mn: mn, mem: mem, k: none, dst: d})
 	case b.wide():
-		return b.emit(ins{mn: mn + ".Z", mem: mem, k: b.tail, dst: d})
+		in.mn, in.k = in.mn+".Z", b.tail
+	default:
+		in.mn, in.srcs = "VMASKMOV"+b.fp(), []V{b.tail}
 	}
-	return b.emit(ins{mn: "VMASKMOV" + b.fp(), mem: mem, srcs: []V{b.tail}, k: none, dst: d})
+	return b.emit(in)
 }
 
 // LoadFill reads a vector; lanes outside the tail are those of fill.
 func (b *Block) LoadFill(mem string, fill V) V {
-	switch {
-	case b.tail == none:
-		return b.Load(mem)
-	case b.wide():
-		return b.Blend(b.tail, b.Load(mem), fill)
+	v := b.Load(mem)
+	if b.tail == none {
+		return v
 	}
-	return b.Blend(b.tail, b.Load(mem), fill)
+	return b.Blend(b.tail, v, fill)
 }
 
 // Store writes a vector, only the tail's lanes if there is one.
 func (b *Block) Store(v V, mem string) {
-	mn := "VMOVU" + b.fp()
-	if b.el.size == 1 {
-		mn = "VMOVDQU"
-		if b.wide() {
-			mn = "VMOVDQU8"
-		}
-	}
+	in := ins{mn: b.mov(), mem: mem, srcs: []V{v}, k: none, dst: none}
 	switch {
 	case b.tail == none:
-		b.emit(ins{mn: mn, srcs: []V{v}, mem: mem, k: none, dst: none})
 	case b.wide():
-		b.emit(ins{mn: mn, srcs: []V{v}, mem: mem, k: b.tail, dst: none})
+		in.k = b.tail
 	default:
-		b.emit(ins{mn: "VMASKMOV" + b.fp(), srcs: []V{v, b.tail}, mem: mem, k: none, dst: none})
+		in.mn, in.srcs = "VMASKMOV"+b.fp(), []V{v, b.tail}
 	}
+	b.emit(in)
 }
 
 // tmpl emits text whose registers are chosen later; see ins.tmpl.
