@@ -86,8 +86,8 @@ func (l *lives) saved(later time.Duration) <-chan time.Time {
 	return now
 }
 
-// live begins or resumes the run that is killed, kills it when a channel says so, and returns whether it reached its end
-// before.
+// live begins or resumes the run that is killed, kills it when a channel says so, and returns whether it reached its
+// end before.
 func (l *lives) live(kill <-chan time.Time) (ended bool) {
 	l.Helper()
 	args := []string{"resume", l.killed()}
@@ -115,8 +115,8 @@ func (l *lives) live(kill <-chan time.Time) (ended bool) {
 	return err == nil
 }
 
-// compare resumes the run to its end, which must be that of the one that was never killed, with the same state and metrics,
-// to the bit.
+// compare resumes the run to its end, which must be that of the one that was never killed, with the same state and
+// metrics, to the bit.
 func (l *lives) compare() {
 	l.Helper()
 	if got := l.end("resume", l.killed()); got != l.want {

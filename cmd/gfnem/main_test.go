@@ -7,8 +7,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets the test binary stand in for the program: scripts call it as gfnem, or as gfnem-set FILE where a command
-// has no --config.
+// TestMain lets the test binary stand in for the program: scripts call it as gfnem, or as gfnem-set FILE where a
+// command has no --config.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"gfnem": main, "gfnem-set": func() {
 		args, err := withKeys(os.Args[1], os.Args[2:])
@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 // tiny holds configurations of trainings that take a moment, and trees.
 var tiny = os.DirFS("testdata/tiny")
 
-// TestScripts runs testdata/script: what a user types and what comes back. The files of testdata/tiny lie beside each script.
+// TestScripts runs testdata/script: what a user types and what comes back. Beside
+// each script lie the files of testdata/tiny.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
