@@ -24,8 +24,7 @@ type scale struct {
 	label  string
 	lo, hi float64
 	log    bool
-	down   bool     // grows downwards, as rows of a matrix do
-	whole  bool     // only integers mean something
+	down   bool     // grows downwards, as rows do
 	names  []string // the labels of 0, 1, 2, ... instead of numbers
 }
 

@@ -76,14 +76,6 @@ func markEntry(name string, s Shape) entry {
 	return entry{name: name, long: 11, sample: func(c draw.Canvas, mid vg.Point) { s.draw(c, mid, 3.6) }}
 }
 
-// discEntry is the legend of points of a colour.
-func discEntry(name string, fill color.Color) entry {
-	return entry{name: name, long: 7, sample: func(c draw.Canvas, mid vg.Point) {
-		c.SetColor(fill)
-		c.Fill(disc(mid, 3.5))
-	}}
-}
-
 // lineEntry is the legend of a line.
 func lineEntry(name string, sty draw.LineStyle) entry {
 	return entry{name: name, long: 16, sample: func(c draw.Canvas, mid vg.Point) {

@@ -10,11 +10,12 @@ import (
 // Scatter is a panel of points in the plane, with marks and paths over them.
 type Scatter struct {
 	Axes
-	Points  [][2]float64
-	Class   []int    // the class of every point, which gives its colour; nil means one pale colour for all
-	Classes []string // names of the classes 0, 1, 2, ..., for the legend; none if nil
-	Paths   []Path
-	Marks   []Marks // drawn last, in order
+	Points [][2]float64
+	Class  []int   // the class of every point, which gives its colour; nil means one pale colour for all
+	Marks  []Marks // drawn last, in order
+	// Paths are walks through the plane, each drawn as a polyline from a hollow mark to a full one. The i-th has the i-th
+	// colour of the palette.
+	Paths [][][2]float64
 }
 
 func (s Scatter) chart() (*chart, error) {
@@ -26,13 +27,7 @@ func (s Scatter) chart() (*chart, error) {
 			return nil, fmt.Errorf("scatter: class %d of point %d is not in [0, %d)", k, i, maxClasses)
 		}
 	}
-	if len(s.Classes) > maxClasses {
-		return nil, fmt.Errorf("scatter: %d classes, at most %d can be told apart", len(s.Classes), maxClasses)
-	}
 	ch := &chart{title: s.Title, noTicks: s.NoTicks, width: 300, height: 300, marks: len(s.Points), draw: s.draw}
-	for k, name := range s.Classes {
-		ch.legend = append(ch.legend, discEntry(name, classColor(k, s.classes())))
-	}
 	ex, ey := newExtent(), newExtent()
 	see := func(points [][2]float64) {
 		for _, p := range points {
@@ -43,10 +38,9 @@ func (s Scatter) chart() (*chart, error) {
 		}
 	}
 	see(s.Points)
-	for i, path := range s.Paths {
-		see(path.At)
+	for _, path := range s.Paths {
+		see(path)
 		ch.marks += 3
-		ch.legend = append(ch.legend, pathEntry(path.Name, i))
 	}
 	if len(s.Paths) > 0 {
 		ch.legend = append(ch.legend, startEntry, endEntry)
@@ -67,7 +61,7 @@ func (s Scatter) chart() (*chart, error) {
 
 // classes is the number of classes there are.
 func (s Scatter) classes() int {
-	n := len(s.Classes)
+	n := 0
 	for _, k := range s.Class {
 		n = max(n, k+1)
 	}
