@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -46,13 +47,12 @@ func (f Figure) Save(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("save figure %s: %w", name, err)
+	path := filepath.Join(dir, name)
+	err = os.MkdirAll(dir, 0o777)
+	if err == nil {
+		err = cmp.Or(writeFile(path+".png", png), writeFile(path+".svg", svg))
 	}
-	if err := writeFile(filepath.Join(dir, name+".png"), png); err != nil {
-		return fmt.Errorf("save figure %s: %w", name, err)
-	}
-	if err := writeFile(filepath.Join(dir, name+".svg"), svg); err != nil {
+	if err != nil {
 		return fmt.Errorf("save figure %s: %w", name, err)
 	}
 	return nil

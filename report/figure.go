@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 
@@ -83,21 +84,19 @@ func (f Figure) charts() ([][]*chart, error) {
 // share gives all charts the union of their limits. It reports whether that means something: whether they are
 // linear or logarithmic alike.
 func share(all [][]*chart) bool {
-	var union *chart
+	x, y := newExtent(), newExtent()
+	var first *chart
 	for c := range each(all) {
-		if union == nil {
-			first := *c
-			union = &first
-		}
-		if c.x.log != union.x.log || c.y.log != union.y.log {
+		first = cmp.Or(first, c)
+		if c.x.log != first.x.log || c.y.log != first.y.log {
 			return false
 		}
-		union.x.union(c.x)
-		union.y.union(c.y)
+		x = extent{min(x.lo, c.x.lo), max(x.hi, c.x.hi)}
+		y = extent{min(y.lo, c.y.lo), max(y.hi, c.y.hi)}
 	}
 	for c := range each(all) {
-		c.x.lo, c.x.hi = union.x.lo, union.x.hi
-		c.y.lo, c.y.hi = union.y.lo, union.y.hi
+		c.x.lo, c.x.hi = x.lo, x.hi
+		c.y.lo, c.y.hi = y.lo, y.hi
 	}
 	return true
 }

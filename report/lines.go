@@ -46,10 +46,7 @@ func (l Lines) chart() (*chart, error) {
 			return nil, fmt.Errorf("series %q: %d values at %d places", s.Name, len(s.Y), len(s.X))
 		}
 		for t, y := range s.Y {
-			if drawable(s.x(t), l.X.Log) && drawable(y, l.Y.Log) {
-				ex.see(l.X.Log, s.x(t))
-				ey.see(l.Y.Log, y)
-			}
+			l.seePoint(&ex, &ey, s.x(t), y)
 		}
 		ch.marks++
 		ch.legend = append(ch.legend, lineEntry(s.Name, s.line(i)))
@@ -58,13 +55,7 @@ func (l Lines) chart() (*chart, error) {
 		ey.see(l.Y.Log, v.Value)
 		ch.legend = append(ch.legend, lineEntry(v.Name, levelLine))
 	}
-	ch.empty = ex.empty()
-	var err error
-	if ch.x, err = l.X.fit(ex, 0); err != nil {
-		return nil, err
-	}
-	ch.y, err = l.Y.fit(ey, 0.05)
-	return ch, err
+	return ch, l.fit(ch, ex, ey, 0, 0.05)
 }
 
 // line is the look of s as the i-th series of a panel; dense curves are thinner.

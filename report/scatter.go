@@ -31,10 +31,7 @@ func (s Scatter) chart() (*chart, error) {
 	ex, ey := newExtent(), newExtent()
 	see := func(points [][2]float64) {
 		for _, p := range points {
-			if drawable(p[0], s.X.Log) && drawable(p[1], s.Y.Log) {
-				ex.see(s.X.Log, p[0])
-				ey.see(s.Y.Log, p[1])
-			}
+			s.seePoint(&ex, &ey, p[0], p[1])
 		}
 	}
 	see(s.Points)
@@ -50,13 +47,7 @@ func (s Scatter) chart() (*chart, error) {
 		ch.marks += len(m.At)
 		ch.legend = append(ch.legend, markEntry(m.Name, m.Shape))
 	}
-	ch.empty = ex.empty()
-	var err error
-	if ch.x, err = s.X.fit(ex, 0.05); err != nil {
-		return nil, err
-	}
-	ch.y, err = s.Y.fit(ey, 0.05)
-	return ch, err
+	return ch, s.fit(ch, ex, ey, 0.05, 0.05)
 }
 
 // classes is the number of classes there are.
