@@ -66,9 +66,6 @@ func (d *Dataset) Text(s Sentence) string {
 	return strings.Join(words, " ")
 }
 
-// Shorten returns a data set of the sentences with at most max words; the vocabulary stays.
-func (d *Dataset) Shorten(max int) *Dataset { return d.Between(0, max) }
-
 // Between returns a data set of the sentences with at least least and at most most words; the vocabulary stays.
 func (d *Dataset) Between(least, most int) *Dataset {
 	out := *d

@@ -225,7 +225,7 @@ func readManifest(dir string) (manifest, error) {
 
 // decode makes the data set of a manifest from the content of its files.
 func (m manifest) decode(content map[string][]byte) (*Dataset, error) {
-	v, err := parseVocabulary(content[vocabularyName])
+	v, err := NewVocabulary(lines(content[vocabularyName]))
 	if err != nil {
 		return nil, err
 	}

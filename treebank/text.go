@@ -44,18 +44,13 @@ func newText(r io.Reader, name string) (*text, error) {
 
 // first returns the first byte that is not white space, without taking it; 0 at the end.
 func (t *text) first() (byte, error) {
-	for {
-		c, err := t.byte()
-		if err == io.EOF {
-			return 0, nil
-		} else if err != nil {
-			return 0, err
-		}
-		if !isSpace(c) {
-			return c, t.unread()
-		}
-		t.count(c)
+	c, err := t.skipSpace()
+	if err == io.EOF {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
 	}
+	return c, t.in.UnreadByte()
 }
 
 // token returns "(", ")" or what stands between brackets and white space.
@@ -76,7 +71,7 @@ func (t *text) token() (string, error) {
 			return "", err
 		}
 		if isSpace(c) || c == '(' || c == ')' {
-			if err := t.unread(); err != nil {
+			if err := t.in.UnreadByte(); err != nil {
 				return "", err
 			}
 			break
@@ -140,13 +135,9 @@ func (t *text) skipSpace() (byte, error) {
 		if !isSpace(c) {
 			return c, nil
 		}
-		t.count(c)
-	}
-}
-
-func (t *text) count(c byte) {
-	if c == '\n' {
-		t.line++
+		if c == '\n' {
+			t.line++
+		}
 	}
 }
 
@@ -157,8 +148,6 @@ func (t *text) byte() (byte, error) {
 	}
 	return c, err
 }
-
-func (t *text) unread() error { return t.in.UnreadByte() }
 
 // check refuses bytes that are not text.
 func (t *text) check(s []byte) error {

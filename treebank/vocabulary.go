@@ -2,6 +2,7 @@ package treebank
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,11 +64,7 @@ func countWords(sentences []raw, size int) (*Vocabulary, error) {
 		}
 	}
 	delete(counts, Unknown)
-	words := make([]string, 0, len(counts))
-	for w := range counts {
-		words = append(words, w)
-	}
-	slices.SortFunc(words, func(a, b string) int {
+	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	words = words[:min(size, len(words))]
