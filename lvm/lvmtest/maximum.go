@@ -3,6 +3,7 @@ package lvmtest
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -128,17 +129,13 @@ func (c *checker) set(vs []*model.Variable, values []*tensors.Tensor) {
 
 // between returns the point a fraction of the way from a to b.
 func (c *checker) between(a, b []*tensors.Tensor, way float64) []*tensors.Tensor {
-	var args []any
-	for i := range a {
-		args = append(args, a[i], b[i])
-	}
 	out, err := CallOnceN(c.backend, func(in []*Node) []*Node {
 		mix := make([]*Node, len(a))
 		for i := range mix {
-			mix[i] = Add(MulScalar(in[2*i], 1-way), MulScalar(in[2*i+1], way))
+			mix[i] = Add(MulScalar(in[i], 1-way), MulScalar(in[len(a)+i], way))
 		}
 		return mix
-	}, args...)
+	}, slices.Concat(a, b))
 	if err != nil {
 		c.broke(lawRun, "%v", err)
 		return a

@@ -1,6 +1,8 @@
 package lvmtest
 
 import (
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -19,7 +21,7 @@ func (c *checker) draw(n int, step uint64) (lvm.Pairs, bool) {
 }
 
 // both feeds pairs to a program.
-func both(p lvm.Pairs) []*tensors.Tensor { return append(append([]*tensors.Tensor{}, p.X...), p.Z...) }
+func both(p lvm.Pairs) []*tensors.Tensor { return slices.Concat(p.X, p.Z) }
 
 // rowByRow checks that LogJoint of a batch is LogJoint of its rows alone.
 func (c *checker) rowByRow() {
