@@ -56,17 +56,25 @@ const chunk = 128
 // Enumerate finds all states that can be reached from the initial state of one observation x (tensors of one row), and
 // fails with ErrTooMany if there are more than limit, with ErrCycle if the environment breaks its laws.
 func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG, error) {
+	d, err := enumerate(b, env, x, limit)
+	if err != nil {
+		return nil, fmt.Errorf("enumerate states: %w", err)
+	}
+	return d, nil
+}
+
+func enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG, error) {
 	first, err := CallOnceN(b, func(in []*Node) []*Node {
 		defer panics.WithError()
 		return env.Initial(in)
 	}, x)
 	if err != nil {
-		return nil, fmt.Errorf("enumerate states: %w", err)
+		return nil, err
 	}
 	e := explorer{env: env, layout: rowbytes.LayoutOf(first), index: map[string]int{}}
 	expand, err := NewExec(b, e.expand)
 	if err != nil {
-		return nil, fmt.Errorf("enumerate states: %w", err)
+		return nil, err
 	}
 	defer expand.Finalize()
 
@@ -74,10 +82,10 @@ func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG
 	for done := 0; done < len(e.rows); {
 		to := min(done+chunk, len(e.rows))
 		if err := e.visit(expand, done, to); err != nil {
-			return nil, fmt.Errorf("enumerate states: %w", err)
+			return nil, err
 		}
 		if len(e.rows) > limit {
-			return nil, fmt.Errorf("enumerate states: %w than %d", ErrTooMany, limit)
+			return nil, fmt.Errorf("%w than %d", ErrTooMany, limit)
 		}
 		done = to
 	}
@@ -141,7 +149,7 @@ func (e *explorer) sorted() (*DAG, error) {
 		children[ed.From] = append(children[ed.From], ed)
 	}
 	if parents[0] > 0 {
-		return nil, fmt.Errorf("enumerate states: %w", ErrCycle)
+		return nil, ErrCycle
 	}
 	rank := make([]int, len(e.rows))
 	order := []int{0}
@@ -153,7 +161,7 @@ func (e *explorer) sorted() (*DAG, error) {
 		}
 	}
 	if len(order) != len(e.rows) {
-		return nil, fmt.Errorf("enumerate states: %w", ErrCycle)
+		return nil, ErrCycle
 	}
 	rows := make([]string, len(order))
 	d := &DAG{Env: e.env}

@@ -19,31 +19,19 @@ const (
 	svgMarks = 2000 // a figure of more marks is embedded as an image, which is then smaller
 )
 
-// PNG returns the figure as an image of 192 dots per inch.
-func (f Figure) PNG() ([]byte, error) {
+// encode returns the figure as an image of 192 dots per inch and as a drawing of the same size.
+func (f Figure) encode() (png, svg []byte, err error) {
 	l, err := f.lay()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return l.png()
-}
-
-// SVG returns the figure as a drawing of the same size.
-func (f Figure) SVG() ([]byte, error) {
-	l, err := f.lay()
-	if err != nil {
-		return nil, err
-	}
-	return append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), l.svg("")...), nil
+	png, err = l.png()
+	return png, append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), l.svg("")...), err
 }
 
 // Save writes the figure to name.png and name.svg in dir, which is made if it is not there.
 func (f Figure) Save(dir, name string) error {
-	png, err := f.PNG()
-	if err != nil {
-		return err
-	}
-	svg, err := f.SVG()
+	png, svg, err := f.encode()
 	if err != nil {
 		return err
 	}

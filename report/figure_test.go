@@ -24,11 +24,8 @@ func TestFigures(t *testing.T) {
 			}
 			pngFile := read(t, filepath.Join(dir, "made", name+".png"))
 			svgFile := read(t, filepath.Join(dir, "made", name+".svg"))
-			if again, err := second[name].PNG(); err != nil || !bytes.Equal(again, pngFile) {
-				t.Errorf("the same figure gave another PNG (%v)", err)
-			}
-			if again, err := second[name].SVG(); err != nil || !bytes.Equal(again, svgFile) {
-				t.Errorf("the same figure gave another SVG (%v)", err)
+			if p, s, err := second[name].encode(); err != nil || !bytes.Equal(p, pngFile) || !bytes.Equal(s, svgFile) {
+				t.Errorf("the same figure gave another image (%v)", err)
 			}
 
 			l, err := f.lay()
@@ -105,7 +102,7 @@ func TestFiguresOfNastyValues(t *testing.T) {
 					Axes: axes, Names: make([]string, len(values)), Values: values, Levels: []Level{{"", nan}, {"", inf}},
 				})
 			}
-			svg, err := Figure{Panels: [][]Panel{row}}.SVG()
+			_, svg, err := Figure{Panels: [][]Panel{row}}.encode()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +125,7 @@ func TestFigureErrors(t *testing.T) {
 		"1 names for 0 values":   NewFigure(Bars{Names: []string{"a"}}),
 		"begin at zero":          NewFigure(Bars{Axes: Axes{X: Axis{Log: true}}, Names: []string{"a"}, Values: []float64{1}}),
 	} {
-		if _, err := f.PNG(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := f.encode(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 		if err := f.Save(t.TempDir(), "f"); err == nil {

@@ -25,11 +25,10 @@ type Marks struct {
 
 // draw draws one mark of radius about r.
 func (s Shape) draw(c draw.Canvas, at vg.Point, r vg.Length) {
-	switch s {
-	case Star:
+	if s == Star {
 		outlined(c, star(at, 1.8*r), rgb(0xff9d1e), gray(0x26), 0.16*r)
-	default:
-		outlined(c, disc(at, 0.7*r), rgb(0x000000), gray(0xff), 0.22*r)
+	} else {
+		outlined(c, disc(at, 0.7*r), gray(0), gray(0xff), 0.22*r)
 	}
 }
 

@@ -50,7 +50,7 @@ func (s *Section) Pre(text string) *Section { return s.add("pre", text) }
 
 // Table appends a table.
 func (s *Section) Table(t *Table) *Section {
-	s.blocks = append(s.blocks, func() (template.HTML, error) { return t.HTML(), nil })
+	s.blocks = append(s.blocks, t.html)
 	return s
 }
 

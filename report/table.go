@@ -3,7 +3,7 @@ package report
 // Table holds results by row and column. A row shorter than the others ends in missing cells. Columns that hold a
 // number are aligned on the right, the others on the left.
 //
-// It prints as text ([Table.String]) and [Table.HTML], and marshals to JSON with the values at full precision.
+// It prints as text, becomes part of a [Page], and marshals to JSON with the values at full precision.
 type Table struct {
 	Title   string   `json:"title,omitempty"`
 	Columns []Column `json:"columns"`

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// HTML returns the table as an element.
-func (t *Table) HTML() template.HTML {
+// html returns the table as an element.
+func (t *Table) html() (template.HTML, error) {
 	type cell struct {
 		Text, Pad string // Pad is not seen: it moves the number to where those with a tail have theirs
 		Number    bool
@@ -31,11 +31,7 @@ func (t *Table) HTML() template.HTML {
 			view.Rows[i] = append(view.Rows[i], v)
 		}
 	}
-	html, err := render("table", view)
-	if err != nil {
-		panic(err) // the template is our own and holds nothing that can fail
-	}
-	return html
+	return render("table", view)
 }
 
 // longestTail returns the longest of what follows the numbers of column j.

@@ -2,7 +2,6 @@ package treebank
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -141,5 +140,5 @@ func (d *Dataset) Hash() string {
 		fmt.Fprintf(h, "%s %d\n", f.name, len(f.data))
 		h.Write(f.data)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return fmt.Sprintf("%x", h.Sum(nil))
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"io"
 	"strconv"
 	"unicode/utf8"
@@ -82,47 +81,6 @@ func (t *text) token() (string, error) {
 	}
 	t.size += len(t.atom)
 	return string(t.atom), t.check(t.atom)
-}
-
-// sentence returns the words of the next line that has any, and its number.
-func (t *text) sentence() (words []string, line int, err error) {
-	for {
-		line = t.line
-		raw, err := t.rawLine()
-		if err != nil {
-			return nil, line, err
-		}
-		if err := t.check(raw); err != nil {
-			return nil, line, err
-		}
-		for _, w := range bytes.FieldsFunc(raw, func(r rune) bool { return r < utf8.RuneSelf && isSpace(byte(r)) }) {
-			words = append(words, string(w))
-		}
-		t.line++
-		if len(words) > 0 {
-			return words, line, nil
-		}
-	}
-}
-
-// rawLine returns a line without its end, or io.EOF where nothing is left.
-func (t *text) rawLine() ([]byte, error) {
-	t.atom = t.atom[:0]
-	for {
-		part, err := t.in.ReadSlice('\n')
-		t.atom = append(t.atom, part...)
-		switch {
-		case len(t.atom) > maxLineBytes:
-			return nil, t.errorf("the line is longer than %d bytes", maxLineBytes)
-		case errors.Is(err, bufio.ErrBufferFull):
-		case err == io.EOF && len(t.atom) > 0, err == nil:
-			return bytes.TrimRight(t.atom, "\r\n"), nil
-		case err == io.EOF:
-			return nil, err
-		default:
-			return nil, t.failed(err)
-		}
-	}
 }
 
 func (t *text) skipSpace() (byte, error) {

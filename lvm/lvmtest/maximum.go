@@ -8,6 +8,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/support/xslices"
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/lvm"
@@ -111,11 +112,7 @@ func mismatch(vs []*model.Variable, values []*Node) string {
 
 // present copies the values of variables.
 func present(vs []*model.Variable) []*tensors.Tensor {
-	out := make([]*tensors.Tensor, len(vs))
-	for i, v := range vs {
-		out[i] = clone(v.MustValue())
-	}
-	return out
+	return xslices.Map(vs, func(v *model.Variable) *tensors.Tensor { return clone(v.MustValue()) })
 }
 
 // set gives variables copies of values.

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/support/xslices"
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/lvm"
@@ -91,10 +92,6 @@ func (c *checker) table() {
 type pairwise struct{ lvm.Model }
 
 // takeRow returns one row of every tensor, as a batch.
-func takeRow[S ~[]*Node](ts S, row int) S {
-	out := make(S, len(ts))
-	for i, t := range ts {
-		out[i] = SliceAxis(t, 0, AxisElem(row))
-	}
-	return out
+func takeRow(ts []*Node, row int) []*Node {
+	return xslices.Map(ts, func(t *Node) *Node { return SliceAxis(t, 0, AxisElem(row)) })
 }

@@ -71,13 +71,4 @@ func spread(x, like *Node) *Node {
 	return BroadcastToDims(x, like.Shape().Dimensions...)
 }
 
-// fixed stops gradients: samples are data.
-func fixed[S ~[]*Node](ts S) S {
-	out := make(S, len(ts))
-	for i, t := range ts {
-		out[i] = StopGradient(t)
-	}
-	return out
-}
-
 func ints(t *tensors.Tensor) []int32 { return tensors.MustCopyFlatData[int32](t) }
