@@ -99,19 +99,11 @@ func anyTrue(mask *Node) *Node {
 	return GreaterThan(ReduceSum(ConvertDType(mask, dtypes.Int32), -1), ScalarZero(mask.Graph(), dtypes.Int32))
 }
 
-// choose returns, row by row, a where cond is true and b elsewhere; cond is [B].
-func choose(cond, a, b *Node) *Node {
-	for cond.Rank() < a.Rank() {
-		cond = InsertAxes(cond, -1)
-	}
-	return Where(BroadcastToDims(cond, a.Shape().Dimensions...), a, b)
-}
-
-// chooseState is choose for every tensor of a state.
+// chooseState returns, row by row, a where cond is true and b elsewhere; cond is [B].
 func chooseState(cond *Node, a, b State) State {
 	out := make(State, len(a))
 	for i := range a {
-		out[i] = choose(cond, a[i], b[i])
+		out[i] = Where(cond, a[i], b[i])
 	}
 	return out
 }

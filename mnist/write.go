@@ -1,7 +1,6 @@
 package mnist
 
 import (
-	"bufio"
 	"compress/gzip"
 	"encoding/binary"
 	"fmt"
@@ -78,13 +77,10 @@ func (g Gray) encodeIDX(w io.Writer) error {
 	if uint64(g.Len()) > math.MaxUint32 {
 		return run.Inputf("%d images are too many for an idx file", g.Len())
 	}
-	out := bufio.NewWriter(w)
 	head := []uint32{magicImages, uint32(g.Len()), uint32(g.Height), uint32(g.Width)}
-	if err := binary.Write(out, binary.BigEndian, head); err != nil {
+	if err := binary.Write(w, binary.BigEndian, head); err != nil {
 		return err
 	}
-	if _, err := out.Write(g.Pix); err != nil {
-		return err
-	}
-	return out.Flush()
+	_, err := w.Write(g.Pix)
+	return err
 }

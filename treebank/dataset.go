@@ -60,7 +60,7 @@ func (d *Dataset) Split(name string) (*Split, error) {
 func (d *Dataset) Text(s Sentence) string {
 	words := make([]string, len(s.Words))
 	for i, id := range s.Words {
-		words[i] = d.Vocabulary.Word(id)
+		words[i] = d.Vocabulary.words[id]
 	}
 	return strings.Join(words, " ")
 }

@@ -39,9 +39,6 @@ func NewVocabulary(words []string) (*Vocabulary, error) {
 // Size returns the number of words, <unk> included.
 func (v *Vocabulary) Size() int { return len(v.words) }
 
-// Word returns a word by its number.
-func (v *Vocabulary) Word(id int32) string { return v.words[id] }
-
 // Words returns all words in order of their numbers; the caller must not change them.
 func (v *Vocabulary) Words() []string { return v.words }
 
