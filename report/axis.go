@@ -81,11 +81,11 @@ func (a Axes) seePoint(ex, ey *extent, x, y float64) {
 	}
 }
 
-// fit gives a chart the scales of its axes over data of extents ex and ey; for the margins see Axis.fit.
-func (a Axes) fit(ch *chart, ex, ey extent, marginX, marginY float64) (err error) {
+// fit gives a chart the scales of its axes over data of extents ex and ey; for the margin of x see Axis.fit.
+func (a Axes) fit(ch *chart, ex, ey extent, marginX float64) (err error) {
 	ch.empty = ex.empty()
 	if ch.x, err = a.X.fit(ex, marginX); err == nil {
-		ch.y, err = a.Y.fit(ey, marginY)
+		ch.y, err = a.Y.fit(ey, 0.05)
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func (l Lines) chart() (*chart, error) {
 		ey.see(l.Y.Log, v.Value)
 		ch.legend = append(ch.legend, lineEntry(v.Name, levelLine))
 	}
-	return ch, l.fit(ch, ex, ey, 0, 0.05)
+	return ch, l.fit(ch, ex, ey, 0)
 }
 
 // line is the look of s as the i-th series of a panel; dense curves are thinner.

@@ -5,6 +5,7 @@ import (
 	"image/color"
 
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // Scatter is a panel of points in the plane, with marks and paths over them.
@@ -47,20 +48,15 @@ func (s Scatter) chart() (*chart, error) {
 		ch.marks += len(m.At)
 		ch.legend = append(ch.legend, markEntry(m.Name, m.Shape))
 	}
-	return ch, s.fit(ch, ex, ey, 0.05, 0.05)
-}
-
-// classes is the number of classes there are.
-func (s Scatter) classes() int {
-	n := 0
-	for _, k := range s.Class {
-		n = max(n, k+1)
-	}
-	return n
+	return ch, s.fit(ch, ex, ey, 0.05)
 }
 
 func (s Scatter) draw(p plane) {
-	colors := make([]color.NRGBA, s.classes())
+	classes := 0
+	for _, k := range s.Class {
+		classes = max(classes, k+1)
+	}
+	colors := make([]color.NRGBA, classes)
 	for k := range colors {
 		colors[k] = faded(classColor(k, len(colors)), 0.9)
 	}
@@ -82,6 +78,46 @@ func (s Scatter) draw(p plane) {
 			if at, ok := p.inside(v); ok {
 				m.Shape.draw(p.Canvas, at, size)
 			}
+		}
+	}
+}
+
+var (
+	startEntry = entry{name: "start", long: 8, sample: func(c draw.Canvas, mid vg.Point) {
+		outlined(c, disc(mid, 3), gray(0xff), gray(0x44), 1.3)
+	}}
+	endEntry = entry{name: "end", long: 8, sample: func(c draw.Canvas, mid vg.Point) {
+		outlined(c, disc(mid, 3.6), gray(0x44), gray(0xff), 0.8)
+	}}
+)
+
+func pathLine(i int) draw.LineStyle {
+	c, dashes := seriesColor(i)
+	return draw.LineStyle{Color: c, Width: 1.4, Dashes: dashes}
+}
+
+// drawPaths draws all lines, and then all ends, so that no line covers an end.
+func drawPaths(p plane, paths [][][2]float64) {
+	for i, path := range paths {
+		var pts []vg.Point
+		for _, v := range path {
+			if p.shows(v[0], v[1]) {
+				pts = append(pts, p.at(v[0], v[1]))
+			}
+		}
+		p.StrokeLines(pathLine(i), p.ClipLinesXY(pts)...)
+	}
+	r := 0.7 * markRadius(p.Max.X-p.Min.X)
+	for i, path := range paths {
+		if len(path) == 0 {
+			continue
+		}
+		c, _ := seriesColor(i)
+		if at, ok := p.inside(path[0]); ok {
+			outlined(p.Canvas, disc(at, r), gray(0xff), c, 0.4*r)
+		}
+		if at, ok := p.inside(path[len(path)-1]); ok {
+			outlined(p.Canvas, disc(at, 1.15*r), c, gray(0xff), 0.25*r)
 		}
 	}
 }
