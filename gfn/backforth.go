@@ -72,8 +72,8 @@ func (k BackForth) Apply(n Net, r *rng.Stream, x Batch, z State, logR *Node, rew
 	}
 }
 
-// PairBalance is trajectory balance between the two objects of a move, [B]: both are reached from the state in the middle,
-// whose flow is not needed.
+// PairBalance is trajectory balance between the two objects of a move, [B]: both are reached from the state in the
+// middle, whose flow is not needed.
 //
 //	( log R(z) + sum log P_B - sum log P_F, along the path to z, less the same along the path to z' )^2
 //

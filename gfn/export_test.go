@@ -8,8 +8,8 @@ var (
 	ChooseState = chooseState
 )
 
-// EUBO returns the expectation of ELBO over trajectories drawn backward by P_B from objects drawn in proportion to R, an
-// upper bound of log Z.
+// EUBO returns the expectation of ELBO over trajectories drawn backward by P_B from objects drawn in proportion to R,
+// an upper bound of log Z.
 func (d *DAG) EUBO(t Table, logR []float64) float64 {
 	logZ := LogSumExp(logR)
 	p := make([]float64, d.Len())

@@ -83,9 +83,9 @@ func (p Path) logFlows() *Node {
 // logRatio returns sum_t log P_F - log P_B of whole trajectories, [B].
 func (p Path) logRatio() *Node { return ReduceSum(Sub(p.LogPF, p.LogPB), 1) }
 
-// LogWeights returns the log importance weights log R + sum log P_B - sum log P_F, [B], of which rewards are constants. For
-// on-policy trajectories the mean of their exponentials is an unbiased estimate of Z(x) = sum_z R(z|x), which is p(x) if
-// R(z|x) is p(x,z).
+// LogWeights returns the log importance weights log R + sum log P_B - sum log P_F, [B]; rewards are constants. For
+// on-policy trajectories the mean of their exponentials is an unbiased estimate of Z(x) = sum_z R(z|x), which is p(x)
+// if R(z|x) is p(x,z).
 func (p Path) LogWeights() *Node { return Sub(StopGradient(p.LogR), p.logRatio()) }
 
 // logZ returns LogZ, or explains what is missing.

@@ -41,8 +41,8 @@ const (
 	gutterGray = 96
 )
 
-// grid returns all images in one, about as many in a row as there are rows, with a little space between them. There must
-// be at least one.
+// grid returns all images in one, about as many in a row as there are rows, with a little space between them. There
+// must be at least one.
 func (g Gray) grid() *image.Gray {
 	n := g.Len()
 	columns := int(math.Ceil(math.Sqrt(float64(n))))

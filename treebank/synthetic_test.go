@@ -143,7 +143,8 @@ func TestSyntheticGrammars(t *testing.T) {
 func check(g *Grammar) error {
 	n, t := len(g.Nonterminals), len(g.Preterminals)
 	if len(g.Binary) != n || len(g.Emit) != t {
-		return fmt.Errorf("grammar: rules of %d nonterminals and %d preterminals, want %d and %d", len(g.Binary), len(g.Emit), n, t)
+		return fmt.Errorf("grammar: rules of %d nonterminals and %d preterminals, want %d and %d",
+			len(g.Binary), len(g.Emit), n, t)
 	}
 	if err := checkDistribution(g.Root, n, "ROOT"); err != nil {
 		return err
@@ -167,7 +168,8 @@ func check(g *Grammar) error {
 			return fmt.Errorf("grammar: %s has words for %d parents, want %d", g.Preterminals[i], len(byParent), n)
 		}
 		for x, words := range byParent {
-			if err := checkDistribution(words, len(g.Words), fmt.Sprintf("%s below %s", g.Preterminals[i], g.Nonterminals[x])); err != nil {
+			name := g.Preterminals[i] + " below " + g.Nonterminals[x]
+			if err := checkDistribution(words, len(g.Words), name); err != nil {
 				return err
 			}
 		}
