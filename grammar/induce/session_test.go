@@ -246,7 +246,7 @@ func TestRestoreOfOtherData(t *testing.T) {
 	if err := fresh.Restore(state); !errors.As(err, &input) {
 		t.Errorf("error %v, want one of the user's", err)
 	}
-	if fresh.data.Vocabulary.ID("cat") != 2 || fresh.data.Vocabulary.Word(2) != "cat" {
+	if fresh.data.Vocabulary.ID("cat") != 2 || fresh.data.Vocabulary.Words()[2] != "cat" {
 		t.Error("the vocabulary of the data was changed")
 	}
 }

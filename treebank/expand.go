@@ -1,7 +1,6 @@
 package treebank
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,28 +9,6 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 )
-
-// File is a file of trees that is being read.
-type File struct {
-	*Reader
-	f *os.File
-}
-
-// Open opens a file of trees, compressed with gzip or not.
-func Open(path string) (*File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	r, err := NewReader(f, path)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &File{r, f}, nil
-}
-
-// Close closes the file.
-func (f *File) Close() error { return f.f.Close() }
 
 // endings are those of files that a folder contributes when it is named as input.
 var endings = []string{".mrg", ".trees", ".txt"}
