@@ -217,7 +217,7 @@ func conclude(r *run.Run, s run.Session) (run.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := run.Export(filepath.Join(r.Dir(), "parameters.safetensors"), parameters, nil); err != nil {
+	if err := run.Export(filepath.Join(r.Dir(), "parameters.safetensors"), parameters); err != nil {
 		return nil, err
 	}
 	return result, s.Report(r, result)
