@@ -146,7 +146,7 @@ func TestKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d kills", seed, kills)
 	r := rand.New(rand.NewPCG(seed, 0))
-	l := newLives(t, "mixture", "seed=3", "iterations=50", "e_steps=200")
+	l := newLives(t, "mixture", "seed=3", "iterations=50", "gate.e_steps=200")
 	begin := time.Now()
 	l.live(l.saved(0))
 	start := time.Since(begin)
@@ -190,8 +190,8 @@ func TestKilledSlow(t *testing.T) {
 			"updates=150", "eval_every=50")
 	})
 	t.Run("vae", func(t *testing.T) {
-		killSlow(t, "vae", "data="+images(t), "method=gfn-gd-prior", "alternate_every=7", "epochs=120",
-			"nll=false", "extra_e_updates=0", "eval_every=100")
+		killSlow(t, "vae", "data="+images(t), "method=gfn-gd-prior", "gate.turn=7", "epochs=120",
+			"eval.nll=false", "eval.extra_e_updates=0", "eval.every=100")
 	})
 }
 
