@@ -102,12 +102,12 @@ func BenchmarkLogTree(b *testing.B) {
 		for range p.Terms.Shape().Dim(0) {
 			trees = append(trees, RandomTree(r, 20, 30))
 		}
-		left, right, label, err := PackTrees(trees, 20)
+		packed, err := PackTrees(trees, 20)
 		if err != nil {
 			b.Fatal(err)
 		}
 		g := p.Root.Graph()
-		z := Trees{ConstTensor(g, left), ConstTensor(g, right), ConstTensor(g, label)}
+		z := Trees{ConstTensor(g, packed.Left), ConstTensor(g, packed.Right), ConstTensor(g, packed.Label)}
 		return Gradient(ReduceAllSum(p.LogTree(z)), p.Root, p.Rules, p.Terms)
 	})
 }

@@ -25,7 +25,8 @@ func (p Parses) outputs() []*Node {
 
 func unpack(out [][]float64, n int, lengths []int32) []*Tree {
 	b := len(lengths)
-	return UnpackTrees(toInt32(out[0], b, n-1), toInt32(out[1], b, n-1), toInt32(out[2], b, n-1), toInt32(out[3], b, n), lengths)
+	trees := TreeTensors{toInt32(out[0], b, n-1), toInt32(out[1], b, n-1), toInt32(out[2], b, n-1)}
+	return UnpackTrees(trees, toInt32(out[3], b, n), lengths)
 }
 
 // derive writes a tree with tags as an enumerated derivation is written.

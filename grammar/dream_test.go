@@ -41,8 +41,8 @@ func dreamProgram(t testing.TB, b compute.Backend, rows, leaves int) *Exec {
 
 func dreams(t testing.TB, exec *Exec, g *Grammar, dtype dtypes.DType, key *tensors.Tensor) []dream {
 	t.Helper()
-	root, rules, emit := g.LogTables(dtype)
-	out, err := exec.Call(root, rules, emit, key)
+	tables := g.LogTables(dtype)
+	out, err := exec.Call(tables.Root, tables.Rules, tables.Emit, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,13 +302,13 @@ func TestDreamWords(t *testing.T) {
 func TestDreamGradient(t *testing.T) {
 	seed := testkit.Seed(t)
 	g := randomGrammar(rand.New(rand.NewPCG(seed, 3)), NCFG, 2, 2, 3, 0)
-	root, rules, emit := g.LogTables(dtypes.Float32)
+	tables := g.LogTables(dtypes.Float32)
 	out, err := CallOnceN(newBackend(), func(in []*Node) []*Node {
 		tables := Tables{in[0], in[1], in[2]}
 		d := tables.Dream(rng.In(in[3]), 6, 4)
 		loss := ReduceAllSum(Gather(tables.Root, InsertAxes(d.Label, -1)))
 		return Gradient(loss, tables.Root, tables.Rules, tables.Emit)
-	}, root, rules, emit, rng.Key(seed, "gradient"))
+	}, tables.Root, tables.Rules, tables.Emit, rng.Key(seed, "gradient"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,14 +328,14 @@ func TestDreamGradient(t *testing.T) {
 // Sizes that make no sense are errors, not something drawn.
 func TestDreamSizes(t *testing.T) {
 	g := randomGrammar(rand.New(rand.NewPCG(testkit.Seed(t), 4)), CFG, 2, 2, 3, 0)
-	root, rules, emit := g.LogTables(dtypes.Float32)
+	tables := g.LogTables(dtypes.Float32)
 	for _, c := range []struct {
 		rows, leaves int
 		emit         *tensors.Tensor
-	}{{0, 5, emit}, {3, 1, emit}, {3, 5, root}} {
+	}{{0, 5, tables.Emit}, {3, 1, tables.Emit}, {3, 5, tables.Root}} {
 		_, err := CallOnceN(newBackend(), func(in []*Node) []*Node {
 			return []*Node{Tables{in[0], in[1], in[2]}.Dream(rng.In(in[3]), c.rows, c.leaves).Leaves}
-		}, root, rules, c.emit, rng.Key(1, "sizes"))
+		}, tables.Root, tables.Rules, c.emit, rng.Key(1, "sizes"))
 		if err == nil || !strings.Contains(err.Error(), "grammar: ") {
 			t.Errorf("%d rows, %d leaves, emissions %s: error %v", c.rows, c.leaves, c.emit.Shape(), err)
 		}

@@ -32,15 +32,15 @@ func Example() {
 	defer b.Finalize()
 	lengths := []int32{3, 5}
 	words := [][]int32{{0, 1, 3, 0, 0}, {0, 2, 3, 0, 1}} // "the dog saw", "the cat saw the dog"
-	root, rules, emit := g.LogTables(dtypes.Float64)
+	tables := g.LogTables(dtypes.Float64)
 	out := MustExecOnceN(b, func(in []*Node) []*Node {
 		p := grammar.Tables{Root: in[0], Rules: in[1], Emit: in[2]}.For(in[3], in[4])
 		best := p.Viterbi()
 		return []*Node{grammar.LogLikelihood(p), best.Trees.Left, best.Trees.Right, best.Trees.Label, best.Tags}
-	}, root, rules, emit, words, lengths)
+	}, tables.Root, tables.Rules, tables.Emit, words, lengths)
 
 	logs := tensors.MustCopyFlatData[float64](out[0])
-	for i, t := range grammar.UnpackTrees(out[1], out[2], out[3], out[4], lengths) {
+	for i, t := range grammar.UnpackTrees(grammar.TreeTensors{Left: out[1], Right: out[2], Label: out[3]}, out[4], lengths) {
 		var text []string
 		for _, w := range words[i][:lengths[i]] {
 			text = append(text, g.Words[w])

@@ -7,7 +7,7 @@
 //
 // Probabilities come from a file (Grammar), or from networks (Neural). Either way they become Tables in a graph, then
 // Potentials of a batch of sentences, and of these everything is computed: LogLikelihood, Marginals, Viterbi, Sample, MBR,
-// and the probability of given trees. Chain is a Markov chain over trees that runs on the host.
+// and the probability of given trees.
 package grammar
 
 import (
@@ -118,9 +118,9 @@ func (g *Grammar) emitName(t, x int) string {
 	return g.Preterminals[t] + "|" + g.Nonterminals[x]
 }
 
-// LogTables are the logarithms of all probabilities as tensors in the shapes of Tables, to be fed to a graph. The dtype is
+// LogTables are the logarithms of all probabilities, to be fed to a graph. The dtype is
 // Float32 or Float64; the latter gives log-likelihoods to twelve digits.
-func (g *Grammar) LogTables(dtype dtypes.DType) (root, rules, emit *tensors.Tensor) {
+func (g *Grammar) LogTables(dtype dtypes.DType) TableTensors {
 	n, t, s, v := len(g.Nonterminals), len(g.Preterminals), g.symbols(), len(g.Words)
 	byWord := make([]float64, len(g.Emit))
 	rows := t * g.hosts()
@@ -133,7 +133,7 @@ func (g *Grammar) LogTables(dtype dtypes.DType) (root, rules, emit *tensors.Tens
 	if g.Kind == NCFG {
 		ruleDims, emitDims = []int{n, n + 1, s, s}, []int{v, t, n}
 	}
-	return logTensor(dtype, g.Root, n), logTensor(dtype, g.Rules, ruleDims...), logTensor(dtype, byWord, emitDims...)
+	return TableTensors{logTensor(dtype, g.Root, n), logTensor(dtype, g.Rules, ruleDims...), logTensor(dtype, byWord, emitDims...)}
 }
 
 func logTensor(dtype dtypes.DType, p []float64, dims ...int) *tensors.Tensor {
@@ -151,25 +151,25 @@ func logTensor(dtype dtypes.DType, p []float64, dims ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(out, dims...)
 }
 
-// SetLogTables fills in probabilities from logarithms in the shapes of Tables, as float32 or float64, and normalises every
+// SetLogTables fills in probabilities from logarithms, as float32 or float64, and normalises every
 // row in double precision. Rows that are all zero stay so.
-func (g *Grammar) SetLogTables(root, rules, emit *tensors.Tensor) error {
+func (g *Grammar) SetLogTables(t TableTensors) error {
 	n, s, v := len(g.Nonterminals), g.symbols(), len(g.Words)
 	for _, c := range []struct {
 		what string
 		from *tensors.Tensor
 		to   []float64
-	}{{"root", root, g.Root}, {"rules", rules, g.Rules}, {"emissions", emit, g.Emit}} {
+	}{{"root", t.Root, g.Root}, {"rules", t.Rules, g.Rules}, {"emissions", t.Emit, g.Emit}} {
 		if c.from.Shape().Size() != len(c.to) {
 			return fmt.Errorf("grammar: %s of shape %s for %d probabilities", c.what, c.from.Shape(), len(c.to))
 		}
 	}
-	expInto(g.Root, root)
+	expInto(g.Root, t.Root)
 	normalise(g.Root, n)
-	expInto(g.Rules, rules)
+	expInto(g.Rules, t.Rules)
 	normalise(g.Rules, s*s)
 	byWord := make([]float64, len(g.Emit))
-	expInto(byWord, emit)
+	expInto(byWord, t.Emit)
 	rows := len(g.Preterminals) * g.hosts()
 	for r := range rows {
 		for w := range v {

@@ -28,8 +28,8 @@ func newProgram(t testing.TB, f func(p Potentials) []*Node) program {
 
 func (p program) run(t testing.TB, g *Grammar, words, lengths *tensors.Tensor) [][]float64 {
 	t.Helper()
-	root, rules, emit := g.LogTables(dtypes.Float64)
-	return p.call(t, root, rules, emit, words, lengths)
+	tables := g.LogTables(dtypes.Float64)
+	return p.call(t, tables.Root, tables.Rules, tables.Emit, words, lengths)
 }
 
 func (p program) call(t testing.TB, args ...any) [][]float64 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // Letters of axes: B sentences, n words of the longest sentence of a batch, m spans of one width, N nonterminals, T
@@ -18,6 +19,9 @@ type Tables struct {
 	Emit  *Node // [V,T], or [V,T,N] when words see the nonterminal above their preterminal
 }
 
+// TableTensors are Tables on the host.
+type TableTensors struct{ Root, Rules, Emit *tensors.Tensor }
+
 // Potentials are the log-weights of all derivations of a batch of sentences. They need not be normalised.
 type Potentials struct {
 	Root *Node // [N], or [B,N]
@@ -30,6 +34,12 @@ type Potentials struct {
 	Spans   *Node
 	Lengths *Node // [B] int32: the number of words of each sentence, 2 to n; later words are padding
 }
+
+// PotentialParts are those parts of Potentials that come from a grammar, in a graph or on the host.
+type PotentialParts[T any] struct{ Root, Rules, Terms T }
+
+// PotentialTensors are PotentialParts on the host.
+type PotentialTensors = PotentialParts[*tensors.Tensor]
 
 // For returns the potentials of sentences, given by their words [B,n] (int32) and their lengths [B].
 func (t Tables) For(words, lengths *Node) Potentials {

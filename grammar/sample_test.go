@@ -32,7 +32,7 @@ func TestSample(t *testing.T) {
 	flatter := func(x *Node) *Node { return PowScalar(x, 0.8) }
 	for _, kind := range []Kind{CFG, NCFG} {
 		g := randomGrammar(rand.New(rand.NewPCG(seed, 7)), kind, 2, 2, 3, 0)
-		root, rules, emit := g.LogTables(dtypes.Float64)
+		tables := g.LogTables(dtypes.Float64)
 		for name, twist := range map[string]func(*Node) *Node{"sampler": nil, "broken twin": flatter} {
 			exec := MustNewExec(newBackend(), func(in []*Node) []*Node {
 				p := Tables{in[0], in[1], in[2]}.For(in[3], in[4])
@@ -44,7 +44,7 @@ func TestSample(t *testing.T) {
 			})
 			full, shape := map[string]float64{}, map[string]float64{}
 			for c := range calls {
-				out := program{exec}.call(t, root, rules, emit, tensors.FromFlatDataAndDimensions(words, 2*copies, n),
+				out := program{exec}.call(t, tables.Root, tables.Rules, tables.Emit, tensors.FromFlatDataAndDimensions(words, 2*copies, n),
 					tensors.FromFlatDataAndDimensions(lengths, 2*copies), rng.Key(seed, "sample", uint64(c)))
 				for _, z := range unpack(out, n, lengths) {
 					d := derive(g, z)

@@ -36,8 +36,8 @@ func treeProgram(t testing.TB, f func(p Potentials, z Trees, tags *Node) []*Node
 
 func (p program) runTrees(t testing.TB, g *Grammar, words, lengths *tensors.Tensor, trees []*Tree, n int) [][]float64 {
 	t.Helper()
-	root, rules, emit := g.LogTables(dtypes.Float64)
-	left, right, label, err := PackTrees(trees, n)
+	tables := g.LogTables(dtypes.Float64)
+	packed, err := PackTrees(trees, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func (p program) runTrees(t testing.TB, g *Grammar, words, lengths *tensors.Tens
 			tags[b*n+i] = int32(v)
 		}
 	}
-	return p.call(t, root, rules, emit, words, lengths, left, right, label, tensors.FromFlatDataAndDimensions(tags, len(trees), n))
+	return p.call(t, tables.Root, tables.Rules, tables.Emit, words, lengths, packed.Left, packed.Right, packed.Label, tensors.FromFlatDataAndDimensions(tags, len(trees), n))
 }
 
 // The score of a tree is the sum over all its tags, the score of a derivation is that of the enumerated one, and gradients are
@@ -116,17 +116,17 @@ func TestPackTrees(t *testing.T) {
 		trees, lengths = append(trees, RandomTree(r, n, 4)), append(lengths, int32(n))
 	}
 	for _, n := range []int{10, 13} {
-		left, right, label, err := PackTrees(trees, n)
+		packed, err := PackTrees(trees, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, z := range UnpackTrees(left, right, label, nil, lengths) {
+		for i, z := range UnpackTrees(packed, nil, lengths) {
 			if err := z.Check(); err != nil || z.Shape() != trees[i].Shape() {
 				t.Errorf("%s became %s: %v", trees[i].Shape(), z.Shape(), err)
 			}
 		}
 	}
-	if _, _, _, err := PackTrees(trees, 5); err == nil {
+	if _, err := PackTrees(trees, 5); err == nil {
 		t.Error("trees of ten words fit into five")
 	}
 }

@@ -20,8 +20,8 @@ func TestLongSentencesInFloat32(t *testing.T) {
 	for _, kind := range []Kind{CFG, NCFG} {
 		r := rand.New(rand.NewPCG(seed, 3))
 		g := randomGrammar(r, kind, 3, 4, vocabulary, 0)
-		root, rules, _ := g.LogTables(dtypes.Float64)
-		root32, rules32, _ := g.LogTables(dtypes.Float32)
+		tables := g.LogTables(dtypes.Float64)
+		tables32 := g.LogTables(dtypes.Float32)
 		hosts := g.hosts()
 		terms := make([]float64, b*n*4*hosts)
 		terms32 := make([]float32, len(terms))
@@ -39,8 +39,8 @@ func TestLongSentencesInFloat32(t *testing.T) {
 			return append([]*Node{like, p.Viterbi().LogWeight}, Gradient(ReduceAllSum(like), p.Root, p.Rules, p.Terms)...)
 		})}
 		lengths := tensors.FromFlatDataAndDimensions([]int32{n, n - 5}, b)
-		wide := exec.call(t, root, rules, tensors.FromFlatDataAndDimensions(terms, dims...), lengths)
-		narrow := exec.call(t, root32, rules32, tensors.FromFlatDataAndDimensions(terms32, dims...), lengths)
+		wide := exec.call(t, tables.Root, tables.Rules, tensors.FromFlatDataAndDimensions(terms, dims...), lengths)
+		narrow := exec.call(t, tables32.Root, tables32.Rules, tensors.FromFlatDataAndDimensions(terms32, dims...), lengths)
 		if wide[0][0] > -300 {
 			t.Errorf("log p(x) = %v is no test of underflow", wide[0][0])
 		}
@@ -123,8 +123,8 @@ func TestSharpGrammarsInFloat32(t *testing.T) {
 			normalise(g.Emit, vocabulary)
 			_, words, lens := sentences(r, n, vocabulary, []int32{n, n, 7})
 			wide := exec.run(t, g, words, lens)
-			root, rules, emit := g.LogTables(dtypes.Float32)
-			narrow := exec.call(t, root, rules, emit, words, lens)
+			tables := g.LogTables(dtypes.Float32)
+			narrow := exec.call(t, tables.Root, tables.Rules, tables.Emit, words, lens)
 			for i := range wide {
 				for j, v := range narrow[i] {
 					if math.IsNaN(v) || math.IsInf(v, 1) || i > 0 && math.IsInf(v, 0) {

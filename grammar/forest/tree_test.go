@@ -279,7 +279,7 @@ func (r *rig) paths(labels, when []int32) (out []hostPath) {
 
 // potentials are those of a grammar for the sentences of paths, in double precision.
 func potentials(g *grammar.Grammar, p Path) grammar.Potentials {
-	root, rules, emit := g.LogTables(dtypes.Float64)
+	tables := g.LogTables(dtypes.Float64)
 	c := func(t *tensors.Tensor) *Node { return ConstCachedTensor(p.Leaves.Graph(), t) }
-	return grammar.Tables{Root: c(root), Rules: c(rules), Emit: c(emit)}.For(p.Leaves, p.Length)
+	return grammar.Tables{Root: c(tables.Root), Rules: c(tables.Rules), Emit: c(tables.Emit)}.For(p.Leaves, p.Length)
 }

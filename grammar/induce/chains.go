@@ -2,10 +2,10 @@ package induce
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/internal/program"
 )
@@ -13,17 +13,19 @@ import (
 // chainStep is the E-step of method mcem: a Markov chain over trees for every sentence, under the grammar as it is. It updates nothing.
 type chainStep struct {
 	*Config
-	weigh *program.Program[forest.SentenceTensors, forest.Weights[*tensors.Tensor]]
+	weigh *program.Program[forest.SentenceTensors, grammar.PotentialTensors]
 	// logPrior returns the prior of trees of so many sentences at an M-step; nil without a prior.
-	logPrior func(at em.Moment, sentences int) func(sentence int, t *grammar.ChainTree) float64
+	logPrior func(at em.Moment, sentences int) func(sentence int, t *chain.Tree) float64
 }
 
 var _ em.EStepper[batch, latents] = chainStep{}
 
 func newChainStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) chainStep {
-	weigh := func(x forest.Sentences) forest.Weights[*Node] { return forest.Weigh(tables(x.Words.Graph()), x) }
+	weigh := func(x forest.Sentences) grammar.PotentialParts[*Node] {
+		return forest.Weigh(tables(x.Words.Graph()), x)
+	}
 	return chainStep{
-		Config: c, weigh: program.New[forest.SentenceTensors, forest.Weights[*tensors.Tensor]](set, "potentials", weigh),
+		Config: c, weigh: program.New[forest.SentenceTensors, grammar.PotentialTensors](set, "potentials", weigh),
 	}
 }
 
@@ -34,17 +36,17 @@ func (s chainStep) Infer(at em.Moment, b batch) (out em.Inference[latents], err 
 		return out, err
 	}
 	trees := make([]*grammar.Tree, len(results))
-	var all grammar.ChainResult
+	var all chain.Result
 	for i, r := range results {
 		trees[i] = r.Tree
 		all.Rotations, all.Rotated = all.Rotations+r.Rotations, all.Rotated+r.Rotated
 		all.Labels, all.Relabelled = all.Labels+r.Labels, all.Relabelled+r.Relabelled
 	}
-	left, right, label, err := grammar.PackTrees(trees, b.n)
+	packed, err := grammar.PackTrees(trees, b.n)
 	if err != nil {
 		return out, err
 	}
-	out = em.NewInference(latents{Trees: &grammar.TreeTensors{Left: left, Right: right, Label: label}})
+	out = em.NewInference(latents{Trees: &packed})
 	out.Metrics = map[string]float64{
 		"chain/rotated":    float64(all.Rotated) / float64(max(all.Rotations, 1)),
 		"chain/relabelled": float64(all.Relabelled) / float64(max(all.Labels, 1)),
@@ -53,18 +55,18 @@ func (s chainStep) Infer(at em.Moment, b batch) (out em.Inference[latents], err 
 }
 
 // run makes the chains of a batch.
-func (s chainStep) run(at em.Moment, b batch) ([]grammar.ChainResult, error) {
+func (s chainStep) run(at em.Moment, b batch) ([]chain.Result, error) {
 	w, err := s.weigh.Call(b.observed())
 	if err != nil {
 		return nil, err
 	}
-	scores, err := grammar.NewScores(w.Root, w.Rules, w.Terms, b.lengthOf)
+	weights, err := chain.NewWeights(grammar.PotentialTensors(w), b.lengthOf)
 	if err != nil {
 		return nil, err
 	}
-	c := grammar.Chains{Scores: scores, Steps: s.Chain}
+	c := chain.Sampler{Weights: weights, Steps: s.Chain}
 	if s.logPrior != nil {
-		c.Prior = s.logPrior(at, scores.Sentences())
+		c.LogPrior = s.logPrior(at, weights.Sentences())
 	}
 	return c.Run(s.Seed, "grammar/chain", at.M, nil), nil
 }

@@ -3,8 +3,11 @@ package induce
 import (
 	"math"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/prior"
+	"github.com/gfnem/gfnem/treebank"
 )
 
 // The methods.
@@ -168,6 +171,14 @@ func (c *Config) model(words int) grammar.Neural {
 	m := grammar.Paper(grammar.Kind(c.Grammar), words, 0)
 	m.Nonterminals, m.Preterminals, m.Width, m.ParentScale = c.Nonterminals, c.Preterminals, c.Width, c.ParentScale
 	return m
+}
+
+// newPrior prepares to learn the prior from gold trees.
+func (c *Config) newPrior(train *treebank.Split) (*prior.Trainer, error) {
+	if !train.Gold {
+		return nil, badinput.Errorf("ebm = true learns from gold trees, and %s has none", c.Data)
+	}
+	return prior.NewTrainer(prior.Config{Seed: c.Seed, Batch: c.Batch, LR: c.EBMLR, L2: c.EBML2, Reset: c.EBMReset}, train.Sentences), nil
 }
 
 // ebmTemperature is the temperature of the prior after so many updates.

@@ -11,7 +11,6 @@
 //	session.go, programs.go   a training: its steps, its state, updates of the grammar
 //	data.go                   sentences as batches
 //	fixed.go, small.go        grammars that are given, and a small one that is built in
-//	ebm*.go                   the prior on shapes: energies, on the host and in graphs, and how it is learned
 //
 //	iterate.go                an iteration of GFlowNet-EM: E-step, gate, M-step
 //	estep.go                  the E-step: walks, moves, dreams

@@ -162,7 +162,7 @@ func (w *walker) undone(lengths *tensors.Tensor) []int {
 }
 
 // aim sets what trees are rewarded by: tensors that are sent to the device once.
-func (w *walker) aim(weights forest.Weights[*tensors.Tensor]) {
+func (w *walker) aim(weights grammar.PotentialTensors) {
 	prior := w.prior
 	if prior == nil {
 		prior = []float32{0}

@@ -114,22 +114,22 @@ func translate(d *treebank.Dataset, words []string) (*treebank.Dataset, error) {
 
 // setFixed puts a grammar into a store, and returns how graphs read it.
 func setFixed(store *model.Store, g *grammar.Grammar) func(*Graph) grammar.Tables {
-	root, rules, emit := g.LogTables(dtypes.Float32)
-	for _, t := range []*tensors.Tensor{root, rules, emit} {
+	tables := g.LogTables(dtypes.Float32)
+	for _, t := range []*tensors.Tensor{tables.Root, tables.Rules, tables.Emit} {
 		tensors.MustMutableFlatData(t, func(log []float32) {
 			for i := range log {
 				log[i] = max(log[i], logNever)
 			}
 		})
 	}
-	return storeTables(store, root, rules, emit)
+	return storeTables(store, tables)
 }
 
 // storeTables puts the logarithms of a grammar's probabilities into a store, where they are not trained, and returns how graphs read them.
-func storeTables(store *model.Store, root, rules, emit *tensors.Tensor) func(*Graph) grammar.Tables {
+func storeTables(store *model.Store, t grammar.TableTensors) func(*Graph) grammar.Tables {
 	scope := store.Scope(given)
-	for name, t := range map[string]*tensors.Tensor{"root": root, "rules": rules, "emit": emit} {
-		scope.VariableWithValue(name, t).SetTrainable(false)
+	for name, value := range map[string]*tensors.Tensor{"root": t.Root, "rules": t.Rules, "emit": t.Emit} {
+		scope.VariableWithValue(name, value).SetTrainable(false)
 	}
 	return func(g *Graph) grammar.Tables {
 		value := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
@@ -175,7 +175,7 @@ func fixedTable(state run.State, saved counters) (*grammar.Grammar, error) {
 		})
 		tables[i] = t
 	}
-	return g, g.SetLogTables(tables[0], tables[1], tables[2])
+	return g, g.SetLogTables(grammar.TableTensors{Root: tables[0], Rules: tables[1], Emit: tables[2]})
 }
 
 // syntheticGrammar is the grammar that synthetic sentences are drawn from.

@@ -13,6 +13,7 @@ import (
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
@@ -146,7 +147,7 @@ func TestFixedInference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, err := grammar.NewScores(q.Root, q.Rules, q.Terms, b.lengthOf)
+		scores, err := chain.NewWeights(q, b.lengthOf)
 		if err != nil {
 			t.Fatal(err)
 		}

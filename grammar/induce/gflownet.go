@@ -10,6 +10,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
@@ -39,7 +40,7 @@ func newGFlowNet(set *program.Set, tables func(*Graph) grammar.Tables, words int
 	}
 	e := &gflownet{Config: c, Sampler: forest.NewSampler(set, net, tables)}
 	if c.EBM {
-		e.Energy = energies
+		e.Energy = prior.Energies
 	}
 	group := func(scope string, lr float64) optim.Group {
 		return optim.Group{Scope: em.Phi + "/" + scope, Rule: optim.Adam{Beta1: c.GFNBeta1, Beta2: c.GFNBeta2}, Rate: optim.Rate{
@@ -91,11 +92,11 @@ type (
 		Key       *Node
 	}
 	dreamOut struct {
-		Weights forest.Weights[*tensors.Tensor]
+		Weights grammar.PotentialTensors
 		Dream   dreamt[*tensors.Tensor, grammar.TreeTensors]
 	}
 	dreamResult struct {
-		Weights forest.Weights[*Node]
+		Weights grammar.PotentialParts[*Node]
 		Dream   dreamt[*Node, grammar.Trees]
 	}
 	beginIn struct {

@@ -32,10 +32,10 @@ func smallGFN() Config {
 	return c
 }
 
-// chain is Markov chains over the trees of a few sentences, many of each, by the programs of a training.
-type chain struct {
+// chains are Markov chains over the trees of a few sentences, many of each, by the programs of a training.
+type chains struct {
 	*walker
-	weights   forest.Weights[*tensors.Tensor]
+	weights   grammar.PotentialTensors
 	sentences [][]int32
 	trees     [][]*grammar.Tree // all of each sentence
 	exact     [][]float64       // their distribution
@@ -43,9 +43,9 @@ type chain struct {
 }
 
 // newChain gives all chains the potentials of the grammar of the reference numbers.
-func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]int32) *chain {
+func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]int32) *chains {
 	t.Helper()
-	c := &chain{walker: &walker{gflownet: s.gfn, seed: seed}, sentences: sentences, rows: rows}
+	c := &chains{walker: &walker{gflownet: s.gfn, seed: seed}, sentences: sentences, rows: rows}
 	n := 0
 	for _, x := range sentences {
 		n = max(n, len(x))
@@ -61,14 +61,14 @@ func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]in
 	}
 	c.batch = newBatch(some, rows, 1, n)
 	g := referenceGrammar(t)
-	root, rules, emit := g.LogTables(dtypes.Float32)
-	table := tensors.MustCopyFlatData[float32](emit) // [V,T]
+	tables := g.LogTables(dtypes.Float32)
+	table := tensors.MustCopyFlatData[float32](tables.Emit) // [V,T]
 	var terms []float32
 	for _, w := range tensors.MustCopyFlatData[int32](c.batch.words) {
 		terms = append(terms, table[2*w], table[2*w+1])
 	}
-	c.weights = forest.Weights[*tensors.Tensor]{
-		Root: root, Rules: rules, Terms: tensors.FromFlatDataAndDimensions(terms, rows, n, 2),
+	c.weights = grammar.PotentialTensors{
+		Root: tables.Root, Rules: tables.Rules, Terms: tensors.FromFlatDataAndDimensions(terms, rows, n, 2),
 	}
 	return c
 }
@@ -87,15 +87,17 @@ func referenceGrammar(t testing.TB) *grammar.Grammar {
 		}
 	}
 	root := []float64{math.Sin(1), math.Sin(2)}
-	if err := g.SetLogTables(tensors.FromValue(root), tensors.FromFlatDataAndDimensions(rules, 2, 4, 4),
-		tensors.FromFlatDataAndDimensions(emit, 3, 2)); err != nil {
+	if err := g.SetLogTables(grammar.TableTensors{
+		Root: tensors.FromValue(root), Rules: tensors.FromFlatDataAndDimensions(rules, 2, 4, 4),
+		Emit: tensors.FromFlatDataAndDimensions(emit, 3, 2),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
 // start puts chains on trees: which gives the number of the tree of each.
-func (c *chain) start(t testing.TB, which func(row, sentence int) int) {
+func (c *chains) start(t testing.TB, which func(row, sentence int) int) {
 	t.Helper()
 	trees := make([]*grammar.Tree, c.rows)
 	for i := range trees {
@@ -103,15 +105,18 @@ func (c *chain) start(t testing.TB, which func(row, sentence int) int) {
 		trees[i] = c.trees[s][which(i, s)]
 	}
 	c.walker.aim(c.weights)
-	var err error
-	if c.walks, err = c.StandAt(c.batch.observed(), packByGap(trees, c.batch.n)); err != nil {
+	packed, err := grammar.PackByGaps(trees, c.batch.n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.walks, err = c.StandAt(c.batch.observed(), packed); err != nil {
 		t.Fatal(err)
 	}
 	c.logR = c.reward(t, c.walks.Forest)
 }
 
 // reward returns log R of whole trees.
-func (c *chain) reward(t testing.TB, f forest.ForestTensors) *tensors.Tensor {
+func (c *chains) reward(t testing.TB, f forest.ForestTensors) *tensors.Tensor {
 	t.Helper()
 	out, err := c.Reward(c.target, f)
 	if err != nil {
@@ -121,7 +126,7 @@ func (c *chain) reward(t testing.TB, f forest.ForestTensors) *tensors.Tensor {
 }
 
 // aim computes the target from the rewards of all trees. There must be room for all of them.
-func (c *chain) aim(t testing.TB) (logR [][]float64) {
+func (c *chains) aim(t testing.TB) (logR [][]float64) {
 	t.Helper()
 	k := len(c.sentences)
 	c.start(t, func(row, s int) int { return row / k % len(c.trees[s]) })
@@ -139,7 +144,7 @@ func (c *chain) aim(t testing.TB) (logR [][]float64) {
 }
 
 // restart starts chains at exact samples of the target.
-func (c *chain) restart(t testing.TB, seed uint64) {
+func (c *chains) restart(t testing.TB, seed uint64) {
 	t.Helper()
 	r := rng.New(seed, "settle")
 	c.start(t, func(_, s int) int {
@@ -153,7 +158,7 @@ func (c *chain) restart(t testing.TB, seed uint64) {
 }
 
 // shapes writes the trees that walks stand at, as grammar.Tree.Shape does.
-func (c *chain) shapes() (out []string) {
+func (c *chains) shapes() (out []string) {
 	flat, f := tensors.MustCopyFlatData[int32], c.walks.Forest
 	label, left, right, root := flat(f.Label), flat(f.Left), flat(f.Right), flat(f.Root)
 	n := c.batch.n
@@ -172,7 +177,7 @@ func (c *chain) shapes() (out []string) {
 }
 
 // pValue compares where chains are with the target: the least over sentences.
-func (c *chain) pValue() float64 {
+func (c *chains) pValue() float64 {
 	counts := make([]map[string]int, len(c.sentences))
 	for s := range counts {
 		counts[s] = map[string]int{}
@@ -186,7 +191,7 @@ func (c *chain) pValue() float64 {
 		for i, z := range c.trees[s] {
 			p[z.Shape()] = c.exact[s][i]
 		}
-		least = min(least, chiSquare(counts[s], p))
+		least = min(least, testkit.ChiSquare(counts[s], p))
 	}
 	return least
 }
@@ -228,7 +233,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 		s := tinySession(t, config)
 		c := newChain(t, s, seed, 4000, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
 		if withPrior {
-			c.prior, c.coldness = float32s(spreadEBM(rng.New(seed, "prior"), 4)), 0.7
+			c.prior, c.coldness = float32s(spreadPrior(rng.New(seed, "prior"), 4)), 0.7
 		}
 		c.aim(t)
 		// Policies far from uniform, P_B above all: of four words it has a choice in few states.
@@ -302,7 +307,7 @@ func TestAcceptanceOfMoves(t *testing.T) {
 }
 
 // moves makes the moves of an iteration with an M-step.
-func (c *chain) moves(t testing.TB, epoch int) {
+func (c *chains) moves(t testing.TB, epoch int) {
 	t.Helper()
 	c.propose(t, c.stepsBack(true, epoch))
 	if err := c.moveOn(); err != nil {
@@ -311,7 +316,7 @@ func (c *chain) moves(t testing.TB, epoch int) {
 }
 
 // propose chooses moves and starts the first as a training without sleep does.
-func (c *chain) propose(t testing.TB, back []int) {
+func (c *chains) propose(t testing.TB, back []int) {
 	t.Helper()
 	c.choose(back)
 	out, err := c.walker.propose.Call(proposeIn{Moves: c.keys, Knobs: c.knobs, Target: c.target, Walk: c.walks})
@@ -325,7 +330,7 @@ func (c *chain) propose(t testing.TB, back []int) {
 const acceptedBefore = 2
 
 // once makes one move, and returns where it led to and whether it was accepted.
-func (c *chain) once(t testing.TB, back int) (after forest.WalkTensors, accepted acceptOut) {
+func (c *chains) once(t testing.TB, back int) (after forest.WalkTensors, accepted acceptOut) {
 	t.Helper()
 	c.propose(t, []int{back})
 	after, err := c.Finish(forest.BackAndForth(back), c.next)

@@ -143,7 +143,7 @@ func TestGFNTemperature(t *testing.T) {
 	c := smallGFN()
 	c.EBM, c.EBMUpdates, c.Horizon, c.Warmup = true, 0, 100, 40
 	s := tinySession(t, c)
-	s.prior.Params = spreadEBM(rng.New(1, "prior"), 4)
+	s.prior.Params = spreadPrior(rng.New(1, "prior"), 4)
 	first := func(made uint64) float64 { // the first iteration, whose rate is 0
 		s.loop.SetState(em.State{M: made})
 		tick, err := s.Step()

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -65,7 +66,7 @@ func (t *batchDraws) run(plan drawPlan) (err error) {
 	b := t.scorer.batch
 	t.votes, t.each = newSpanVotes(b), make([]draws, b.size)
 	if t.net.EBM {
-		t.scorer.prior = make([]float32, ebmSize) // of a coldness of 0
+		t.scorer.prior = make([]float32, prior.Size) // of a coldness of 0
 	}
 	weights, err := t.net.Potentials(b.observed())
 	if err != nil {

@@ -48,7 +48,11 @@ func (p *GFNParser) logQ(sentences []treebank.Sentence, trees []*grammar.Tree, c
 		for i := range some {
 			some[i] = trees[at[min(i, len(at)-1)]]
 		}
-		walks, err := p.net.StandAt(b.observed(), packByGap(some, b.n))
+		packed, err := grammar.PackByGaps(some, b.n)
+		if err != nil {
+			return err
+		}
+		walks, err := p.net.StandAt(b.observed(), packed)
 		if err != nil {
 			return err
 		}
@@ -59,32 +63,4 @@ func (p *GFNParser) logQ(sentences []treebank.Sentence, trees []*grammar.Tree, c
 		}
 		return err
 	})
-}
-
-// packByGap makes tensors of trees, [B,n-1], in the order of the gaps between words: the node at a gap is the one whose left part ends
-// there.
-func packByGap(trees []*grammar.Tree, n int) grammar.TreeTensors {
-	rows := len(trees)
-	l, r, x := make([]int32, rows*(n-1)), make([]int32, rows*(n-1)), make([]int32, rows*(n-1))
-	for i, t := range trees {
-		k := t.Words()
-		spans, gaps := t.Spans(), make([]int, k-1)
-		for m := range gaps {
-			if gaps[m] = t.Left[m]; gaps[m] >= k {
-				gaps[m] = spans[gaps[m]-k].Last
-			}
-		}
-		node := func(c int) int32 {
-			if c >= k {
-				c = n + gaps[c-k]
-			}
-			return int32(c)
-		}
-		for m, gap := range gaps {
-			at := i*(n-1) + gap
-			l[at], r[at], x[at] = node(t.Left[m]), node(t.Right[m]), int32(t.Label[m])
-		}
-	}
-	pack := func(v []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(v, rows, n-1) }
-	return grammar.TreeTensors{Left: pack(l), Right: pack(r), Label: pack(x)}
 }

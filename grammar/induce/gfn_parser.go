@@ -214,7 +214,7 @@ func (p *GFNParser) elect(b batch, v *spanVotes) ([]*grammar.Tree, []float64, er
 	if err != nil {
 		return nil, nil, err
 	}
-	trees := grammar.UnpackTrees(out.Trees.Left, out.Trees.Right, out.Trees.Label, nil, b.lengthOf)[:b.size]
+	trees := grammar.UnpackTrees(out.Trees, nil, b.lengthOf)[:b.size]
 	weights := widened(out.Weight)[:b.size]
 	for i := range weights {
 		weights[i] /= float64(v.trees)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
@@ -90,14 +92,14 @@ type instance struct {
 }
 
 func newInstance(t *testing.T, kind grammar.Kind, seed uint64) instance {
-	root, rules, emit := smallGrammar(rand.New(rand.NewPCG(seed, 3)), kind).LogTables(dtypes.Float64)
-	return instance{t, []any{root, rules, emit}, []int32{2, 0, 1}, derivationsOf(3)}
+	tables := smallGrammar(rand.New(rand.NewPCG(seed, 3)), kind).LogTables(dtypes.Float64)
+	return instance{t, []any{tables.Root, tables.Rules, tables.Emit}, []int32{2, 0, 1}, derivationsOf(3)}
 }
 
 // args are inputs of gradients for copies of the sentence with some trees.
 func (x instance) args(weights []float64, trees []*grammar.Tree, key *tensors.Tensor) []any {
 	n := len(x.words)
-	left, right, label, err := grammar.PackTrees(trees, n)
+	packed, err := grammar.PackTrees(trees, n)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -111,7 +113,7 @@ func (x instance) args(weights []float64, trees []*grammar.Tree, key *tensors.Te
 	rows := len(trees)
 	return append(append([]any{}, x.tables...), tensors.FromFlatDataAndDimensions(weights, rows),
 		tensors.FromFlatDataAndDimensions(words, rows, n), tensors.FromFlatDataAndDimensions(lengths, rows),
-		left, right, label, tensors.FromFlatDataAndDimensions(tags, rows, n), key)
+		packed.Left, packed.Right, packed.Label, tensors.FromFlatDataAndDimensions(tags, rows, n), key)
 }
 
 func fill(n int, v float64) []float64 {
@@ -229,16 +231,16 @@ func TestChainsWithPrior(t *testing.T) {
 	c := tinyConfig(MCEM)
 	c.EBM, c.Nonterminals, c.Width, c.Seed = true, 2, 128, testkit.Seed(t) // wide networks begin with flat distributions
 	s := tinySession(t, c)
-	s.prior.Params = spreadEBM(rng.New(c.Seed, "test"), 3)
+	s.prior.Params = spreadPrior(rng.New(c.Seed, "test"), 3)
 	const chains, temperature = 1500, 0.9
 	sentence := treebank.Sentence{Words: []int32{0, 2, 4}}
 	b := newBatch([]treebank.Sentence{sentence}, chains, 1, 3)
-	chain := s.loop.E.(chainStep)
-	w, err := chain.weigh.Call(b.observed())
+	e := s.loop.E.(chainStep)
+	w, err := e.weigh.Call(b.observed())
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := grammar.NewScores(w.Root, w.Rules, w.Terms, tensors.MustCopyFlatData[int32](b.lengths))
+	scores, err := chain.NewWeights(w, tensors.MustCopyFlatData[int32](b.lengths))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +249,7 @@ func TestChainsWithPrior(t *testing.T) {
 	for _, shape := range shapesOf(3) {
 		for _, z := range labelled(shape, 2) {
 			p := math.Exp(scores.LogTree(0, z))
-			q := p * math.Exp(-slowEnergy(s.prior.Params, grammar.NewChainTree(z))/temperature)
+			q := p * math.Exp(-prior.NewNet(s.prior.Params).Energy(chain.NewTree(z))/temperature)
 			posterior[z.Shape()], grammarAlone[z.Shape()] = q, p
 			sum, sumAlone = sum+q, sumAlone+p
 		}
@@ -257,10 +259,10 @@ func TestChainsWithPrior(t *testing.T) {
 		grammarAlone[k] /= sumAlone
 	}
 	s.Chain = 60
-	chain.logPrior = func(_ em.Moment, sentences int) func(int, *grammar.ChainTree) float64 {
-		return s.prior.logPrior(sentences, temperature)
+	e.logPrior = func(_ em.Moment, sentences int) func(int, *chain.Tree) float64 {
+		return s.prior.LogPrior(sentences, temperature)
 	}
-	results, err := chain.run(em.Moment{}, b)
+	results, err := e.run(em.Moment{}, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,10 +270,10 @@ func TestChainsWithPrior(t *testing.T) {
 	for _, r := range results {
 		counts[r.Tree.Shape()]++
 	}
-	if q := chiSquare(counts, posterior); q < 1e-5 {
+	if q := testkit.ChiSquare(counts, posterior); q < 1e-5 {
 		t.Errorf("chains end at %v, want %v: improbable by %.1g", counts, posterior, q)
 	}
-	if q := chiSquare(counts, grammarAlone); q > 1e-5 {
+	if q := testkit.ChiSquare(counts, grammarAlone); q > 1e-5 {
 		t.Errorf("the test does not see the prior: %s", fmt.Sprint(counts, grammarAlone))
 	}
 }

@@ -1,19 +1,18 @@
 package induce
 
 import (
-	"cmp"
-	"maps"
+	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/gomlx/compute"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -112,50 +111,49 @@ func stateOf(t testing.TB, s *session) run.State {
 	return state
 }
 
-// chiSquare compares counts with probabilities and returns how improbable so great a distance is. Outcomes that are rarely
-// expected are taken together.
-func chiSquare(counts map[string]int, p map[string]float64) float64 {
-	total := 0
-	for k, c := range counts {
-		if total += c; p[k] == 0 {
-			return 0
-		}
-	}
-	keys := slices.SortedFunc(maps.Keys(p), func(a, b string) int { return cmp.Or(cmp.Compare(p[a], p[b]), cmp.Compare(a, b)) })
-	distance, groups, seen, want := 0.0, 0, 0.0, 0.0
-	for _, k := range keys {
-		seen, want = seen+float64(counts[k]), want+p[k]*float64(total)
-		if want > 10 { // so that the distance is near enough to its limit distribution
-			distance += (seen - want) * (seen - want) / want
-			groups, seen, want = groups+1, 0, 0
-		}
-	}
-	return distuv.ChiSquared{K: float64(groups - 1)}.Survival(distance)
-}
-
 // shapesOf are all trees over n words, with label 0.
-func shapesOf(n int) []*grammar.Tree {
-	var build func(first, last int) [][]treebank.Span
-	build = func(first, last int) [][]treebank.Span {
+func shapesOf(n int) (out []*grammar.Tree) {
+	g := grammar.Grammar{Nonterminals: []string{"X"}}
+	var over func(first, last int) []string
+	over = func(first, last int) (out []string) {
 		if first == last {
-			return [][]treebank.Span{nil}
+			return []string{"w"}
 		}
-		var out [][]treebank.Span
 		for mid := first; mid < last; mid++ {
-			for _, l := range build(first, mid) {
-				for _, r := range build(mid+1, last) {
-					s := append(append([]treebank.Span{}, l...), r...)
-					out = append(out, append(s, treebank.Span{first, last}))
+			for _, l := range over(first, mid) {
+				for _, r := range over(mid+1, last) {
+					out = append(out, "(X "+l+" "+r+")")
 				}
 			}
 		}
 		return out
 	}
-	var out []*grammar.Tree
-	for _, spans := range build(0, n-1) {
-		out = append(out, treeOf(spans, n))
+	for _, text := range over(0, n-1) {
+		z, _, err := g.ParseTree(text)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, z)
 	}
 	return out
+}
+
+// spreadPrior is a prior in which the least and the greatest energy of trees over n words differ by 1.5.
+func spreadPrior(r *rand.Rand, n int) []float64 {
+	p := prior.NewParameters(r)
+	for i := range p {
+		p[i] *= 2 // so that inputs of elu have both signs
+	}
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, z := range shapesOf(n) {
+		e := prior.NewNet(p).Energy(chain.NewTree(z))
+		least, most = min(least, e), max(most, e)
+	}
+	last := p[len(p)-33:] // the energy is linear in the last layer
+	for i := range last {
+		last[i] *= 1.5 / (most - least)
+	}
+	return p
 }
 
 // labelled are all ways to give a tree labels below nt.

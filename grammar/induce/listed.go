@@ -9,6 +9,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/report"
@@ -119,13 +120,13 @@ func (l *lister) rewards(all *listing, x forest.SentenceTensors) ([]float64, err
 	if err != nil {
 		return nil, err
 	}
-	scores, err := grammar.NewScores(w.Root, w.Rules, w.Terms, []int32{int32(all.n)})
+	weights, err := chain.NewWeights(grammar.PotentialTensors(w), []int32{int32(all.n)})
 	if err != nil {
 		return nil, err
 	}
 	logR := make([]float64, len(all.trees))
 	for i, z := range all.trees {
-		logR[i] = scores.LogTree(0, z)
+		logR[i] = weights.LogTree(0, z)
 	}
 	return logR, nil
 }

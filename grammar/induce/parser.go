@@ -44,8 +44,7 @@ type Parser struct {
 // NewParser returns a parser of a table of probabilities, in double precision.
 func NewParser(b compute.Backend, g *grammar.Grammar) (*Parser, error) {
 	store := model.NewStore()
-	root, rules, emit := g.LogTables(dtypes.Float64)
-	return newParser(b, store, storeTables(store, root, rules, emit))
+	return newParser(b, store, storeTables(store, g.LogTables(dtypes.Float64)))
 }
 
 func newParser(b compute.Backend, store *model.Store, tables func(*Graph) grammar.Tables) (*Parser, error) {
@@ -125,11 +124,11 @@ func (p *Parser) LogTrees(sentences []treebank.Sentence, trees []*grammar.Tree) 
 		for len(part) < p.Rows {
 			part = append(part, part[b.size-1])
 		}
-		left, right, label, err := grammar.PackTrees(part, b.n)
+		packed, err := grammar.PackTrees(part, b.n)
 		if err != nil {
 			return err
 		}
-		y, err := p.score.Call(b.words, b.lengths, left, right, label)
+		y, err := p.score.Call(b.words, b.lengths, packed.Left, packed.Right, packed.Label)
 		if err == nil {
 			out = append(out, tensors.MustCopyFlatData[float64](y[0])[:b.size]...)
 		}
@@ -157,7 +156,7 @@ func (p *Parser) Parse(sentences []treebank.Sentence, how Decode, seed uint64) (
 		if how == MBR {
 			tags = nil
 		}
-		trees = append(trees, grammar.UnpackTrees(y[0], y[1], y[2], tags, b.lengthOf)[:b.size]...)
+		trees = append(trees, grammar.UnpackTrees(grammar.TreeTensors{Left: y[0], Right: y[1], Label: y[2]}, tags, b.lengthOf)[:b.size]...)
 		weights = append(weights, tensors.MustCopyFlatData[float64](y[4])[:b.size]...)
 		return nil
 	})

@@ -94,7 +94,7 @@ func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, er
 
 func tabulate(m grammar.Neural, words []string, tables []*tensors.Tensor) (*grammar.Grammar, error) {
 	g := grammar.New(m.Kind, numberedNames("NT-", m.Nonterminals), numberedNames("T-", m.Preterminals), words)
-	if err := g.SetLogTables(tables[0], tables[1], tables[2]); err != nil {
+	if err := g.SetLogTables(grammar.TableTensors{Root: tables[0], Rules: tables[1], Emit: tables[2]}); err != nil {
 		return nil, err
 	}
 	for _, table := range [][]float64{g.Root, g.Rules, g.Emit} {

@@ -13,6 +13,8 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/run"
@@ -59,7 +61,7 @@ type session struct {
 	batch   batch // of the last iteration
 	parser  *Parser
 	sampler *sampler
-	prior   *ebmTrainer      // nil without a prior
+	prior   *prior.Trainer   // nil without a prior
 	gfn     *gflownet        // nil with other methods
 	fixed   *grammar.Grammar // nil if the grammar is learned
 	counters
@@ -72,9 +74,9 @@ type counters struct {
 	// OfPriorSkipped are updates of the prior that were not made.
 	OfPriorSkipped em.Tally `json:"prior_skipped"`
 	// Words is the vocabulary, so that a run can parse without its data.
-	Words   []string  `json:"words"`
-	Symbols *symbols  `json:"symbols,omitempty"` // of a fixed grammar
-	Prior   *ebmState `json:"prior,omitempty"`
+	Words   []string          `json:"words"`
+	Symbols *symbols          `json:"symbols,omitempty"` // of a fixed grammar
+	Prior   *prior.Checkpoint `json:"prior,omitempty"`
 }
 
 var _ run.Session = (*session)(nil)
@@ -107,7 +109,7 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 	}
 	s.sampler = &sampler{Config: &s.Config, sentences: train.Sentences}
 	if c.EBM {
-		if s.prior, err = newEBMTrainer(&s.Config, train); err != nil {
+		if s.prior, err = c.newPrior(train); err != nil {
 			return nil, err
 		}
 	}
@@ -132,8 +134,8 @@ func (s *session) newLoop(tables func(*graph.Graph) grammar.Tables) (err error) 
 	case MCEM:
 		chains := newChainStep(s.set, tables, &s.Config)
 		if s.prior != nil {
-			chains.logPrior = func(at em.Moment, sentences int) func(int, *grammar.ChainTree) float64 {
-				return s.prior.logPrior(sentences, s.ebmTemperature(at.M))
+			chains.logPrior = func(at em.Moment, sentences int) func(int, *chain.Tree) float64 {
+				return s.prior.LogPrior(sentences, s.ebmTemperature(at.M))
 			}
 		}
 		s.loop.E = chains
@@ -276,9 +278,9 @@ func float32s(x []float64) []float32 {
 }
 
 func (s *session) stepPrior() (run.Tick, error) {
-	gap := s.prior.step(s.OfPrior)
+	gap := s.prior.Step(s.OfPrior)
 	s.OfPrior++
-	if err := s.OfPriorSkipped.Count(em.Update{Loss: gap, OK: finite(gap)}, "prior"); err != nil {
+	if err := s.OfPriorSkipped.Count(em.Update{Loss: gap, OK: !math.IsNaN(gap)}, "prior"); err != nil {
 		return run.Tick{}, fmt.Errorf("%w: step %d: %w", run.ErrGaveUp, s.at(), err)
 	}
 	tick := run.Tick{Step: s.at(), Total: s.total(), Phase: "prior", Text: fmt.Sprintf("prior, energy gap %.3f", gap)}
@@ -295,7 +297,7 @@ func (s *session) State() (run.State, error) {
 		return run.State{}, err
 	}
 	if s.prior != nil {
-		s.Prior = &s.prior.ebmState
+		s.Prior = &s.prior.Checkpoint
 	}
 	s.counters.Loop = s.loop.State()
 	extra, err := json.Marshal(s.counters)
@@ -315,10 +317,10 @@ func (s *session) Restore(state run.State) error {
 	s.counters = saved
 	s.loop.SetState(saved.Loop)
 	if s.prior != nil && s.Prior != nil {
-		if err := s.Prior.check(); err != nil {
+		if err := s.Prior.Check(); err != nil {
 			return err
 		}
-		s.prior.ebmState = *s.Prior
+		s.prior.Checkpoint = *s.Prior
 	}
 	return run.SetStore(s.set.Store, state.Arrays)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/run/runtest"
@@ -215,6 +216,22 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
+// The state of a prior that does not fit is refused.
+func TestPriorState(t *testing.T) {
+	c := tinyConfig(MCEM)
+	c.EBM = true
+	s := tinySession(t, c)
+	state := stateOf(t, s)
+	s.prior.Second = s.prior.Second[:5]
+	bad := stateOf(t, s)
+	if err := tinySession(t, c).Restore(bad); err == nil {
+		t.Error("a prior with a part missing was restored")
+	}
+	if err := tinySession(t, c).Restore(state); err != nil {
+		t.Error(err)
+	}
+}
+
 // A prior whose energies are not finite ends a training, too, and keeps its parameters.
 func TestPriorDiverges(t *testing.T) {
 	c := tinyConfig(MCEM)
@@ -268,7 +285,7 @@ func TestPaperLearningRate(t *testing.T) {
 
 // The temperature of the prior, with its values in round numbers. A shorter training follows the same schedule, if its horizon says so.
 func TestTemperature(t *testing.T) {
-	s := &session{Config: Paper(), prior: &ebmTrainer{}}
+	s := &session{Config: Paper(), prior: &prior.Trainer{}}
 	s.Config.Updates, s.Horizon = 2000, 10_000
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -83,10 +84,10 @@ func TestSmallSentences(t *testing.T) {
 		}
 	}
 	t.Logf("sentences by length: %v", lengths)
-	if a := chiSquare(counts, want); !(a >= 1e-4) {
+	if a := testkit.ChiSquare(counts, want); !(a >= 1e-4) {
 		t.Errorf("pairs are drawn so with probability %v", a)
 	}
-	if a := chiSquare(mirrored, want); !(a < 1e-4) {
+	if a := testkit.ChiSquare(mirrored, want); !(a < 1e-4) {
 		t.Errorf("mirrored pairs pass, with probability %v", a)
 	}
 	for n := 2; n <= smallLongest; n++ {

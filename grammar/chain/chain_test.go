@@ -1,91 +1,61 @@
-package grammar
+package chain
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
-// hostScores makes scores of sentences under an explicit grammar.
-func hostScores(t testing.TB, g *Grammar, sentences [][]int32) *Scores {
-	t.Helper()
-	root, rules, _ := g.LogTables(dtypes.Float64)
-	n := 0
-	var lengths []int32
-	for _, x := range sentences {
-		n = max(n, len(x))
-		lengths = append(lengths, int32(len(x)))
-	}
-	hosts, pt := g.hosts(), len(g.Preterminals)
-	terms := make([]float64, len(sentences)*n*pt*hosts)
-	for b, x := range sentences {
-		for i, w := range x {
-			for tag := range pt {
-				for h := range hosts {
-					terms[((b*n+i)*pt+tag)*hosts+h] = math.Log(g.EmitRow(tag, h)[w])
-				}
-			}
-		}
-	}
-	dims := []int{len(sentences), n, pt}
-	if g.Kind == NCFG {
-		dims = append(dims, hosts)
-	}
-	s, err := NewScores(root, rules, tensors.FromFlatDataAndDimensions(terms, dims...), lengths)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // Scores of trees are sums over tags, and what a proposal says it changes is the difference of two scores. Taken back,
 // nothing has changed.
-func TestChainScores(t *testing.T) {
+func TestWeights(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
-	for _, kind := range []Kind{CFG, NCFG} {
+	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
 		for i := range 40 {
 			g := randomGrammar(r, kind, 2, 2, 3, []float64{0, 0.2}[i%2])
 			x := make([]int32, 2+i%4)
 			for j := range x {
 				x[j] = int32(r.IntN(3))
 			}
-			byShape := map[string][]float64{}
-			for _, d := range enumerate(g, x) {
-				byShape[d.shape()] = append(byShape[d.shape()], d.logp)
+			s := weightsOf(t, g, [][]int32{x})
+			for _, z := range labelledTrees(t, len(x), 2) {
+				if got, want := s.LogTree(0, z), slowLogTree(g, x, z); !near(got, want) {
+					t.Errorf("log p(x,z) of %s is %v, want %v", z.Shape(), got, want)
+				}
 			}
-			s := hostScores(t, g, [][]int32{x})
-			for _, z := range labelledTrees(len(x), 2) {
-				same(t, "log p(x,z)", []float64{s.LogTree(0, z)}, []float64{logSumExp(byShape[z.Shape()])})
-			}
-			w := s.walker(0, RandomTree(r, len(x), 2))
+			w := s.walker(0, grammar.RandomTree(r, len(x), 2))
 			for step := range 60 {
-				before, tree, scores := w.logp(), w.Tree().Shape(), slices.Clone(w.score)
+				before, tree, scores := w.logp(), w.Copy().Shape(), slices.Clone(w.score)
 				var change float64
 				if step%2 == 0 && len(x) > 2 {
 					change = w.rotate(w.edge(r.IntN(len(x) - 2)))
 				} else {
 					change = w.relabel(len(x)+r.IntN(len(x)-1), r.IntN(2))
 				}
-				if err := w.Tree().Check(); err != nil {
+				if err := w.Copy().Check(); err != nil {
 					t.Fatal(err)
 				}
-				after := s.LogTree(0, w.Tree())
+				after := s.LogTree(0, w.Copy())
 				switch {
 				case !near(after, w.logp()):
-					t.Errorf("%s: kept scores sum to %v, the tree has %v", w.Tree().Shape(), w.logp(), after)
+					t.Errorf("%s: kept scores sum to %v, the tree has %v", w.Copy().Shape(), w.logp(), after)
 				case !math.IsInf(before, -1) && !near(change, after-before):
-					t.Errorf("from %s to %s: change %v, want %v", tree, w.Tree().Shape(), change, after-before)
+					t.Errorf("from %s to %s: change %v, want %v", tree, w.Copy().Shape(), change, after-before)
 				}
 				if r.IntN(2) == 0 {
 					w.undo()
-					if w.Tree().Shape() != tree || !slices.Equal(w.score, scores) {
-						t.Errorf("%s became %s when taken back", tree, w.Tree().Shape())
+					if w.Copy().Shape() != tree || !slices.Equal(w.score, scores) {
+						t.Errorf("%s became %s when taken back", tree, w.Copy().Shape())
 					}
 				}
 			}
@@ -93,27 +63,59 @@ func TestChainScores(t *testing.T) {
 	}
 }
 
+// TestReferenceNodes checks the nodes of the two trees whose probabilities are given.
+func TestReferenceNodes(t *testing.T) {
+	one := &grammar.Tree{Left: []int{1, 0}, Right: []int{2, 3}, Label: []int{1, 0}}
+	two := &grammar.Tree{Left: []int{0, 2, 4}, Right: []int{1, 3, 5}, Label: []int{0, 1, 1}}
+	const eight, ten = 0.51e-8, 0.51e-10 // decimals
+	for _, c := range []struct {
+		kind   grammar.Kind
+		words  []int32
+		tree   *grammar.Tree
+		want   float64
+		nodes  []float64 // by merge
+		within float64
+	}{
+		{grammar.CFG, []int32{0, 1, 2}, one, -7.6649621084, []float64{-3.4508819024, -3.4864448613}, ten},
+		{grammar.NCFG, []int32{0, 1, 2}, one, -7.8710898728, []float64{-3.6446180526, -3.4988364755}, ten},
+		{grammar.CFG, []int32{2, 0, 1, 1}, two, -11.42282318, []float64{-3.32832407, -3.74641679, -3.68827342}, eight},
+		{grammar.NCFG, []int32{2, 0, 1, 1}, two, -12.55193099, []float64{-3.37754177, -3.47104270, -5.04353763}, eight},
+	} {
+		digits := func(what string, got, want float64) {
+			t.Helper()
+			if !(math.Abs(got-want) <= c.within) {
+				t.Errorf("%s %s: %s is %.12f, want %.10f", c.kind, c.tree.Shape(), what, got, want)
+			}
+		}
+		w := weightsOf(t, tiny(c.kind), [][]int32{c.words}).walker(0, c.tree)
+		digits("joint", w.logp(), c.want)
+		for m, want := range c.nodes {
+			digits(fmt.Sprint("node ", m), w.score[len(c.words)+m], want)
+		}
+	}
+}
+
 // kernel is the transition matrix of one step on all labelled trees, by enumeration of proposals.
 type kernel struct {
-	trees []*Tree
+	trees []*grammar.Tree
 	at    map[string]int
 	p     [][]float64
 }
 
-func newKernel(s *Scores, n, nt int, rotation bool, prior func(*ChainTree) float64) *kernel {
-	k := &kernel{trees: labelledTrees(n, nt), at: map[string]int{}}
+func newKernel(t testing.TB, s *Weights, n, nt int, rotation bool, prior func(*Tree) float64) *kernel {
+	k := &kernel{trees: labelledTrees(t, n, nt), at: map[string]int{}}
 	for i, z := range k.trees {
 		k.at[z.Shape()] = i
 	}
 	for i, z := range k.trees {
 		row := make([]float64, len(k.trees))
 		w := s.walker(0, z)
-		before := prior(w.ChainTree)
+		before := prior(w.Tree)
 		proposals := 0
 		try := func(change float64) {
 			proposals++
-			a := min(1, math.Exp(change+prior(w.ChainTree)-before))
-			row[k.at[w.Tree().Shape()]] += a
+			a := min(1, math.Exp(change+prior(w.Tree)-before))
+			row[k.at[w.Copy().Shape()]] += a
 			row[i] += 1 - a
 			w.undo()
 		}
@@ -149,10 +151,10 @@ func (k *kernel) step(pi []float64) []float64 {
 	return out
 }
 
-func noPrior(*ChainTree) float64 { return 0 }
+func noPrior(*Tree) float64 { return 0 }
 
 // leftist likes trees whose top has a wide left part, and label 0 there.
-func leftist(t *ChainTree) float64 {
+func leftist(t *Tree) float64 {
 	l, _ := t.Children(t.Top())
 	v := 0.3 * float64(t.Label(t.Top()))
 	if l >= t.Words() {
@@ -162,19 +164,19 @@ func leftist(t *ChainTree) float64 {
 }
 
 // Each step leaves p(x,z), times a prior, as it is: exactly, by enumeration.
-func TestChainIsStationary(t *testing.T) {
+func TestStationary(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
-	for _, kind := range []Kind{CFG, NCFG} {
-		for _, prior := range []func(*ChainTree) float64{noPrior, leftist} {
+	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
+		for _, prior := range []func(*Tree) float64{noPrior, leftist} {
 			for n := 2; n <= 4; n++ {
 				g := randomGrammar(r, kind, 2, 2, 3, 0)
 				x := make([]int32, n)
 				for i := range x {
 					x[i] = int32(r.IntN(3))
 				}
-				s := hostScores(t, g, [][]int32{x})
+				s := weightsOf(t, g, [][]int32{x})
 				for _, rotation := range []bool{true, false} {
-					k := newKernel(s, n, 2, rotation, prior)
+					k := newKernel(t, s, n, 2, rotation, prior)
 					pi := stationary(s, k, prior)
 					for i, p := range k.step(pi) {
 						if !(math.Abs(p-pi[i]) <= 1e-12) {
@@ -187,16 +189,12 @@ func TestChainIsStationary(t *testing.T) {
 	}
 }
 
-func stationary(s *Scores, k *kernel, prior func(*ChainTree) float64) []float64 {
+func stationary(s *Weights, k *kernel, prior func(*Tree) float64) []float64 {
 	logs := make([]float64, len(k.trees))
 	for i, z := range k.trees {
-		logs[i] = s.LogTree(0, z) + prior(NewChainTree(z))
+		logs[i] = s.LogTree(0, z) + prior(NewTree(z))
 	}
-	total := logSumExp(logs)
-	for i := range logs {
-		logs[i] = math.Exp(logs[i] - total)
-	}
-	return logs
+	return gfn.Normalise(logs)
 }
 
 // Every tree has n-2 rotations, each of which can be taken back by one of the n-2 rotations of the result, and rotations and
@@ -208,7 +206,7 @@ func TestRotations(t *testing.T) {
 		if n == 6 {
 			labels = 1
 		}
-		trees := labelledTrees(n, labels)
+		trees := labelledTrees(t, n, labels)
 		at := map[string]int{}
 		for i, z := range trees {
 			at[z.Shape()] = i
@@ -218,11 +216,11 @@ func TestRotations(t *testing.T) {
 		for i, z := range trees {
 			edges[i] = map[int]int{}
 			for e := range n - 2 {
-				c := NewChainTree(z)
+				c := NewTree(z)
 				undo := c.Rotate(e)
-				j := at[c.Tree().Shape()]
-				if undo(); c.Tree().Shape() != z.Shape() {
-					t.Errorf("%s became %s when turned back", z.Shape(), c.Tree().Shape())
+				j := at[c.Copy().Shape()]
+				if undo(); c.Copy().Shape() != z.Shape() {
+					t.Errorf("%s became %s when turned back", z.Shape(), c.Copy().Shape())
 				}
 				if bare(trees[j]) == bare(z) {
 					t.Errorf("a rotation of %s gives the same tree", z.Shape())
@@ -261,23 +259,26 @@ func TestRotations(t *testing.T) {
 	}
 }
 
+// alpha is the false-alarm rate of one check.
+const alpha = 5e-6
+
 // After a few steps from random merges, trees have exactly the distribution that the enumerated kernels say; that of one step
 // less is told apart. The false-alarm rate is alpha for each of four checks.
-func TestChainsRun(t *testing.T) {
+func TestRun(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	const copies, steps, n, nt = 20_000, 5, 4, 2
 	x := []int32{2, 0, 1, 1}
-	for _, kind := range []Kind{CFG, NCFG} {
-		for _, prior := range []func(*ChainTree) float64{nil, leftist} {
+	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
+		for _, prior := range []func(*Tree) float64{nil, leftist} {
 			g := randomGrammar(r, kind, nt, 2, 3, 0)
 			of := noPrior
-			c := Chains{Scores: hostScores(t, g, slices.Repeat([][]int32{x}, copies)), Steps: steps}
+			c := Sampler{Weights: weightsOf(t, g, slices.Repeat([][]int32{x}, copies)), Steps: steps}
 			if prior != nil {
 				of = prior
-				c.Prior = func(_ int, t *ChainTree) float64 { return prior(t) }
+				c.LogPrior = func(_ int, t *Tree) float64 { return prior(t) }
 			}
-			rotate, label := newKernel(c.Scores, n, nt, true, of), newKernel(c.Scores, n, nt, false, of)
+			rotate, label := newKernel(t, c.Weights, n, nt, true, of), newKernel(t, c.Weights, n, nt, false, of)
 			pi := make([]float64, len(rotate.trees))
 			for i, z := range rotate.trees {
 				pi[i] = 1.0 / 6 / 8 // of six orders of three merges, with labels
@@ -294,10 +295,10 @@ func TestChainsRun(t *testing.T) {
 					pi = label.step(pi)
 				}
 			}
-			counts := map[string]float64{}
+			counts := map[string]int{}
 			for i, res := range c.Run(seed, "chains", 3, nil) {
 				counts[res.Tree.Shape()]++
-				if !near(res.LogP, c.Scores.LogTree(i, res.Tree)) {
+				if !near(res.LogP, c.Weights.LogTree(i, res.Tree)) {
 					t.Fatalf("%s is said to have %v", res.Tree.Shape(), res.LogP)
 				}
 				if res.Rotations != 3 || res.Labels != 2 || res.Rotated > 3 || res.Relabelled > 2 {
@@ -309,7 +310,7 @@ func TestChainsRun(t *testing.T) {
 				for i, z := range rotate.trees {
 					p[z.Shape()] = pi[i]
 				}
-				return chi2(counts, p, copies)
+				return testkit.ChiSquare(counts, p)
 			}
 			if q := test(pi); q < alpha {
 				t.Errorf("%s: p-value %g", kind, q)
@@ -322,53 +323,61 @@ func TestChainsRun(t *testing.T) {
 }
 
 // Two runs agree, a chain starts where it is told to, and it leaves trees of probability zero.
-func TestChainsStart(t *testing.T) {
+func TestStart(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
-	g := tiny(NCFG)
-	s := hostScores(t, g, [][]int32{{0, 1, 2, 0, 1}, {0, 1}, {2, 0, 1, 1}})
-	start := []*Tree{RandomTree(r, 5, 2), RandomTree(r, 2, 2), RandomTree(r, 4, 2)}
-	for i, res := range (Chains{Scores: s}).Run(seed, "a", 0, start) {
+	g := tiny(grammar.NCFG)
+	s := weightsOf(t, g, [][]int32{{0, 1, 2, 0, 1}, {0, 1}, {2, 0, 1, 1}})
+	start := []*grammar.Tree{grammar.RandomTree(r, 5, 2), grammar.RandomTree(r, 2, 2), grammar.RandomTree(r, 4, 2)}
+	for i, res := range (Sampler{Weights: s}).Run(seed, "a", 0, start) {
 		if res.Tree.Shape() != start[i].Shape() {
 			t.Errorf("no steps led from %s to %s", start[i].Shape(), res.Tree.Shape())
 		}
 	}
-	one, two := Chains{Scores: s, Steps: 100}.Run(seed, "a", 0, start), Chains{Scores: s, Steps: 100}.Run(seed, "a", 0, start)
+	one, two := Sampler{Weights: s, Steps: 100}.Run(seed, "a", 0, start), Sampler{Weights: s, Steps: 100}.Run(seed, "a", 0, start)
 	for i := range one {
 		if one[i].Tree.Shape() != two[i].Tree.Shape() || one[i].LogP != two[i].LogP {
 			t.Errorf("two runs led to %s and %s", one[i].Tree.Shape(), two[i].Tree.Shape())
 		}
 	}
 	// A grammar whose trees branch to the right only: A -> T A | T T.
-	right := New(CFG, []string{"A", "B"}, []string{"T"}, []string{"w"})
+	right := grammar.New(grammar.CFG, []string{"A", "B"}, []string{"T"}, []string{"w"})
 	right.Root[0], right.Emit[0] = 1, 1
 	right.RuleRow(0, 0)[2*3+0], right.RuleRow(0, 0)[2*3+2] = 0.5, 0.5
 	right.RuleRow(1, 0)[2*3+2] = 1
-	res := Chains{Scores: hostScores(t, right, [][]int32{{0, 0, 0, 0}}), Steps: 10_000}.Run(seed, "b", 0,
-		[]*Tree{{Left: []int{0, 4, 5}, Right: []int{1, 2, 3}, Label: []int{1, 1, 1}}})
+	res := Sampler{Weights: weightsOf(t, right, [][]int32{{0, 0, 0, 0}}), Steps: 10_000}.Run(seed, "b", 0,
+		[]*grammar.Tree{{Left: []int{0, 4, 5}, Right: []int{1, 2, 3}, Label: []int{1, 1, 1}}})
 	if math.IsInf(res[0].LogP, -1) {
 		t.Errorf("the chain stays at %s, which is impossible", res[0].Tree.Shape())
 	}
 }
 
 // 32 sentences of 20 words, 29 nonterminals, 60 preterminals, 1,000 steps, tables included.
-func BenchmarkChains(b *testing.B) {
+func BenchmarkSampler(b *testing.B) {
 	const nt, pt, n, batch = 29, 60, 20, 32
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, kind := range []Kind{CFG, NCFG} {
-		b.Run(string(kind), func(b *testing.B) {
-			rules, terms := normal(r, -9, nt, nt+pt, nt+pt), normal(r, -8, batch, n, pt)
-			if kind == NCFG {
-				rules, terms = normal(r, -9, nt, nt+1, nt+pt, nt+pt), normal(r, -8, batch, n, pt, nt)
+	normal := func(plus float32, dims ...int) *tensors.Tensor {
+		t := tensors.FromShape(shapes.Make(dtypes.Float32, dims...))
+		tensors.MustMutableFlatData(t, func(x []float32) {
+			for i := range x {
+				x[i] = float32(r.NormFloat64()) + plus
 			}
-			root := normal(r, -3, nt)
+		})
+		return t
+	}
+	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
+		b.Run(string(kind), func(b *testing.B) {
+			p := grammar.PotentialTensors{Root: normal(-3, nt), Rules: normal(-9, nt, nt+pt, nt+pt), Terms: normal(-8, batch, n, pt)}
+			if kind == grammar.NCFG {
+				p.Rules, p.Terms = normal(-9, nt, nt+1, nt+pt, nt+pt), normal(-8, batch, n, pt, nt)
+			}
 			lengths := slices.Repeat([]int32{n}, batch)
 			for b.Loop() {
-				s, err := NewScores(root, rules, terms, lengths)
+				s, err := NewWeights(p, lengths)
 				if err != nil {
 					b.Fatal(err)
 				}
-				Chains{Scores: s, Steps: 1000}.Run(1, "bench", 0, nil)
+				Sampler{Weights: s, Steps: 1000}.Run(1, "bench", 0, nil)
 			}
 		})
 	}

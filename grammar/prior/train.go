@@ -1,45 +1,51 @@
-package induce
+package prior
 
 import (
 	"fmt"
 	"math"
 
-	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// ebmTrainer learns the prior from gold trees by persistent contrastive divergence: it lowers the energy of gold trees and
+// Config says how a prior is learned.
+type Config struct {
+	Seed   uint64
+	Batch  int
+	LR, L2 float64
+	Reset  float64 // the probability that a tree of the buffer is replaced by a gold tree
+}
+
+// Trainer learns a prior from gold trees by persistent contrastive divergence: it lowers the energy of gold trees and
 // raises that of trees in a buffer, which a Markov chain of rotations moves towards low energy.
-type ebmTrainer struct {
-	c    *Config
+type Trainer struct {
+	Checkpoint
+	c    Config
 	gold []*grammar.Tree
-	ebmState
 
 	epoch uint64
 	order []int // of gold trees in the epoch; nil at first
 }
 
-// ebmState is what a checkpoint keeps.
-type ebmState struct {
+// Checkpoint is what a trainer remembers.
+type Checkpoint struct {
 	Params []float64       `json:"params"`
 	First  []float64       `json:"first"` // moments of the gradient
 	Second []float64       `json:"second"`
 	Buffer []*grammar.Tree `json:"buffer"`
 }
 
-func newEBMTrainer(c *Config, train *treebank.Split) (*ebmTrainer, error) {
-	if !train.Gold {
-		return nil, badinput.Errorf("ebm = true learns from gold trees, and %s has none", c.Data)
-	}
-	t := &ebmTrainer{c: c}
-	for _, s := range train.Sentences {
+// NewTrainer prepares to learn from the gold trees of sentences.
+func NewTrainer(c Config, sentences []treebank.Sentence) *Trainer {
+	t := &Trainer{c: c}
+	for _, s := range sentences {
 		t.gold = append(t.gold, leftBinary(s.Gold, len(s.Words)))
 	}
-	t.Params = newEBM(rng.New(c.Seed, "grammar/ebm"))
-	t.First, t.Second = make([]float64, ebmSize), make([]float64, ebmSize)
-	return t, nil
+	t.Params = NewParameters(rng.New(c.Seed, "grammar/ebm"))
+	t.First, t.Second = make([]float64, Size), make([]float64, Size)
+	return t
 }
 
 // leftBinary is a binary tree with all gold spans in which constituents of more than two parts are divided to the left, as
@@ -72,9 +78,9 @@ func treeOf(spans []treebank.Span, n int) *grammar.Tree {
 	return t
 }
 
-// step makes one update and returns how much lower the energy of gold trees is than that of the buffer. If that is not finite,
+// Step makes one update and returns how much lower the energy of gold trees is than that of the buffer. If that is not finite,
 // parameters and moments stay as they are.
-func (t *ebmTrainer) step(number uint64) float64 {
+func (t *Trainer) Step(number uint64) float64 {
 	perEpoch := uint64(max(1, len(t.gold)/t.c.Batch))
 	if e := number / perEpoch; t.order == nil || e != t.epoch {
 		t.epoch, t.order = e, rng.New(t.c.Seed, "grammar/ebm-epoch", e).Perm(len(t.gold))
@@ -87,23 +93,23 @@ func (t *ebmTrainer) step(number uint64) float64 {
 		t.Buffer = append([]*grammar.Tree(nil), batch...)
 	}
 	r := rng.New(t.c.Seed, "grammar/ebm-step", number)
-	net := newEBMNet(t.Params)
+	net := NewNet(t.Params)
 	for i, b := range t.Buffer {
 		if b.Words() < 3 {
 			continue
 		}
-		z := grammar.NewChainTree(b)
-		before := net.energy(z)
+		z := chain.NewTree(b)
+		before := net.Energy(z)
 		z.Rotate(r.IntN(z.Words() - 2))
-		if u := math.Log(r.Float64()); u <= before-net.energy(z) {
-			t.Buffer[i] = z.Tree()
+		if u := math.Log(r.Float64()); u <= before-net.Energy(z) {
+			t.Buffer[i] = z.Copy()
 		}
 	}
-	grad := make([]float64, ebmSize)
+	grad := make([]float64, Size)
 	gap, w := 0.0, 1/float64(len(batch))
 	for i := range batch {
-		gap -= w * net.gradient(grammar.NewChainTree(batch[i]), w, grad)
-		gap += w * net.gradient(grammar.NewChainTree(t.Buffer[i]), -w, grad)
+		gap -= w * net.gradient(chain.NewTree(batch[i]), w, grad)
+		gap += w * net.gradient(chain.NewTree(t.Buffer[i]), -w, grad)
 	}
 	if finite(gap) && finite(grad...) {
 		t.adam(number+1, grad)
@@ -111,7 +117,7 @@ func (t *ebmTrainer) step(number uint64) float64 {
 		gap = math.NaN()
 	}
 	for i := range t.Buffer {
-		if r.Float64() < t.c.EBMReset {
+		if r.Float64() < t.c.Reset {
 			t.Buffer[i] = batch[r.IntN(len(batch))]
 		}
 	}
@@ -128,30 +134,30 @@ func finite(values ...float64) bool {
 }
 
 // adam follows a gradient, with the weight decay of the loss added.
-func (t *ebmTrainer) adam(count uint64, grad []float64) {
+func (t *Trainer) adam(count uint64, grad []float64) {
 	const beta1, beta2, epsilon = 0.9, 0.99, 1e-8
 	fix1, fix2 := 1-math.Pow(beta1, float64(count)), 1-math.Pow(beta2, float64(count))
 	for i, g := range grad {
-		g += 2 * t.c.EBML2 * t.Params[i]
+		g += 2 * t.c.L2 * t.Params[i]
 		t.First[i] = beta1*t.First[i] + (1-beta1)*g
 		t.Second[i] = beta2*t.Second[i] + (1-beta2)*g*g
-		t.Params[i] -= t.c.EBMLR * (t.First[i] / fix1) / (math.Sqrt(t.Second[i]/fix2) + epsilon)
+		t.Params[i] -= t.c.LR * (t.First[i] / fix1) / (math.Sqrt(t.Second[i]/fix2) + epsilon)
 	}
 }
 
-// logPrior is -E(tree)/temperature, for chains of so many sentences that run at the same time.
-func (t *ebmTrainer) logPrior(sentences int, temperature float64) func(sentence int, z *grammar.ChainTree) float64 {
-	nets := make([]*ebmNet, sentences)
+// LogPrior is -E(tree)/temperature, for chains of so many sentences that run at the same time.
+func (t *Trainer) LogPrior(sentences int, temperature float64) func(sentence int, z *chain.Tree) float64 {
+	nets := make([]*Net, sentences)
 	for i := range nets {
-		nets[i] = newEBMNet(t.Params)
+		nets[i] = NewNet(t.Params)
 	}
-	return func(sentence int, z *grammar.ChainTree) float64 { return -nets[sentence].energy(z) / temperature }
+	return func(sentence int, z *chain.Tree) float64 { return -nets[sentence].Energy(z) / temperature }
 }
 
-// check says whether a loaded state is whole.
-func (s *ebmState) check() error {
-	if len(s.Params) != ebmSize || len(s.First) != ebmSize || len(s.Second) != ebmSize {
-		return fmt.Errorf("the prior has %d parameters, want %d", len(s.Params), ebmSize)
+// Check says whether what was loaded is whole.
+func (s *Checkpoint) Check() error {
+	if len(s.Params) != Size || len(s.First) != Size || len(s.Second) != Size {
+		return fmt.Errorf("the prior has %d parameters, want %d", len(s.Params), Size)
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
-package grammar
+package chain
 
-// ChainTree is a tree that changes in place. Words are nodes 0 to n-1; inner nodes are n to 2n-2, in no order.
-type ChainTree struct {
+import "github.com/gfnem/gfnem/grammar"
+
+// Tree is a tree that changes in place. Words are nodes 0 to n-1; inner nodes are n to 2n-2, in no order.
+type Tree struct {
 	words               int
 	top                 int
 	left, right, parent []int // by node; parent of the top is -1
@@ -9,21 +11,21 @@ type ChainTree struct {
 }
 
 // Words is n.
-func (t *ChainTree) Words() int { return t.words }
+func (t *Tree) Words() int { return t.words }
 
 // Top is the node above all others.
-func (t *ChainTree) Top() int { return t.top }
+func (t *Tree) Top() int { return t.top }
 
 // Children of an inner node (n or above).
-func (t *ChainTree) Children(node int) (left, right int) { return t.left[node], t.right[node] }
+func (t *Tree) Children(node int) (left, right int) { return t.left[node], t.right[node] }
 
 // Label of an inner node.
-func (t *ChainTree) Label(node int) int { return t.label[node] }
+func (t *Tree) Label(node int) int { return t.label[node] }
 
-// NewChainTree returns a tree that can be changed in place.
-func NewChainTree(from *Tree) *ChainTree {
+// NewTree returns a tree that can be changed in place.
+func NewTree(from *grammar.Tree) *Tree {
 	n := from.Words()
-	t := &ChainTree{
+	t := &Tree{
 		words: n, top: 2*n - 2,
 		left: make([]int, 2*n-1), right: make([]int, 2*n-1), parent: make([]int, 2*n-1), label: make([]int, 2*n-1),
 	}
@@ -36,9 +38,9 @@ func NewChainTree(from *Tree) *ChainTree {
 	return t
 }
 
-// Tree returns a copy, with merges in bottom-up order.
-func (t *ChainTree) Tree() *Tree {
-	out := &Tree{}
+// Copy returns the tree as it is, with merges in bottom-up order.
+func (t *Tree) Copy() *grammar.Tree {
+	out := &grammar.Tree{}
 	var add func(node int) int
 	add = func(node int) int {
 		if node < t.words {
@@ -53,7 +55,7 @@ func (t *ChainTree) Tree() *Tree {
 }
 
 // edge is the lower node of inner edge k of n-2.
-func (t *ChainTree) edge(k int) int {
+func (t *Tree) edge(k int) int {
 	node := t.words + k
 	if node >= t.top {
 		node++
@@ -62,7 +64,7 @@ func (t *ChainTree) edge(k int) int {
 }
 
 // Rotate turns inner edge k of the n-2 that a tree over n words has, as a step of a chain does, and returns what turns it back.
-func (t *ChainTree) Rotate(k int) (undo func()) {
+func (t *Tree) Rotate(k int) (undo func()) {
 	y := t.edge(k)
 	x := t.parent[y]
 	t.rotateUp(y)
@@ -71,7 +73,7 @@ func (t *ChainTree) Rotate(k int) (undo func()) {
 
 // rotateUp turns an edge: y, a child of x, takes the place of x, and x becomes its child. The part of y that was nearer to
 // the other child of x goes to x; it is returned. Labels stay with their nodes, so rotateUp(x) undoes it.
-func (t *ChainTree) rotateUp(y int) (moved int) {
+func (t *Tree) rotateUp(y int) (moved int) {
 	x := t.parent[y]
 	above := t.parent[x]
 	if t.left[x] == y {

@@ -1,13 +1,15 @@
-package grammar
+package chain
 
 import (
 	"math"
+
+	"github.com/gfnem/gfnem/grammar"
 )
 
 // walker is a tree of a chain with the scores of its nodes.
 type walker struct {
-	*ChainTree
-	*Scores
+	*Tree
+	*Weights
 	terms, shift []float64 // of the sentence
 	score        []float64 // by node: the log-probability of its rule, and of its words
 	pairs        []float64 // scores of two neighbouring words below a row of rules, [n-1,rows]; NaN if not computed yet
@@ -20,8 +22,8 @@ type walker struct {
 }
 
 // walker starts at a tree of a sentence.
-func (s *Scores) walker(sentence int, from *Tree) *walker {
-	w := &walker{ChainTree: NewChainTree(from), Scores: s, terms: s.emit[sentence], shift: s.shifts[sentence]}
+func (s *Weights) walker(sentence int, from *grammar.Tree) *walker {
+	w := &walker{Tree: NewTree(from), Weights: s, terms: s.emit[sentence], shift: s.shifts[sentence]}
 	n := w.words
 	w.score = make([]float64, 2*n-1)
 	w.pairs = make([]float64, (n-1)*s.rows())
@@ -35,7 +37,7 @@ func (s *Scores) walker(sentence int, from *Tree) *walker {
 }
 
 // rows is the number of distributions over rules.
-func (s *Scores) rows() int {
+func (s *Weights) rows() int {
 	if s.parents {
 		return s.nt * (s.nt + 1)
 	}
@@ -43,7 +45,7 @@ func (s *Scores) rows() int {
 }
 
 // LogTree is log p(x,z) of a tree of a sentence.
-func (s *Scores) LogTree(sentence int, t *Tree) float64 { return s.walker(sentence, t).logp() }
+func (s *Weights) LogTree(sentence int, t *grammar.Tree) float64 { return s.walker(sentence, t).logp() }
 
 func (w *walker) logp() float64 {
 	total := w.root[w.label[w.top]]

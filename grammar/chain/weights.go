@@ -1,17 +1,17 @@
-package grammar
+package chain
 
 import (
 	"fmt"
 	"math"
-	"runtime"
-	"sync"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/grammar"
 )
 
-// Scores are potentials of a batch of sentences on the host, laid out to score single nodes of trees.
-type Scores struct {
+// Weights are potentials of a batch of sentences on the host, laid out to score single nodes of trees.
+type Weights struct {
 	parents bool
 	nt, pt  int
 	root    []float64 // [N]
@@ -24,28 +24,29 @@ type Scores struct {
 }
 
 // Sentences is how many sentences there are.
-func (s *Scores) Sentences() int { return len(s.lengths) }
+func (s *Weights) Sentences() int { return len(s.lengths) }
 
-// NewScores takes the values of Potentials: root [N], rules [N,S,S] or [N,P,S,S], terms [B,n,T] or [B,n,T,N], all float32 or
+// NewWeights takes the values of Potentials: root [N], rules [N,S,S] or [N,P,S,S], terms [B,n,T] or [B,n,T,N], all float32 or
 // all float64, and the lengths of the sentences.
-func NewScores(root, rules, terms *tensors.Tensor, lengths []int32) (*Scores, error) {
+func NewWeights(p grammar.PotentialTensors, lengths []int32) (*Weights, error) {
+	root, rules, terms := p.Root, p.Rules, p.Terms
 	d := terms.Shape().Dimensions
 	if len(d) != 3 && len(d) != 4 {
-		return nil, fmt.Errorf("grammar: terms of shape %s", terms.Shape())
+		return nil, fmt.Errorf("chain: terms of shape %s", terms.Shape())
 	}
 	symbols := rules.Shape().Dim(-1)
-	s := &Scores{parents: len(d) == 4, pt: d[2], nt: symbols - d[2]}
+	s := &Weights{parents: len(d) == 4, pt: d[2], nt: symbols - d[2]}
 	want := []int{s.nt, symbols, symbols}
 	if s.parents {
 		want = []int{s.nt, s.nt + 1, symbols, symbols}
 	}
 	if s.nt < 1 || rules.Shape().CheckDims(want...) != nil || root.Shape().CheckDims(s.nt) != nil || len(lengths) != d[0] {
-		return nil, fmt.Errorf("grammar: root %s, rules %s, terms %s and %d lengths do not fit",
+		return nil, fmt.Errorf("chain: root %s, rules %s, terms %s and %d lengths do not fit",
 			root.Shape(), rules.Shape(), terms.Shape(), len(lengths))
 	}
 	for i, l := range lengths {
 		if l < 2 || int(l) > d[1] {
-			return nil, fmt.Errorf("grammar: sentence %d of %d words, in a batch of 2 to %d", i, l, d[1])
+			return nil, fmt.Errorf("chain: sentence %d of %d words, in a batch of 2 to %d", i, l, d[1])
 		}
 		s.lengths = append(s.lengths, int(l))
 	}
@@ -55,7 +56,7 @@ func NewScores(root, rules, terms *tensors.Tensor, lengths []int32) (*Scores, er
 	return s, fill[float64](s, root, rules, terms)
 }
 
-func fill[F float32 | float64](s *Scores, root, rules, terms *tensors.Tensor) error {
+func fill[F float32 | float64](s *Weights, root, rules, terms *tensors.Tensor) error {
 	for _, v := range tensors.MustCopyFlatData[F](root) {
 		s.root = append(s.root, float64(v))
 	}
@@ -75,21 +76,7 @@ func fill[F float32 | float64](s *Scores, root, rules, terms *tensors.Tensor) er
 	})
 }
 
-// parallel calls f for 0 to n-1 on all processors.
-func parallel(n int, f func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
-	var wait sync.WaitGroup
-	for w := range workers {
-		wait.Go(func() {
-			for i := w; i < n; i += workers {
-				f(i)
-			}
-		})
-	}
-	wait.Wait()
-}
-
-func fillRow[F float32 | float64](s *Scores, row int, flat []F) {
+func fillRow[F float32 | float64](s *Weights, row int, flat []F) {
 	n, t, size := s.nt, s.pt, s.nt+s.pt
 	from := flat[row*size*size:][:size*size]
 	for l := range n {
@@ -108,7 +95,7 @@ func fillRow[F float32 | float64](s *Scores, row int, flat []F) {
 	}
 }
 
-func fillWords[F float32 | float64](s *Scores, sentence int, flat []F) {
+func fillWords[F float32 | float64](s *Weights, sentence int, flat []F) {
 	hosts := 1
 	if s.parents {
 		hosts = s.nt
@@ -118,7 +105,7 @@ func fillWords[F float32 | float64](s *Scores, sentence int, flat []F) {
 	for i := range n {
 		for x := range hosts {
 			value := func(t int) float64 { return float64(flat[(i*s.pt+t)*hosts+x]) }
-			shift := float64(never)
+			shift := -1e30 // finite, also where no preterminal has the word
 			for t := range s.pt {
 				shift = max(shift, value(t))
 			}

@@ -1,4 +1,4 @@
-package induce
+package prior
 
 import (
 	"math"
@@ -6,30 +6,56 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// spreadEBM is a prior in which the least and the greatest energy of trees over n words differ by 1.5.
-func spreadEBM(r *rand.Rand, n int) []float64 {
-	p := newEBM(r)
+// shapesOf are all trees over n words, with label 0.
+func shapesOf(n int) []*grammar.Tree {
+	var build func(first, last int) [][]treebank.Span
+	build = func(first, last int) [][]treebank.Span {
+		if first == last {
+			return [][]treebank.Span{nil}
+		}
+		var out [][]treebank.Span
+		for mid := first; mid < last; mid++ {
+			for _, l := range build(first, mid) {
+				for _, r := range build(mid+1, last) {
+					s := append(append([]treebank.Span{}, l...), r...)
+					out = append(out, append(s, treebank.Span{first, last}))
+				}
+			}
+		}
+		return out
+	}
+	var out []*grammar.Tree
+	for _, spans := range build(0, n-1) {
+		out = append(out, treeOf(spans, n))
+	}
+	return out
+}
+
+// spread is a prior in which the least and the greatest energy of trees over n words differ by 1.5.
+func spread(r *rand.Rand, n int) []float64 {
+	p := NewParameters(r)
 	for i := range p {
 		p[i] *= 2 // so that inputs of elu have both signs
 	}
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, z := range shapesOf(n) {
-		e := newEBMNet(p).energy(grammar.NewChainTree(z))
+		e := NewNet(p).Energy(chain.NewTree(z))
 		least, most = min(least, e), max(most, e)
 	}
-	for i := ebmLayers[5].at; i < ebmSize; i++ { // the energy is linear in these
+	for i := readout.third.at; i < Size; i++ { // the energy is linear in these
 		p[i] *= 1.5 / (most - least)
 	}
 	return p
 }
 
 // slowEnergy computes the energy as the formula is written, layer by layer from the parameters in order.
-func slowEnergy(p []float64, z *grammar.ChainTree) float64 {
+func slowEnergy(p []float64, z *chain.Tree) float64 {
 	next := p
 	take := func(n int) (v []float64) {
 		v, next = next[:n], next[n:]
@@ -72,15 +98,15 @@ func slowEnergy(p []float64, z *grammar.ChainTree) float64 {
 }
 
 func TestEnergy(t *testing.T) {
-	if ebmSize != 2721 {
-		t.Errorf("%d parameters, want 2,721", ebmSize)
+	if Size != 2721 {
+		t.Errorf("%d parameters, want 2,721", Size)
 	}
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
-	p := spreadEBM(r, 4)
-	net := newEBMNet(p) // one for all trees, to see that it forgets
+	p := spread(r, 4)
+	net := NewNet(p) // one for all trees, to see that it forgets
 	for n := 2; n < 12; n++ {
-		z := grammar.NewChainTree(grammar.RandomTree(r, n, 1))
-		if got, want := net.energy(z), slowEnergy(p, z); !(math.Abs(got-want) <= 1e-10*max(1, math.Abs(want))) {
+		z := chain.NewTree(grammar.RandomTree(r, n, 1))
+		if got, want := net.Energy(z), slowEnergy(p, z); !(math.Abs(got-want) <= 1e-10*max(1, math.Abs(want))) {
 			t.Errorf("%d words: energy %v, want %v", n, got, want)
 		}
 	}
@@ -90,23 +116,23 @@ func TestEnergy(t *testing.T) {
 func TestEnergyGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 1))
 	for _, n := range []int{2, 5} {
-		p := spreadEBM(r, 4)
-		net := newEBMNet(p)
-		z := grammar.NewChainTree(grammar.RandomTree(r, n, 1))
-		g := make([]float64, ebmSize)
+		p := spread(r, 4)
+		net := NewNet(p)
+		z := chain.NewTree(grammar.RandomTree(r, n, 1))
+		g := make([]float64, Size)
 		for i := range g {
 			g[i] = 7
 		}
 		const weight, step = -0.5, 1e-5
-		if got := net.gradient(z, weight, g); got != net.energy(z) {
-			t.Errorf("the gradient returns the energy %v, not %v", got, net.energy(z))
+		if got := net.gradient(z, weight, g); got != net.Energy(z) {
+			t.Errorf("the gradient returns the energy %v, not %v", got, net.Energy(z))
 		}
 		for i := range p {
 			was := p[i]
 			p[i] = was + step
-			up := newEBMNet(p).energy(z)
+			up := NewNet(p).Energy(z)
 			p[i] = was - step
-			want := 7 + weight*(up-newEBMNet(p).energy(z))/(2*step)
+			want := 7 + weight*(up-NewNet(p).Energy(z))/(2*step)
 			p[i] = was
 			if !(math.Abs(g[i]-want) <= 1e-6*max(1, math.Abs(want))) {
 				t.Fatalf("%d words, parameter %d: gradient %v, want %v", n, i, g[i], want)
@@ -126,9 +152,9 @@ func kernel(shapes []*grammar.Tree, energies []float64, accept func(before, afte
 		k[i] = make([]float64, len(shapes))
 		edges := z.Words() - 2
 		for e := range edges {
-			next := grammar.NewChainTree(z)
+			next := chain.NewTree(z)
 			next.Rotate(e)
-			j := number[next.Tree().Shape()]
+			j := number[next.Copy().Shape()]
 			a := accept(energies[i], energies[j]) / float64(edges)
 			k[i][j] += a
 			k[i][i] += 1/float64(edges) - a
@@ -153,11 +179,11 @@ func times(p []float64, k [][]float64) []float64 {
 func TestBufferChain(t *testing.T) {
 	seed := testkit.Seed(t)
 	shapes := shapesOf(4)
-	p := spreadEBM(rand.New(rand.NewPCG(seed, 2)), 4)
+	p := spread(rand.New(rand.NewPCG(seed, 2)), 4)
 	energies, target := make([]float64, len(shapes)), make([]float64, len(shapes))
 	total := 0.0
 	for i, z := range shapes {
-		energies[i] = newEBMNet(p).energy(grammar.NewChainTree(z))
+		energies[i] = NewNet(p).Energy(chain.NewTree(z))
 		target[i] = math.Exp(-energies[i])
 		total += target[i]
 	}
@@ -169,13 +195,12 @@ func TestBufferChain(t *testing.T) {
 	}
 
 	const slots, moves = 1000, 6
-	c := &Config{Seed: seed, Batch: slots}
-	trainer := &ebmTrainer{c: c, ebmState: ebmState{Params: p, First: make([]float64, ebmSize), Second: make([]float64, ebmSize)}}
+	trainer := &Trainer{c: Config{Seed: seed, Batch: slots}, Checkpoint: Checkpoint{Params: p, First: make([]float64, Size), Second: make([]float64, Size)}}
 	for range slots * (moves + 1) { // one epoch is longer than the test
 		trainer.gold = append(trainer.gold, shapes[0])
 	}
 	for k := range uint64(moves) {
-		trainer.step(k)
+		trainer.Step(k)
 	}
 	counts := map[string]int{}
 	for _, z := range trainer.Buffer {
@@ -193,37 +218,33 @@ func TestBufferChain(t *testing.T) {
 		}
 		return out
 	}
-	if q := chiSquare(counts, law(metropolis)); q < 1e-5 {
+	if q := testkit.ChiSquare(counts, law(metropolis)); q < 1e-5 {
 		t.Errorf("after %d steps the buffer holds %v, improbable by %.1g", moves, counts, q)
 	}
 	always := kernel(shapes, energies, func(_, _ float64) float64 { return 1 })
-	if q := chiSquare(counts, law(always)); q > 1e-5 {
+	if q := testkit.ChiSquare(counts, law(always)); q > 1e-5 {
 		t.Errorf("the test does not see whether proposals are accepted: %.1g", q)
 	}
 }
 
 // Trained on right-branching trees, the prior prefers them to random ones, at every length.
 func TestPriorLearns(t *testing.T) {
-	c := tinyConfig(MCEM)
-	c.EBMLR, c.EBML2, c.Batch = 5e-3, 1e-4, 8
-	train := &treebank.Split{Gold: true}
+	c := Config{LR: 5e-3, L2: 1e-4, Reset: 0.1, Batch: 8}
+	var train []treebank.Sentence
 	for i := range 160 {
 		n := 4 + i%5
-		train.Sentences = append(train.Sentences, treebank.Sentence{Words: make([]int32, n), Gold: treebank.RightBranching(n)})
+		train = append(train, treebank.Sentence{Words: make([]int32, n), Gold: treebank.RightBranching(n)})
 	}
-	trainer, err := newEBMTrainer(&c, train)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trainer := NewTrainer(c, train)
 	for k := range uint64(300) {
-		trainer.step(k)
+		trainer.Step(k)
 	}
 	r := rng.New(c.Seed, "test")
 	for n := 4; n < 9; n++ {
-		right := newEBMNet(trainer.Params).energy(grammar.NewChainTree(treeOf(treebank.RightBranching(n), n)))
+		right := NewNet(trainer.Params).Energy(chain.NewTree(treeOf(treebank.RightBranching(n), n)))
 		random := 0.0
 		for range 100 {
-			random += newEBMNet(trainer.Params).energy(grammar.NewChainTree(grammar.RandomTree(r, n, 1))) / 100
+			random += NewNet(trainer.Params).Energy(chain.NewTree(grammar.RandomTree(r, n, 1))) / 100
 		}
 		if !(right < random-0.5) {
 			t.Errorf("%d words: right-branching %.2f, random %.2f on average", n, right, random)
@@ -258,32 +279,16 @@ func TestLeftBinary(t *testing.T) {
 	}
 }
 
-// The state of a prior that does not fit is refused.
-func TestPriorState(t *testing.T) {
-	c := tinyConfig(MCEM)
-	c.EBM = true
-	s := tinySession(t, c)
-	state := stateOf(t, s)
-	s.prior.Second = s.prior.Second[:5]
-	bad := stateOf(t, s)
-	if err := tinySession(t, c).Restore(bad); err == nil {
-		t.Error("a prior with a part missing was restored")
-	}
-	if err := tinySession(t, c).Restore(state); err != nil {
-		t.Error(err)
-	}
-}
-
 // A net that follows a chain, with rotations made and undone, gives the energies of nets that see each tree alone.
 func TestEnergyFollowsChain(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 7))
-	p := newEBM(r)
-	net := newEBMNet(p)
+	p := NewParameters(r)
+	net := NewNet(p)
 	for _, n := range []int{9, 4, 12} {
-		z := grammar.NewChainTree(grammar.RandomTree(r, n, 1))
+		z := chain.NewTree(grammar.RandomTree(r, n, 1))
 		for range 60 {
 			undo := z.Rotate(r.IntN(n - 2))
-			if got, want := net.energy(z), newEBMNet(p).energy(z); got != want {
+			if got, want := net.Energy(z), NewNet(p).Energy(z); got != want {
 				t.Fatalf("%d words: energy %v, alone %v", n, got, want)
 			}
 			if r.IntN(2) == 0 {
