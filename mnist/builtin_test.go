@@ -1,15 +1,11 @@
 package mnist
 
 import (
-	"bytes"
 	"fmt"
 	"math/bits"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
-
-	"github.com/gfnem/gfnem/mnist/internal/bilevel"
 )
 
 // TestBuiltIn checks the built-in sets against what is known of the originals.
@@ -54,17 +50,6 @@ func open(t testing.TB, name string) *Set {
 	return s
 }
 
-// TestRepack makes the files of the built-in sets again.
-func TestRepack(t *testing.T) {
-	for name, packed := range map[string][]byte{Digits: packedDigits, Binarized: packedBinarized} {
-		s := open(t, name)
-		again, err := bilevel.Encode(s.Height, s.Width, slices.Concat(s.Train.Packed(), s.Valid.Packed(), s.Test.Packed()))
-		if err != nil || !bytes.Equal(again, packed) {
-			t.Errorf("%s: other bytes, error %v; run \"go generate\" if the way of packing has changed", name, err)
-		}
-	}
-}
-
 // dataFolder returns a folder of idx files below $GFNEM_DATA, or else where "go generate" looks for it. It skips the test
 // where there is none.
 func dataFolder(t testing.TB, name string) string {
@@ -83,7 +68,7 @@ func dataFolder(t testing.TB, name string) string {
 // BenchmarkUnpack decodes the built-in digits.
 func BenchmarkUnpack(b *testing.B) {
 	for b.Loop() {
-		if _, _, _, err := bilevel.Decode(packedDigits); err != nil {
+		if _, err := unpackSet(Digits, packedDigits, 60_000, 0, 10_000); err != nil {
 			b.Fatal(err)
 		}
 	}
