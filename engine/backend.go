@@ -1,16 +1,3 @@
-// Package engine is a CPU backend for GoMLX, registered as "simd".
-//
-// A graph is compiled, not interpreted: common subexpressions, dead code and constants go away when it is built; what is
-// left becomes a list of steps over memory that was planned once. Most steps are row programs (see rows.go): chains of
-// elementwise operations, broadcasts, reductions and small matrix products that pass over the rows of their operands
-// once, a block that fits the cache at a time.
-//
-// Laws:
-//   - results do not depend on GOMAXPROCS, bit for bit;
-//   - an executable may run in several goroutines at once;
-//   - after the first run of an executable, running it allocates nothing but the buffers that it returns, and those come
-//     from memory given back by earlier ones;
-//   - an operation that the engine does not have is an error when the graph is built, wrapping compute.ErrNotImplemented.
 package engine
 
 import (

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/gomlx/compute"
+
 func (g *rowGen) mapped(l *lop) {
 	var at [3]operand
 	if l.node == nil { // a copy: what moves the elements moves them where they belong
@@ -96,4 +98,16 @@ func (g *rowGen) pad(l *lop) {
 		}
 		k.scatter(c.at(to), c.at(from), c.rows*per, len(place), width, place)
 	})
+}
+
+// mapCost is the time of an elementwise operation, for one element, in the units of chunkRows.
+func mapCost(op compute.OpType) int {
+	switch op {
+	case compute.OpTypeExp, compute.OpTypeExpm1, compute.OpTypeLog, compute.OpTypeLog1p, compute.OpTypeTanh,
+		compute.OpTypeLogistic, compute.OpTypeErf, compute.OpTypeSin, compute.OpTypeCos:
+		return 4
+	case compute.OpTypePow, compute.OpTypeAtan2, compute.OpTypeRem:
+		return 40
+	}
+	return 1
 }

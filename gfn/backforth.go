@@ -77,13 +77,12 @@ func Accept(r *rng.Stream, logA *Node) *Node {
 	return LessOrEqual(Log(coin), logA)
 }
 
-// PairBalance is trajectory balance between the two objects of a move, [B]: both are reached from the state in the middle, whose flow
-// is not needed.
+// PairBalance is trajectory balance between the two objects of a move, [B]: both are reached from the state in the
+// middle, whose flow is not needed.
 //
 //	( log R(z) + sum log P_B - sum log P_F, along the path to z, less the same along the path to z' )^2
 //
 // Rewards are constants.
 func PairBalance(down, up Path) *Node {
-	excess := func(p Path) *Node { return Sub(StopGradient(p.LogR), p.logRatio()) }
-	return Square(Sub(excess(down), excess(up)))
+	return Square(Sub(down.LogWeights(), up.LogWeights()))
 }

@@ -26,8 +26,9 @@ func (b Behaviour) LogProbs(logits, legal *Node) *Node {
 	}
 	logP := logProbs(logits, legal)
 	if b.Greedy {
-		best := Equal(Iota(logP.Graph(), withDType(logP.Shape(), actionType), -1), spread(ArgMax(logP, -1, actionType), logP))
-		return Where(best, ZerosLike(logP), AddScalar(ZerosLike(logP), illegal))
+		best := ArgMax(logP, -1, actionType)
+		isBest := Equal(Iota(logP.Graph(), withDType(logP.Shape(), actionType), -1), column(best, logP.Shape().Dim(-1)))
+		return Where(isBest, ZerosLike(logP), AddScalar(ZerosLike(logP), illegal))
 	}
 	if b.Epsilon == nil {
 		return logP

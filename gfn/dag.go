@@ -3,7 +3,6 @@ package gfn
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -44,20 +43,11 @@ var (
 // ObjectStates returns the terminal states alone, as tensors of len(Objects) rows.
 func (d *DAG) ObjectStates() []*tensors.Tensor {
 	rows := rowbytes.Of(d.states)
-	e := explorer{}
-	for _, t := range d.states {
-		dims := slices.Clone(t.Shape().Dimensions)
-		dims[0] = 1
-		e.shapes = append(e.shapes, shapes.Make(t.DType(), dims...))
+	objects := make([]string, len(d.Objects))
+	for i, s := range d.Objects {
+		objects[i] = rows[s]
 	}
-	for _, i := range d.Objects {
-		e.rows = append(e.rows, rows[i])
-	}
-	out := make([]*tensors.Tensor, len(d.states))
-	for i, t := range e.tensors(0, len(e.rows), len(e.rows)) {
-		out[i] = t.(*tensors.Tensor)
-	}
-	return out
+	return rowbytes.LayoutOf(d.states).Join(objects, len(objects))
 }
 
 // chunk is the number of states that one call of the expanding program takes.
@@ -66,24 +56,25 @@ const chunk = 128
 // Enumerate finds all states that can be reached from the initial state of one observation x (tensors of one row), and
 // fails with ErrTooMany if there are more than limit, with ErrCycle if the environment breaks its laws.
 func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG, error) {
-	args := make([]any, len(x))
-	for i := range x {
-		args[i] = x[i]
+	d, err := enumerate(b, env, x, limit)
+	if err != nil {
+		return nil, fmt.Errorf("enumerate states: %w", err)
 	}
+	return d, nil
+}
+
+func enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG, error) {
 	first, err := CallOnceN(b, func(in []*Node) []*Node {
 		defer panics.WithError()
 		return env.Initial(in)
-	}, args...)
+	}, x)
 	if err != nil {
-		return nil, fmt.Errorf("enumerate states: %w", err)
+		return nil, err
 	}
-	e := explorer{env: env, index: map[string]int{}}
-	for _, t := range first {
-		e.shapes = append(e.shapes, t.Shape())
-	}
+	e := explorer{env: env, layout: rowbytes.LayoutOf(first), index: map[string]int{}}
 	expand, err := NewExec(b, e.expand)
 	if err != nil {
-		return nil, fmt.Errorf("enumerate states: %w", err)
+		return nil, err
 	}
 	defer expand.Finalize()
 
@@ -91,10 +82,10 @@ func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG
 	for done := 0; done < len(e.rows); {
 		to := min(done+chunk, len(e.rows))
 		if err := e.visit(expand, done, to); err != nil {
-			return nil, fmt.Errorf("enumerate states: %w", err)
+			return nil, err
 		}
 		if len(e.rows) > limit {
-			return nil, fmt.Errorf("enumerate states: %w than %d", ErrTooMany, limit)
+			return nil, fmt.Errorf("%w than %d", ErrTooMany, limit)
 		}
 		done = to
 	}
@@ -104,7 +95,7 @@ func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG
 // explorer is a breadth-first search whose steps are graph calls. A state is known by the bytes of its tensors.
 type explorer struct {
 	env    Env
-	shapes []shapes.Shape // of the state's tensors, for one row
+	layout rowbytes.Layout // of states
 	rows   []string
 	index  map[string]int
 	edges  []Edge
@@ -131,7 +122,7 @@ func (e *explorer) expand(in []*Node) []*Node {
 }
 
 func (e *explorer) visit(expand *Exec, from, to int) error {
-	out, err := expand.Call(e.tensors(from, to, chunk)...)
+	out, err := expand.Call(e.layout.Join(e.rows[from:to], chunk))
 	if err != nil {
 		return err
 	}
@@ -149,30 +140,6 @@ func (e *explorer) visit(expand *Exec, from, to int) error {
 	return nil
 }
 
-// tensors returns rows from..to, the last one repeated to make size rows.
-func (e *explorer) tensors(from, to, size int) []any {
-	out := make([]any, len(e.shapes))
-	offset := 0
-	for i, sh := range e.shapes {
-		dims := slices.Clone(sh.Dimensions)
-		dims[0] = size
-		width := int(sh.ByteSize())
-		t := tensors.FromShape(shapes.Make(sh.DType, dims...))
-		err := t.MutableBytes(func(data []byte) {
-			for r := range size {
-				row := e.rows[min(from+r, to-1)]
-				copy(data[r*width:], row[offset:offset+width])
-			}
-		})
-		if err != nil {
-			panic(err)
-		}
-		out[i] = t
-		offset += width
-	}
-	return out
-}
-
 // sorted renumbers the states topologically (Kahn's algorithm, in order of discovery).
 func (e *explorer) sorted() (*DAG, error) {
 	parents := make([]int, len(e.rows))
@@ -182,7 +149,7 @@ func (e *explorer) sorted() (*DAG, error) {
 		children[ed.From] = append(children[ed.From], ed)
 	}
 	if parents[0] > 0 {
-		return nil, fmt.Errorf("enumerate states: %w", ErrCycle)
+		return nil, ErrCycle
 	}
 	rank := make([]int, len(e.rows))
 	order := []int{0}
@@ -194,14 +161,13 @@ func (e *explorer) sorted() (*DAG, error) {
 		}
 	}
 	if len(order) != len(e.rows) {
-		return nil, fmt.Errorf("enumerate states: %w", ErrCycle)
+		return nil, ErrCycle
 	}
-	old := e.rows
-	e.rows = make([]string, len(old))
+	rows := make([]string, len(order))
 	d := &DAG{Env: e.env}
 	for i, from := range order {
 		rank[from] = i
-		e.rows[i] = old[from]
+		rows[i] = e.rows[from]
 	}
 	for i, from := range order {
 		for _, ed := range children[from] {
@@ -211,8 +177,6 @@ func (e *explorer) sorted() (*DAG, error) {
 			d.Objects = append(d.Objects, i)
 		}
 	}
-	for _, t := range e.tensors(0, len(e.rows), len(e.rows)) {
-		d.states = append(d.states, t.(*tensors.Tensor))
-	}
+	d.states = e.layout.Join(rows, len(rows))
 	return d, nil
 }

@@ -18,6 +18,7 @@ package gfn
 import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/support/xslices"
 )
 
 // Batch holds the observations x: one or more tensors that share the batch axis B.
@@ -37,11 +38,9 @@ func (s State) Repeat(k int) State { return repeatRows(s, k) }
 
 // Tile repeats the whole list of states k times: row i*n+j is state j of n.
 func (s State) Tile(k int) State {
-	out := make(State, len(s))
-	for i, t := range s {
-		out[i] = mergeSteps(BroadcastToDims(InsertAxes(t, 0), append([]int{k}, t.Shape().Dimensions...)...))
-	}
-	return out
+	return xslices.Map(s, func(t *Node) *Node {
+		return mergeSteps(BroadcastToDims(InsertAxes(t, 0), append([]int{k}, t.Shape().Dimensions...)...))
+	})
 }
 
 // Env says how a latent z is assembled, one action at a time.
@@ -89,14 +88,10 @@ func repeatRows[S ~[]*Node](rows S, k int) S {
 	if k == 1 {
 		return rows
 	}
-	out := make(S, len(rows))
-	for i, r := range rows {
+	return xslices.Map(rows, func(r *Node) *Node {
 		dims := r.Shape().Dimensions
-		wide := append([]int{dims[0], k}, dims[1:]...)
-		flat := append([]int{dims[0] * k}, dims[1:]...)
-		out[i] = Reshape(BroadcastToDims(InsertAxes(r, 1), wide...), flat...)
-	}
-	return out
+		return mergeSteps(BroadcastToDims(InsertAxes(r, 1), append([]int{dims[0], k}, dims[1:]...)...))
+	})
 }
 
 // anyTrue reduces the last axis of a bool tensor by or.
@@ -104,19 +99,11 @@ func anyTrue(mask *Node) *Node {
 	return GreaterThan(ReduceSum(ConvertDType(mask, dtypes.Int32), -1), ScalarZero(mask.Graph(), dtypes.Int32))
 }
 
-// choose returns, row by row, a where cond is true and b elsewhere; cond is [B].
-func choose(cond, a, b *Node) *Node {
-	for cond.Rank() < a.Rank() {
-		cond = InsertAxes(cond, -1)
-	}
-	return Where(BroadcastToDims(cond, a.Shape().Dimensions...), a, b)
-}
-
-// chooseState is choose for every tensor of a state.
+// chooseState returns, row by row, a where cond is true and b elsewhere; cond is [B].
 func chooseState(cond *Node, a, b State) State {
 	out := make(State, len(a))
 	for i := range a {
-		out[i] = choose(cond, a[i], b[i])
+		out[i] = Where(cond, a[i], b[i])
 	}
 	return out
 }

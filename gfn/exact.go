@@ -3,6 +3,7 @@ package gfn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -47,11 +48,7 @@ func (d *DAG) Tabulate(b compute.Backend, store *model.Store, scope string, p Po
 		return nil, fmt.Errorf("tabulate policy: %w", err)
 	}
 	defer exec.Finalize()
-	var args []any
-	for _, t := range append(append([]*tensors.Tensor{}, x...), d.states...) {
-		args = append(args, t)
-	}
-	out, err := exec.Call(args...)
+	out, err := exec.Call(slices.Concat(x, d.states))
 	if err != nil {
 		return nil, fmt.Errorf("tabulate policy: %w", err)
 	}
@@ -76,7 +73,14 @@ func (d *DAG) Tabulate(b compute.Backend, store *model.Store, scope string, p Po
 }
 
 // Terminating returns the probability that a trajectory drawn by P_F ends in each object, in the order of Objects.
-func (d *DAG) Terminating(t Table) []float64 { return d.objects(d.visits(t)) }
+func (d *DAG) Terminating(t Table) []float64 {
+	visits := d.visits(t)
+	out := make([]float64, len(d.Objects))
+	for i, s := range d.Objects {
+		out[i] = visits[s]
+	}
+	return out
+}
 
 // visits returns the probability that a trajectory drawn by P_F passes through each state.
 func (d *DAG) visits(t Table) []float64 {
@@ -86,14 +90,6 @@ func (d *DAG) visits(t Table) []float64 {
 		p[e.To] += p[e.From] * math.Exp(t.LogPF[i])
 	}
 	return p
-}
-
-func (d *DAG) objects(byState []float64) []float64 {
-	out := make([]float64, len(d.Objects))
-	for i, s := range d.Objects {
-		out[i] = byState[s]
-	}
-	return out
 }
 
 // Solve returns the flows and the forward policy that a reward and a backward policy determine: log F by state, with
@@ -153,27 +149,6 @@ func (d *DAG) ELBO(t Table, logR []float64) float64 {
 	return sum
 }
 
-// EUBO returns the same expectation over trajectories drawn backward by P_B from objects drawn in proportion to R, an
-// upper bound of log Z.
-func (d *DAG) EUBO(t Table, logR []float64) float64 {
-	logZ := LogSumExp(logR)
-	p := make([]float64, d.Len())
-	sum := 0.0
-	for i, s := range d.Objects {
-		if p[s] = math.Exp(logR[i] - logZ); p[s] > 0 {
-			sum += p[s] * logR[i]
-		}
-	}
-	for i := len(d.Edges) - 1; i >= 0; i-- {
-		e := d.Edges[i]
-		if w := p[e.To] * math.Exp(t.LogPB[i]); w > 0 {
-			sum += w * (t.LogPB[i] - t.LogPF[i])
-			p[e.From] += w
-		}
-	}
-	return sum
-}
-
 // Normalise returns the distribution in proportion to exp(logR).
 func Normalise(logR []float64) []float64 {
 	logZ := LogSumExp(logR)
@@ -191,17 +166,6 @@ func TotalVariation(p, q []float64) float64 {
 		sum += math.Abs(p[i] - q[i])
 	}
 	return sum / 2
-}
-
-// KL returns the divergence from q to p, the sum of p log(p/q).
-func KL(p, q []float64) float64 {
-	sum := 0.0
-	for i := range p {
-		if p[i] > 0 {
-			sum += p[i] * math.Log(p[i]/q[i])
-		}
-	}
-	return sum
 }
 
 // LogSumExp returns log sum exp(x) without overflow.

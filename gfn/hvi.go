@@ -21,7 +21,7 @@ var _ Objective = HVI{}
 
 // Loss implements Objective.
 func (o HVI) Loss(p Path) *Node {
-	signal := StopGradient(Sub(StopGradient(p.LogR), p.logRatio()))
+	signal := StopGradient(p.LogWeights())
 	advantage := signal
 	if k := groupSize(signal, o.Samples); k > 1 {
 		// A - (sum A - A)/(k-1) = (A - mean A) k/(k-1)

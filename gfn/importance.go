@@ -1,16 +1,6 @@
 package gfn
 
-import (
-	"math"
-
-	. "github.com/gomlx/gomlx/core/graph"
-)
-
-// LogWeights returns the log importance weights log R + sum log P_B - sum log P_F of on-policy trajectories, [B]. The
-// mean of their exponentials is an unbiased estimate of Z(x) = sum_z R(z|x), which is p(x) if R(z|x) is p(x,z).
-func LogWeights(s Scores, logR *Node) *Node {
-	return Sub(Add(logR, ReduceSum(s.LogPB, 1)), ReduceSum(s.LogPF, 1))
-}
+import "math"
 
 // Estimate is an importance-sampled log Z(x), with what tells whether to trust it.
 type Estimate struct {

@@ -23,7 +23,7 @@ func TestUnbiased(t *testing.T) {
 			logW := p.program(t, func(x gfn.Batch, _ *rng.Stream, in []*Node) []*Node {
 				net := p.net()
 				tr := replay(net, x, in[0])
-				return []*Node{gfn.LogWeights(net.Score(tr, gfn.Behaviour{}), p.reward(x, tr.Last()))}
+				return []*Node{net.Path(tr, net.Score(tr, gfn.Behaviour{}), p.reward(x, tr.Last()), nil).LogWeights()}
 			})(len(paths), rng.Key(seed, "unused"), actionTable(p.dag, paths))[0]
 			var z, elbo float64
 			for i, w := range forwardWeights(paths, now) {

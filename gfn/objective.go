@@ -1,6 +1,8 @@
 package gfn
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -81,6 +83,11 @@ func (p Path) logFlows() *Node {
 // logRatio returns sum_t log P_F - log P_B of whole trajectories, [B].
 func (p Path) logRatio() *Node { return ReduceSum(Sub(p.LogPF, p.LogPB), 1) }
 
+// LogWeights returns the log importance weights log R + sum log P_B - sum log P_F, [B]; rewards are constants. For
+// on-policy trajectories the mean of their exponentials is an unbiased estimate of Z(x) = sum_z R(z|x), which is p(x)
+// if R(z|x) is p(x,z).
+func (p Path) LogWeights() *Node { return Sub(StopGradient(p.LogR), p.logRatio()) }
+
 // logZ returns LogZ, or explains what is missing.
 func (p Path) logZ() *Node {
 	if p.LogZ == nil {
@@ -89,8 +96,10 @@ func (p Path) logZ() *Node {
 	return p.LogZ
 }
 
-// column broadcasts [B] to [B,n].
-func column(x *Node, n int) *Node { return BroadcastToDims(InsertAxes(x, -1), x.Shape().Dim(0), n) }
+// column repeats x n times along a new last axis.
+func column(x *Node, n int) *Node {
+	return BroadcastToDims(InsertAxes(x, -1), append(slices.Clone(x.Shape().Dimensions), n)...)
+}
 
 // asNumber turns a mask into zeros and ones of the dtype of like, constant to the gradient.
 func asNumber(mask, like *Node) *Node { return StopGradient(ConvertDType(mask, like.DType())) }

@@ -1,6 +1,8 @@
 package gfn
 
 import (
+	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -40,18 +42,9 @@ const illegal = -1e30
 // logProbs normalises logits [N,A] over the legal actions. Rows without a legal action are padding: they get the
 // log-probabilities of their bare logits, which the caller must mask.
 func logProbs(logits, legal *Node) *Node {
-	return LogSoftmax(maskLogits(logits, legal))
-}
-
-func maskLogits(logits, legal *Node) *Node {
 	padding := LogicalNot(anyTrue(legal))
-	allowed := LogicalOr(legal, spread(padding, legal))
-	return Where(allowed, logits, AddScalar(ZerosLike(logits), illegal))
-}
-
-// spread broadcasts per-row values [N] along the last axis of like, [N,A].
-func spread(rows, like *Node) *Node {
-	return BroadcastToDims(InsertAxes(rows, -1), like.Shape().Dimensions...)
+	allowed := LogicalOr(legal, column(padding, legal.Shape().Dim(-1)))
+	return LogSoftmax(Where(allowed, logits, AddScalar(ZerosLike(logits), illegal)))
 }
 
 // flatLogits are the logits of the uniform policy over the legal actions.
@@ -62,3 +55,6 @@ func flatLogits(legal *Node, dtype dtypes.DType) *Node {
 func withDType(s shapes.Shape, dtype dtypes.DType) shapes.Shape {
 	return shapes.Make(dtype, s.Dimensions...)
 }
+
+// fail stops the building of a graph; the program's Call then returns the error.
+func fail(format string, args ...any) { panic(fmt.Errorf("gfn: "+format, args...)) }

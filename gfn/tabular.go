@@ -4,8 +4,10 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/support/xslices"
 
 	"github.com/gfnem/gfnem/rng"
 )
@@ -64,10 +66,7 @@ func code(s State) *Node {
 // Heads implements Policy.
 func (p Tabular) Heads(scope *model.Scope, x Batch, s State, k int) Heads {
 	g, count := x[0].Graph(), p.DAG.Len()
-	all := make(State, len(p.DAG.states))
-	for i, t := range p.DAG.states {
-		all[i] = ConstCachedTensor(g, t)
-	}
+	all := xslices.Map(p.DAG.states, func(t *tensors.Tensor) *Node { return ConstCachedTensor(g, t) })
 	rows, known := code(s), InsertAxes(code(all), 0)                                       // [N], [1,S]
 	same := Equal(column(rows, count), BroadcastToDims(known, rows.Shape().Dim(0), count)) // [N,S]
 	hot := StopGradient(ConvertDType(same, p.dtype()))

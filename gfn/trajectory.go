@@ -4,6 +4,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/support/xslices"
 
 	"github.com/gfnem/gfnem/rng"
 )
@@ -129,11 +130,7 @@ func (n Net) ScoreSampled(tr Trajectory, how Behaviour) Scores {
 		if get(heads[0]) == nil {
 			return nil
 		}
-		rows := make([]*Node, len(heads))
-		for t, h := range heads {
-			rows[t] = get(h)
-		}
-		return mergeSteps(Stack(rows, 1))
+		return mergeSteps(Stack(xslices.Map(heads, get), 1))
 	}
 	return n.scores(tr, Heads{
 		Forward:  join(func(h Heads) *Node { return h.Forward }),
@@ -173,23 +170,13 @@ func (n Net) learnsBackward(tr Trajectory) bool {
 }
 
 // constants keeps gradients out of states: they were sampled, and the operations that made them may have no gradient.
-func constants(s State) State {
-	out := make(State, len(s))
-	for i := range s {
-		out[i] = StopGradient(s[i])
-	}
-	return out
-}
+func constants(s State) State { return xslices.Map(s, StopGradient) }
 
 // stackStates joins states of successive steps into one of N = B*K rows, row b*K+t being step t of observation b.
 func stackStates(states []State) State {
 	out := make(State, len(states[0]))
 	for i := range out {
-		parts := make([]*Node, len(states))
-		for t, s := range states {
-			parts[t] = s[i]
-		}
-		out[i] = mergeSteps(Stack(parts, 1))
+		out[i] = mergeSteps(Stack(xslices.Map(states, func(s State) *Node { return s[i] }), 1))
 	}
 	return out
 }

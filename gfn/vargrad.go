@@ -18,7 +18,7 @@ var _ Objective = VarGrad{}
 
 // Loss implements Objective.
 func (o VarGrad) Loss(p Path) *Node {
-	zeta := Sub(StopGradient(p.LogR), p.logRatio())
+	zeta := p.LogWeights()
 	k := groupSize(zeta, o.Samples)
 	if k == 1 {
 		fail("VarGrad needs two or more trajectories per observation")

@@ -47,8 +47,11 @@ type Potentials struct {
 	Lengths *Node // [B] int32: the number of words of each sentence, 2 to n; later words are padding
 }
 
-// PotentialTensors are those Potentials that come from a grammar, on the host.
-type PotentialTensors struct{ Root, Rules, Terms *tensors.Tensor }
+// PotentialParts are those parts of Potentials that come from a grammar, in a graph or on the host.
+type PotentialParts[T any] struct{ Root, Rules, Terms T }
+
+// PotentialTensors are PotentialParts on the host.
+type PotentialTensors = PotentialParts[*tensors.Tensor]
 
 // For returns the potentials of sentences, given by their words [B,n] (int32) and their lengths [B].
 func (t Tables) For(words, lengths *Node) Potentials {

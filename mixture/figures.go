@@ -55,9 +55,9 @@ func pathsFigure(p Problem, d Data, names []string, traces [][]Means) report.Fig
 			Marks: []report.Marks{{Name: "true means", Shape: report.Star, At: places(p.TrueMeans())}},
 		}
 		for i := range trace[0] {
-			path := report.Path{}
+			var path [][2]float64
 			for _, mu := range trace {
-				path.At = append(path.At, mu[i])
+				path = append(path, mu[i])
 			}
 			s.Paths = append(s.Paths, path)
 		}

@@ -1,21 +1,22 @@
 package mnist
 
 import (
+	"bytes"
+	"compress/gzip"
 	_ "embed"
 	"fmt"
+	"io"
 	"sync"
-
-	"github.com/gfnem/gfnem/mnist/internal/bilevel"
 )
 
-// The built-in sets. Anybody can make these files again, byte for byte, from folders of the original idx files, of which
+// The built-in sets, as Packed returns them. Anybody can make these files again from folders of the original idx files, of which
 // LICENSE-DATA.md has the sums.
 //
 //go:generate go run ./internal/pack ../data/mnist ../data/mnist_binarized
 var (
-	//go:embed digits.bin
+	//go:embed digits.gz
 	packedDigits []byte
-	//go:embed binarized.bin
+	//go:embed binarized.gz
 	packedBinarized []byte
 )
 
@@ -27,11 +28,14 @@ var builtIns = map[string]func() (*Set, error){
 
 // unpackSet returns a packed set with the given numbers of images.
 func unpackSet(name string, packed []byte, train, valid, test int) (*Set, error) {
-	height, width, bits, err := bilevel.Decode(packed)
+	all := Images{Size: Size{28, 28}}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err == nil {
+		all.bits, err = io.ReadAll(z)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("unpack the set %s: %w", name, err)
 	}
-	all := Images{Size{height, width}, bits}
 	if all.Len() != train+valid+test {
 		return nil, fmt.Errorf("unpack the set %s: %d images instead of %d", name, all.Len(), train+valid+test)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 const (
@@ -156,13 +157,7 @@ func expectEnd(in io.Reader, count int) error {
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-func kindOf(pixels []byte) kind {
-	top := byte(0)
-	for _, v := range pixels {
-		top = max(top, v)
-	}
-	return kind(min(top, byte(gray)))
-}
+func kindOf(pixels []byte) kind { return kind(min(slices.Max(pixels), byte(gray))) }
 
 func (k kind) String() string {
 	return [...]string{"that are all 0", "of 0 and 1", "of gray values"}[k]

@@ -157,7 +157,7 @@ func FuzzIDX(f *testing.F) {
 			t.Fatalf("%d images of pixels %d", m.Len(), k)
 		}
 		var again bytes.Buffer
-		if err := m.Gray().Encode(&again, IDX); err != nil {
+		if err := grayOf(m).Encode(&again, IDX); err != nil {
 			t.Fatal(err)
 		}
 		m2, _, err := readIDX(&again)

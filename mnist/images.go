@@ -3,7 +3,6 @@ package mnist
 import (
 	"bytes"
 	"fmt"
-	"math/bits"
 )
 
 // Size is the size of an image in pixels.
@@ -85,15 +84,6 @@ func (m Images) packed(i int) []byte {
 	return m.bits[i*s : (i+1)*s]
 }
 
-// At returns a pixel of image i.
-func (m Images) At(i, row, column int) bool {
-	if row < 0 || row >= m.Height || column < 0 || column >= m.Width {
-		panic(fmt.Errorf("mnist: pixel (%d,%d) of a %v image", row, column, m.Size))
-	}
-	p := row*m.Width + column
-	return m.packed(i)[p/8]>>(p%8)&1 == 1
-}
-
 // spread holds the eight pixels of each packed byte.
 var spread = func() (t [256][8]float32) {
 	for b := range t {
@@ -135,16 +125,4 @@ func unpack(dst []float32, packed []byte) {
 	if len(dst) > 0 {
 		copy(dst, spread[packed[0]][:])
 	}
-}
-
-// Mean returns the share of pixels that are 1.
-func (m Images) Mean() float64 {
-	if len(m.bits) == 0 {
-		return 0
-	}
-	ones := 0
-	for _, b := range m.bits {
-		ones += bits.OnesCount8(b)
-	}
-	return float64(ones) / float64(m.Len()*m.Pixels())
 }

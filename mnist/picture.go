@@ -58,9 +58,14 @@ func readPGM(in *bufio.Reader) (Images, error) {
 	if _, err := io.ReadFull(in, magic[:]); err != nil {
 		return Images{}, err
 	}
-	width, height, white, err := readPGMHeader(in)
-	if err != nil {
-		return Images{}, err
+	var width, height, white uint64
+	for _, n := range []*uint64{&width, &height, &white} {
+		var err error
+		if *n, err = readNumber(in); isEnd(err) {
+			return Images{}, errors.New("cut short in its PGM header")
+		} else if err != nil {
+			return Images{}, err
+		}
 	}
 	size, err := checkSides(height, width)
 	if err != nil {
@@ -91,18 +96,6 @@ func readPGM(in *bufio.Reader) (Images, error) {
 	return NewImages(size, out), expectPGMEnd(in, magic[1] == '2')
 }
 
-// readPGMHeader reads the numbers of the header and the one space behind it.
-func readPGMHeader(in *bufio.Reader) (width, height, white uint64, err error) {
-	for _, n := range []*uint64{&width, &height, &white} {
-		if *n, err = readNumber(in); isEnd(err) {
-			return 0, 0, 0, errors.New("cut short in its PGM header")
-		} else if err != nil {
-			return 0, 0, 0, err
-		}
-	}
-	return width, height, white, nil
-}
-
 // readNumber reads a decimal number, the spaces and comments before it, and one space behind it.
 func readNumber(in *bufio.Reader) (n uint64, err error) {
 	digits := 0
@@ -119,19 +112,13 @@ func readNumber(in *bufio.Reader) (n uint64, err error) {
 		case isSpace(c) && digits > 0:
 			return n, nil
 		case c == '#' && digits == 0:
-			if err := skipLine(in); err != nil {
-				return 0, err
+			for c != '\n' {
+				if c, err = in.ReadByte(); err != nil {
+					return 0, err
+				}
 			}
 		case !isSpace(c):
 			return 0, fmt.Errorf("%q where a number of a PGM file should be", c)
-		}
-	}
-}
-
-func skipLine(in *bufio.Reader) error {
-	for {
-		if c, err := in.ReadByte(); err != nil || c == '\n' {
-			return err
 		}
 	}
 }

@@ -63,7 +63,7 @@ func listFiles(paths []string) ([]string, error) {
 		}
 		before := len(files)
 		for _, e := range entries {
-			if _, ok := formatOf(e.Name()); ok && !e.IsDir() {
+			if _, err := FormatOf(e.Name()); err == nil && !e.IsDir() {
 				files = append(files, filepath.Join(path, e.Name()))
 			}
 		}

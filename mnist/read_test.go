@@ -36,8 +36,8 @@ func TestReadWhatWasWritten(t *testing.T) {
 		all := NewImages(size, pixels)
 		one := all.Slice(n-1, n)
 		dir := folder(t, "mine", map[string][]byte{
-			"1.png": encode(t, one.Gray(), PNG), "2.PGM": encode(t, one.Gray(), PGM),
-			"3.idx": encode(t, all.Gray(), IDX), "4-idx3-ubyte.gz": encode(t, all.Gray(), IDXGz), "notes.txt": nil,
+			"1.png": encode(t, grayOf(one), PNG), "2.PGM": encode(t, grayOf(one), PGM),
+			"3.idx": encode(t, grayOf(all), IDX), "4-idx3-ubyte.gz": encode(t, grayOf(all), IDXGz), "notes.txt": nil,
 		})
 		for _, paths := range [][]string{
 			{dir},
@@ -153,16 +153,11 @@ func TestGrid(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for range 50 {
 		size, n, pixels := random(r)
-		g := NewImages(size, pixels).Gray()
-		columns := r.IntN(5)
-		grid := g.Grid(columns)
-		across := min(n, columns)
-		if columns == 0 {
-			across = int(math.Ceil(math.Sqrt(float64(n))))
-		}
+		grid := grayOf(NewImages(size, pixels)).grid()
+		across := int(math.Ceil(math.Sqrt(float64(n))))
 		down := (n + across - 1) / across
 		if b := grid.Bounds(); b.Dx() != across*(size.Width+gutter)-gutter || b.Dy() != down*(size.Height+gutter)-gutter {
-			t.Fatalf("%d images of %v in %d columns: %v", n, size, columns, b)
+			t.Fatalf("%d images of %v: %v", n, size, b)
 		}
 		for i, v := range pixels {
 			image, p := i/size.Pixels(), i%size.Pixels()

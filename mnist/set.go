@@ -2,7 +2,6 @@ package mnist
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 )
 
@@ -34,5 +33,5 @@ func (s *Set) Hash() string {
 		fmt.Fprintf(h, "%s %d %v\n", part.name, part.images.Len(), s.Size)
 		h.Write(part.images.bits)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return fmt.Sprintf("%x", h.Sum(nil))
 }

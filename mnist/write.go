@@ -1,7 +1,6 @@
 package mnist
 
 import (
-	"bufio"
 	"compress/gzip"
 	"encoding/binary"
 	"fmt"
@@ -36,20 +35,13 @@ var formats = []struct {
 // FormatOf returns the format that the name of a file asks for by its ending: .png, .pgm, .idx or, as MNIST's own files
 // are named, idx3-ubyte, the last two also with .gz.
 func FormatOf(path string) (Format, error) {
-	if f, ok := formatOf(path); ok {
-		return f, nil
-	}
-	return 0, badinput.Errorf("%s: images are written to names that end in .png, .pgm, .idx or .idx.gz", path)
-}
-
-func formatOf(path string) (Format, bool) {
 	lower := strings.ToLower(path)
 	for _, f := range formats {
 		if strings.HasSuffix(lower, f.ending) {
-			return f.format, true
+			return f.format, nil
 		}
 	}
-	return 0, false
+	return 0, badinput.Errorf("%s: images are written to names that end in .png, .pgm, .idx or .idx.gz", path)
 }
 
 // maxPicture is the number of pixels of a picture that viewers still open.
@@ -73,7 +65,7 @@ func (g Gray) Encode(w io.Writer, f Format) error {
 	if g.Len() > maxPicture/((g.Width+gutter)*(g.Height+gutter)) {
 		return badinput.Errorf("%d images are too many for one picture: write to a name that ends in .idx", g.Len())
 	}
-	grid := g.Grid(0)
+	grid := g.grid()
 	if f == PNG {
 		return png.Encode(w, grid)
 	}
@@ -85,13 +77,10 @@ func (g Gray) encodeIDX(w io.Writer) error {
 	if uint64(g.Len()) > math.MaxUint32 {
 		return badinput.Errorf("%d images are too many for an idx file", g.Len())
 	}
-	out := bufio.NewWriter(w)
 	head := []uint32{magicImages, uint32(g.Len()), uint32(g.Height), uint32(g.Width)}
-	if err := binary.Write(out, binary.BigEndian, head); err != nil {
+	if err := binary.Write(w, binary.BigEndian, head); err != nil {
 		return err
 	}
-	if _, err := out.Write(g.Pix); err != nil {
-		return err
-	}
-	return out.Flush()
+	_, err := w.Write(g.Pix)
+	return err
 }

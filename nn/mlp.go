@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/support/xslices"
 
 	"github.com/gfnem/gfnem/rng"
 )
@@ -49,11 +51,7 @@ func drawn(scope *model.Scope, g *Graph, dtype dtypes.DType, name, path string, 
 	}
 	seed := model.GetParamOr(scope, SeedParam, uint64(0))
 	r := rng.New(seed, "init "+path)
-	size := 1
-	for _, d := range dims {
-		size *= d
-	}
-	values := make([]float64, size)
+	values := make([]float64, shapes.Make(dtype, dims...).Size())
 	for i := range values {
 		values[i] = draw(r)
 	}
@@ -61,11 +59,7 @@ func drawn(scope *model.Scope, g *Graph, dtype dtypes.DType, name, path string, 
 	switch dtype {
 	case dtypes.Float64:
 	case dtypes.Float32:
-		narrow := make([]float32, size)
-		for i, v := range values {
-			narrow[i] = float32(v)
-		}
-		t = tensors.FromFlatDataAndDimensions(narrow, dims...)
+		t = tensors.FromFlatDataAndDimensions(xslices.Map(values, func(v float64) float32 { return float32(v) }), dims...)
 	default:
 		panic(fmt.Errorf("nn: parameter %s cannot have dtype %s", path, dtype))
 	}

@@ -23,20 +23,6 @@ func Normalize(x, scale, shift *Node) *Node {
 	return Add(Mul(y, ExpandLeftToRank(scale, x.Rank())), ExpandLeftToRank(shift, x.Rank()))
 }
 
-// Attention is self-attention of x [batch, positions, width] with several heads. A mask [batch, positions], if there is one,
-// is true where a position may be looked at.
-type Attention struct{ Heads int }
-
-// Apply returns what every position makes of those it looks at.
-func (a Attention) Apply(scope *model.Scope, x, mask *Node) *Node {
-	batch, n, width := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
-	q, k, v := SplitHeads(Linear(scope.At("qkv"), x, 3*width), a.Heads)
-	if mask != nil {
-		mask = BroadcastToDims(InsertAxes(mask, 1), batch, n, n)
-	}
-	return Linear(scope.At("out"), Attend(q, k, v, mask), width)
-}
-
 // SplitHeads cuts the last axis of [batch, positions, 3 width] into queries, keys and values [batch, positions, heads, each].
 func SplitHeads(qkv *Node, heads int) (q, k, v *Node) {
 	d := qkv.Shape().Dimensions
@@ -88,12 +74,18 @@ func LinearAttendPairs(q, k, v, mask *Node) *Node {
 // Encoder is a stack of transformer layers that normalise before attention and before the feed-forward network.
 type Encoder struct{ Layers, Heads, FeedForward int }
 
-// Apply maps x [batch, positions, width]; see Attention for the mask.
+// Apply maps x [batch, positions, width]. A mask [batch, positions], if there is one, is true where a position may be
+// looked at.
 func (e Encoder) Apply(scope *model.Scope, x, mask *Node) *Node {
-	width := x.Shape().Dim(2)
+	batch, n, width := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
+	if mask != nil {
+		mask = BroadcastToDims(InsertAxes(mask, 1), batch, n, n)
+	}
 	for i := range e.Layers {
 		s := scope.At("%d", i)
-		x = Add(x, Attention{e.Heads}.Apply(s.At("attention"), LayerNorm(s.At("norm 1"), x), mask))
+		attention := s.At("attention")
+		q, k, v := SplitHeads(Linear(attention.At("qkv"), LayerNorm(s.At("norm 1"), x), 3*width), e.Heads)
+		x = Add(x, Linear(attention.At("out"), Attend(q, k, v, mask), width))
 		x = Add(x, MLP{Widths: []int{e.FeedForward, width}}.Apply(s.At("feed-forward"), LayerNorm(s.At("norm 2"), x)))
 	}
 	return x

@@ -24,8 +24,7 @@ type scale struct {
 	label  string
 	lo, hi float64
 	log    bool
-	down   bool     // grows downwards, as rows of a matrix do
-	whole  bool     // only integers mean something
+	down   bool     // grows downwards, as rows do
 	names  []string // the labels of 0, 1, 2, ... instead of numbers
 }
 
@@ -74,6 +73,23 @@ func (e *extent) see(log bool, values ...float64) {
 	}
 }
 
+// seePoint grows the extents of both axes to hold a point that can be drawn.
+func (a Axes) seePoint(ex, ey *extent, x, y float64) {
+	if drawable(x, a.X.Log) && drawable(y, a.Y.Log) {
+		ex.see(a.X.Log, x)
+		ey.see(a.Y.Log, y)
+	}
+}
+
+// fit gives a chart the scales of its axes over data of extents ex and ey; for the margin of x see Axis.fit.
+func (a Axes) fit(ch *chart, ex, ey extent, marginX float64) (err error) {
+	ch.empty = ex.empty()
+	if ch.x, err = a.X.fit(ex, marginX); err == nil {
+		ch.y, err = a.Y.fit(ey, 0.05)
+	}
+	return err
+}
+
 // fit returns the scale of axis a over data of extent e. The margin is the fraction of the range left free at both
 // ends when the limits come from the data.
 func (a Axis) fit(e extent, margin float64) (scale, error) {
@@ -103,6 +119,3 @@ func (a Axis) fit(e extent, margin float64) (scale, error) {
 	s.lo, s.hi = e.lo-d, e.hi+d
 	return s, nil
 }
-
-// union widens s to the limits of t.
-func (s *scale) union(t scale) { s.lo, s.hi = min(s.lo, t.lo), max(s.hi, t.hi) }

@@ -24,7 +24,6 @@ func TestTicks(t *testing.T) {
 		{scale{lo: 0, hi: 2.4e6}, 5, "0 0.5M 1.0M 1.5M 2.0M"},
 		{scale{lo: 100000, hi: 100010}, 5, "100000 100002 100004 100006 100008 100010"},
 		{scale{lo: 0, hi: 3e-5}, 3, "0 1e−05 2e−05 3e−05"},
-		{scale{lo: -0.5, hi: 3.5, whole: true}, 9, "0 1 2 3"},
 		{scale{lo: -0.5, hi: 2.5, names: []string{"a", "b", "c"}}, 9, "a b c"},
 		{scale{lo: -0.5, hi: 4.5, names: []string{"a", "b", "c", "d", "e"}}, 3, "a c e"},
 		{scale{lo: 0.05, hi: 200, log: true}, 6, "0.1 1 10 100"},
@@ -94,18 +93,4 @@ func reach(pts []vg.Point) map[float64][2]vg.Length {
 		m[x] = [2]vg.Length{min(r[0], p.Y), max(r[1], p.Y)}
 	}
 	return m
-}
-
-func TestSeriesOverRuns(t *testing.T) {
-	runs := [][]float64{{1, 2, 3}, {3, 6}}
-	nan := math.NaN()
-	want := Series{Name: "m", Y: []float64{2, 4, 3}, Lo: []float64{2 - math.Sqrt2, 4 - 2*math.Sqrt2, nan},
-		Hi: []float64{2 + math.Sqrt2, 4 + 2*math.Sqrt2, nan}}
-	if diff := cmp.Diff(want, MeanSeries("m", nil, runs), approx); diff != "" {
-		t.Error(diff)
-	}
-	want = Series{Name: "m", Y: []float64{2, 4, 3}, Lo: []float64{1, 2, 3}, Hi: []float64{3, 6, 3}}
-	if diff := cmp.Diff(want, RangeSeries("m", nil, runs), approx); diff != "" {
-		t.Error(diff)
-	}
 }

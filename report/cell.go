@@ -15,7 +15,6 @@ type Cell struct {
 	head, tail string // tail is what follows the number proper, so that columns can align on its end
 	raw        any    // what JSON holds; nil if missing
 	numeric    bool
-	marked     bool
 }
 
 // Text returns a cell of text.
@@ -47,13 +46,7 @@ func MeanStd(mean, std float64, decimals int) Cell {
 	return c
 }
 
-// Mark returns the cell marked, as the best of its column for instance: bold, or followed by a star in plain text.
-func (c Cell) Mark() Cell {
-	c.marked = true
-	return c
-}
-
-// String returns the cell as text, without its mark.
+// String returns the cell as text.
 func (c Cell) String() string {
 	if c.raw == nil {
 		return missing

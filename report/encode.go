@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -18,41 +19,28 @@ const (
 	svgMarks = 2000 // a figure of more marks is embedded as an image, which is then smaller
 )
 
-// PNG returns the figure as an image of 192 dots per inch.
-func (f Figure) PNG() ([]byte, error) {
+// encode returns the figure as an image of 192 dots per inch and as a drawing of the same size.
+func (f Figure) encode() (png, svg []byte, err error) {
 	l, err := f.lay()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return l.png()
-}
-
-// SVG returns the figure as a drawing of the same size.
-func (f Figure) SVG() ([]byte, error) {
-	l, err := f.lay()
-	if err != nil {
-		return nil, err
-	}
-	return append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), l.svg("")...), nil
+	png, err = l.png()
+	return png, append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), l.svg("")...), err
 }
 
 // Save writes the figure to name.png and name.svg in dir, which is made if it is not there.
 func (f Figure) Save(dir, name string) error {
-	png, err := f.PNG()
+	png, svg, err := f.encode()
 	if err != nil {
 		return err
 	}
-	svg, err := f.SVG()
+	path := filepath.Join(dir, name)
+	err = os.MkdirAll(dir, 0o777)
+	if err == nil {
+		err = cmp.Or(writeFile(path+".png", png), writeFile(path+".svg", svg))
+	}
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("save figure %s: %w", name, err)
-	}
-	if err := writeFile(filepath.Join(dir, name+".png"), png); err != nil {
-		return fmt.Errorf("save figure %s: %w", name, err)
-	}
-	if err := writeFile(filepath.Join(dir, name+".svg"), svg); err != nil {
 		return fmt.Errorf("save figure %s: %w", name, err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 
@@ -15,16 +16,12 @@ type Figure struct {
 	Columns []string  // titles of the columns, none if nil
 	Panels  [][]Panel // by row; a nil panel leaves a hole, and rows may differ in length
 	Shared  bool      // all panels have the same limits, and only the outer ones carry labels
-
-	// Width and Height are the size of one panel's data area in points. Zero means the size natural to the kind of
-	// panel, made smaller where many stand side by side.
-	Width, Height float64
 }
 
 // NewFigure returns a figure of one panel.
 func NewFigure(p Panel) Figure { return Figure{Panels: [][]Panel{{p}}} }
 
-// Panel is one chart: [Lines], [Scatter], [Heat], [Strip], [Bars], [Tree] or [Picture].
+// Panel is one chart: [Lines], [Scatter], [Strip], [Bars], [Tree] or [Picture].
 type Panel interface {
 	// chart checks the data of the panel and returns what is to be drawn.
 	chart() (*chart, error)
@@ -38,7 +35,6 @@ type chart struct {
 	bare          bool      // has no frame, and its title on the left
 	empty         bool      // there is nothing to draw, which the figure then says
 	width, height vg.Length // natural size of the data area
-	right         vg.Length // room that draw needs on the right of it
 	marks         int       // how many separate shapes draw makes, about
 	legend        []entry
 	draw          func(plane)
@@ -58,9 +54,6 @@ func (p plane) shows(x, y float64) bool { return p.x.shows(x) && p.y.shows(y) }
 
 // charts prepares all panels, as a full matrix with nil for holes.
 func (f Figure) charts() ([][]*chart, error) {
-	if !(0 <= f.Width && f.Width <= maxPanel && 0 <= f.Height && f.Height <= maxPanel) {
-		return nil, fmt.Errorf("figure %q: bad panel size %g by %g", f.Title, f.Width, f.Height)
-	}
 	cols := 0
 	for _, row := range f.Panels {
 		cols = max(cols, len(row))
@@ -91,21 +84,19 @@ func (f Figure) charts() ([][]*chart, error) {
 // share gives all charts the union of their limits. It reports whether that means something: whether they are
 // linear or logarithmic alike.
 func share(all [][]*chart) bool {
-	var union *chart
+	x, y := newExtent(), newExtent()
+	var first *chart
 	for c := range each(all) {
-		if union == nil {
-			first := *c
-			union = &first
-		}
-		if c.x.log != union.x.log || c.y.log != union.y.log {
+		first = cmp.Or(first, c)
+		if c.x.log != first.x.log || c.y.log != first.y.log {
 			return false
 		}
-		union.x.union(c.x)
-		union.y.union(c.y)
+		x = extent{min(x.lo, c.x.lo), max(x.hi, c.x.hi)}
+		y = extent{min(y.lo, c.y.lo), max(y.hi, c.y.hi)}
 	}
 	for c := range each(all) {
-		c.x.lo, c.x.hi = union.x.lo, union.x.hi
-		c.y.lo, c.y.hi = union.y.lo, union.y.hi
+		c.x.lo, c.x.hi = x.lo, x.hi
+		c.y.lo, c.y.hi = y.lo, y.hi
 	}
 	return true
 }

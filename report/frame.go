@@ -11,11 +11,9 @@ var (
 func (ch *chart) drawOn(c draw.Canvas, showX, showY bool) {
 	xs, ys := ch.ticks(c.Max.X-c.Min.X, c.Max.Y-c.Min.Y)
 	p := plane{Canvas: c, x: ch.x, y: ch.y}
-	if ch.x.names == nil {
-		for _, t := range xs {
-			x := c.X(ch.x.at(t.value))
-			c.StrokeLine2(gridLine, x, c.Min.Y, x, c.Max.Y)
-		}
+	for _, t := range xs {
+		x := c.X(ch.x.at(t.value))
+		c.StrokeLine2(gridLine, x, c.Min.Y, x, c.Max.Y)
 	}
 	if ch.y.names == nil {
 		for _, t := range ys {
@@ -44,16 +42,10 @@ func (ch *chart) drawOn(c draw.Canvas, showX, showY bool) {
 }
 
 func (ch *chart) labelX(c draw.Canvas, ts []tick) {
-	width := c.Max.X - c.Min.X
 	for _, t := range ts {
-		x := c.X(ch.x.at(t.value))
-		if ch.upright(ts, width) {
-			tickInk.upward(c, x+0.36*tickInk.size(), c.Min.Y-tickGap-tickInk.width(t.label)/2, t.label)
-		} else {
-			tickInk.line(c, x, c.Min.Y-tickGap-tickInk.size()+1.5, 0.5, t.label)
-		}
+		tickInk.line(c, c.X(ch.x.at(t.value)), c.Min.Y-tickGap-tickInk.size()+1.5, 0.5, t.label)
 	}
-	y := c.Min.Y - ch.underX(ts, width)
+	y := c.Min.Y - underX(ts)
 	labelInk.line(c, c.Center().X, y-labelGap-labelInk.size()+2, 0.5, ch.x.label)
 }
 

@@ -39,14 +39,11 @@ func gallery(n int) map[string]Figure {
 		"means":   estimates(points),
 		"paths":   NewFigure(trajectories(points)),
 		"walks":   smallWalks(points),
-		"heat":    NewFigure(confusion()),
-		"image":   NewFigure(wave()),
-		"names":   NewFigure(longNames()),
 		"strip":   NewFigure(byMethod()),
 		"bars":    NewFigure(usedLabels()),
 		"tree":    {Panels: [][]Panel{{flatTree()}, {twentyWords()}}},
 		"trees":   {Panels: [][]Panel{{flatTree(), flatTree()}}, Columns: []string{"gold", "learned"}},
-		"mixed":   {Title: "Two kinds side by side", Panels: [][]Panel{{curves(), confusion()}, {byMethod(), nil}}},
+		"mixed":   {Title: "Two kinds side by side", Panels: [][]Panel{{curves(), usedLabels()}, {byMethod(), nil}}},
 		"empty":   NewFigure(Lines{Axes: Axes{Title: "Nothing to show", X: Axis{Label: "step"}}}),
 	}
 }
@@ -77,25 +74,20 @@ func flower(n int) (points [][2]float64, super, petal []int) {
 func curves() Lines {
 	r := rand.New(rand.NewPCG(3, 4))
 	var x []float64
-	runs := make([][][]float64, 3)
-	for m := range runs {
-		runs[m] = make([][]float64, 8)
-	}
+	runs := make([][]float64, 3)
 	for t := range 60 {
 		x = append(x, float64(t*500))
 		for m := range runs {
-			for k := range runs[m] {
-				y := -5.6 - float64(m)*0.7 - 3.5*math.Exp(-float64(t)/(8+6*float64(m))) + 0.25*r.NormFloat64()
-				runs[m][k] = append(runs[m][k], y)
-			}
+			y := -5.6 - float64(m)*0.7 - 3.5*math.Exp(-float64(t)/(8+6*float64(m))) + 0.25*r.NormFloat64()
+			runs[m] = append(runs[m], y)
 		}
 	}
 	return Lines{
 		Axes: Axes{Title: "Log-likelihood over training", X: Axis{Label: "update"}, Y: Axis{Label: "nats per point"}},
 		Series: []Series{
-			MeanSeries("exact EM", x, runs[0]),
-			RangeSeries("mean-field EM", x, runs[1]),
-			{Name: "GFlowNet-EM", X: x, Y: runs[2][0]},
+			{Name: "exact EM", X: x, Y: runs[0]},
+			{Name: "mean-field EM", X: x, Y: runs[1]},
+			{Name: "GFlowNet-EM", X: x, Y: runs[2]},
 		},
 		Levels: []Level{{"true means", -5.62}},
 	}
@@ -121,7 +113,6 @@ func tenClasses() Scatter {
 	r := rand.New(rand.NewPCG(7, 8))
 	s := Scatter{Axes: Axes{Title: "Codes", X: Axis{Label: "first component"}, Y: Axis{Label: "second component"}}}
 	for k := range 10 {
-		s.Classes = append(s.Classes, fmt.Sprint(k))
 		sin, cos := math.Sincos(float64(k) * math.Pi / 5)
 		for range 60 {
 			s.Points = append(s.Points, [2]float64{40*cos + 7*r.NormFloat64(), 40*sin + 7*r.NormFloat64()})
@@ -139,7 +130,7 @@ func posteriors(points [][2]float64, super, petal []int) Figure {
 		Shared:  true,
 	}
 	for _, class := range [][]int{super, petal} {
-		s := Scatter{Axes: square(""), Points: points, Class: class, Classes: []string{"0", "1", "2", "3"}}
+		s := Scatter{Axes: square(""), Points: points, Class: class}
 		s.NoTicks = true
 		s.Marks = []Marks{{Name: "means", Shape: Dot, At: petals}}
 		f.Panels = append(f.Panels, []Panel{s, s, s})
@@ -160,14 +151,14 @@ func estimates(points [][2]float64) Figure {
 	return f
 }
 
-func walks(steps int, seed uint64) []Path {
+func walks(steps int, seed uint64) [][][2]float64 {
 	r := rand.New(rand.NewPCG(9, seed))
-	var ps []Path
-	for k, p := range petals {
-		path := Path{Name: fmt.Sprintf("mean %d", k+1)}
+	var ps [][][2]float64
+	for _, p := range petals {
+		var path [][2]float64
 		at := [2]float64{2 * r.NormFloat64(), 2 * r.NormFloat64()}
 		for range steps {
-			path.At = append(path.At, at)
+			path = append(path, at)
 			for d := range at {
 				at[d] += 0.15*(p[d]-at[d]) + 0.05*r.NormFloat64()
 			}
@@ -189,51 +180,11 @@ func smallWalks(points [][2]float64) Figure {
 		s := Scatter{Points: points[:len(points)/4], Paths: walks(18, 2), Axes: square(fmt.Sprintf("iteration %d", k+1))}
 		s.NoTicks = true
 		for i := range s.Paths {
-			s.Paths[i].At = s.Paths[i].At[:k+1]
+			s.Paths[i] = s.Paths[i][:k+1]
 		}
 		ps = append(ps, s)
 	}
 	return Figure{Shared: true, Panels: slices.Collect(slices.Chunk(ps, 5))}
-}
-
-func confusion() Heat {
-	h := Heat{
-		Axes:    Axes{Title: "Agreement of assignments", X: Axis{Label: "GFlowNet"}, Y: Axis{Label: "exact"}},
-		Rows:    []string{"top", "left", "bottom", "right"},
-		Columns: []string{"top", "left", "bottom", "right"},
-		Bar:     "fraction of points",
-	}
-	for i := range 4 {
-		row := make([]float64, 4)
-		for j := range row {
-			row[j] = math.Exp(-2.2 * math.Abs(float64(i-j)))
-		}
-		h.Values = append(h.Values, row)
-	}
-	h.Values[3][0] = math.NaN()
-	return h
-}
-
-func longNames() Heat {
-	h := Heat{Axes: Axes{Title: "Long names, many rows"}, Values: [][]float64{}, Rows: []string{}}
-	for i := range 80 {
-		h.Rows = append(h.Rows, fmt.Sprintf("sentence %d", i))
-		h.Values = append(h.Values, []float64{float64(i % 7), float64(i % 5), float64(i % 3)})
-	}
-	h.Columns = []string{"right-branching", "random", "learned"}
-	return h
-}
-
-func wave() Heat {
-	h := Heat{Axes: Axes{Title: "A surface", X: Axis{Label: "column"}, Y: Axis{Label: "row"}}}
-	for i := range 48 {
-		row := make([]float64, 64)
-		for j := range row {
-			row[j] = 1200 * math.Sin(float64(i)/9) * math.Cos(float64(j)/11)
-		}
-		h.Values = append(h.Values, row)
-	}
-	return h
 }
 
 func usedLabels() Bars {
@@ -249,8 +200,7 @@ func usedLabels() Bars {
 func byMethod() Strip {
 	r := rand.New(rand.NewPCG(10, 11))
 	s := Strip{
-		Axes:   Axes{Title: "Likelihood of each run", X: Axis{Label: "log-likelihood, nats per point"}},
-		Levels: []Level{{"true means", -5.62}},
+		Axes: Axes{Title: "Likelihood of each run", X: Axis{Label: "log-likelihood, nats per point"}},
 	}
 	for m, name := range []string{"exact EM", "mean-field EM", "GFlowNet-EM, released settings", "GFlowNet-EM"} {
 		g := Group{Name: name}

@@ -38,7 +38,7 @@ var (
 	legendInk = newInk(9, false, gray(0x33))
 )
 
-func gray(y uint8) color.Color { return color.NRGBA{R: y, G: y, B: y, A: 0xff} }
+func gray(y uint8) color.NRGBA { return color.NRGBA{R: y, G: y, B: y, A: 0xff} }
 
 // size is the nominal height of a line of text.
 func (k ink) size() vg.Length { return k.face.Font.Size }

@@ -10,14 +10,13 @@ import (
 
 // Distances of the layout, in points.
 const (
-	pageWidth = 560  // what the data areas of one row may take together
-	minPanel  = 80   // but none is made narrower than this
-	maxPanel  = 5000 // the largest size that may be asked for
-	margin    = 10   // around the figure
-	gap       = 12   // between panels
-	tickGap   = 4    // between a tick label and the data area
-	labelGap  = 5    // between an axis label and what is beside it
-	headGap   = 6    // below titles
+	pageWidth = 560 // what the data areas of one row may take together
+	minPanel  = 80  // but none is made narrower than this
+	margin    = 10  // around the figure
+	gap       = 12  // between panels
+	tickGap   = 4   // between a tick label and the data area
+	labelGap  = 5   // between an axis label and what is beside it
+	headGap   = 6   // below titles
 )
 
 // layout is a figure with every place decided.
@@ -82,7 +81,7 @@ func (f Figure) lay() (*layout, error) {
 	return l, nil
 }
 
-// sizePanels decides the data areas: the figure's own size, or the natural one shrunk to fit the page.
+// sizePanels decides the data areas: their natural size, shrunk to fit the page.
 func (l *layout) sizePanels() {
 	for i, row := range l.all {
 		for j, c := range row {
@@ -94,15 +93,9 @@ func (l *layout) sizePanels() {
 	shrink := min(1, max(pageWidth/sum(l.wide), minPanel/slices.Max(l.wide)))
 	for j := range l.wide {
 		l.wide[j] *= shrink
-		if l.f.Width > 0 {
-			l.wide[j] = vg.Length(l.f.Width)
-		}
 	}
 	for i := range l.high {
 		l.high[i] *= shrink
-		if l.f.Height > 0 {
-			l.high[i] = vg.Length(l.f.Height)
-		}
 	}
 }
 
@@ -122,7 +115,7 @@ type room struct{ left, right, above, below vg.Length }
 func (l *layout) surround(i, j int, c *chart) room {
 	showX, showY := l.labelled(i, j)
 	xs, ys := c.ticks(l.wide[j], l.high[i])
-	r := room{right: c.right}
+	var r room
 	if c.title != "" {
 		r.above = headInk.size() + headGap
 	}
@@ -133,9 +126,9 @@ func (l *layout) surround(i, j int, c *chart) room {
 		r.left += labelInk.size() + labelGap
 	}
 	if showX {
-		r.below = c.underX(xs, l.wide[j])
+		r.below = underX(xs)
 		for _, t := range xs { // labels at the ends may reach beyond the data area
-			at, half := vg.Length(c.x.at(t.value)), c.labelWidth(xs, t, l.wide[j])/2
+			at, half := vg.Length(c.x.at(t.value)), tickInk.width(t.label)/2
 			r.left = max(r.left, half-at*l.wide[j])
 			r.right = max(r.right, half-(1-at)*l.wide[j])
 		}
@@ -156,9 +149,6 @@ func (c *chart) ticks(width, height vg.Length) (xs, ys []tick) {
 	} else {
 		ys = c.y.ticks(int(height / 30))
 	}
-	if c.x.names != nil {
-		return c.x.ticks(int(width / tickInk.size())), ys
-	}
 	for n := int(width / 40); ; n-- {
 		xs = c.x.ticks(n)
 		if n <= 2 || (widest(xs)+8)*vg.Length(len(xs)-1) <= width {
@@ -167,29 +157,12 @@ func (c *chart) ticks(width, height vg.Length) (xs, ys []tick) {
 	}
 }
 
-// upright reports whether the names below an axis must be turned to fit.
-func (c *chart) upright(xs []tick, width vg.Length) bool {
-	return c.x.names != nil && (widest(xs)+6)*vg.Length(len(c.x.names)) > width
-}
-
 // underX is the room that tick labels take below an axis.
-func (c *chart) underX(xs []tick, width vg.Length) vg.Length {
-	switch {
-	case len(xs) == 0:
+func underX(xs []tick) vg.Length {
+	if len(xs) == 0 {
 		return 0
-	case c.upright(xs, width):
-		return widest(xs) + tickGap
-	default:
-		return tickInk.size() + tickGap
 	}
-}
-
-// labelWidth is the width that the label of a tick takes along an axis.
-func (c *chart) labelWidth(xs []tick, t tick, width vg.Length) vg.Length {
-	if c.upright(xs, width) {
-		return tickInk.size()
-	}
-	return tickInk.width(t.label)
+	return tickInk.size() + tickGap
 }
 
 func widest(ts []tick) (w vg.Length) {

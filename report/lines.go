@@ -15,12 +15,11 @@ type Lines struct {
 	Levels []Level
 }
 
-// Series is one curve, with an optional band around it.
+// Series is one curve.
 type Series struct {
-	Name   string    // for the legend; none if empty
-	X      []float64 // nil means 0, 1, 2, ...
-	Y      []float64
-	Lo, Hi []float64 // the borders of the band; nil means no band
+	Name string    // for the legend; none if empty
+	X    []float64 // nil means 0, 1, 2, ...
+	Y    []float64
 }
 
 // Level is a constant to compare with, drawn as a dashed line across the panel.
@@ -31,37 +30,6 @@ type Level struct {
 
 var levelLine = draw.LineStyle{Color: gray(0x55), Width: 1, Dashes: []vg.Length{4, 3}}
 
-// MeanSeries returns the mean over runs with a band of one standard deviation on both sides; runs[r][t] belongs to
-// x[t]. Where only one run is given the band is left out.
-func MeanSeries(name string, x []float64, runs [][]float64) Series {
-	return across(name, x, runs, func(s Summary) (y, lo, hi float64) {
-		return s.Mean, s.Mean - s.Std, s.Mean + s.Std
-	})
-}
-
-// RangeSeries returns the median over runs with a band from the least to the greatest; runs[r][t] belongs to x[t].
-func RangeSeries(name string, x []float64, runs [][]float64) Series {
-	return across(name, x, runs, func(s Summary) (y, lo, hi float64) { return s.Median, s.Min, s.Max })
-}
-
-// across applies a statistic at every time at which at least one run has a value.
-func across(name string, x []float64, runs [][]float64, stat func(Summary) (y, lo, hi float64)) Series {
-	s := Series{Name: name, X: x}
-	for t := 0; ; t++ {
-		var column []float64
-		for _, run := range runs {
-			if t < len(run) {
-				column = append(column, run[t])
-			}
-		}
-		if column == nil {
-			return s
-		}
-		y, lo, hi := stat(Summarize(column))
-		s.Y, s.Lo, s.Hi = append(s.Y, y), append(s.Lo, lo), append(s.Hi, hi)
-	}
-}
-
 // x returns the abscissa of the i-th value.
 func (s Series) x(i int) float64 {
 	if s.X == nil {
@@ -70,32 +38,16 @@ func (s Series) x(i int) float64 {
 	return s.X[i]
 }
 
-func (s Series) check() error {
-	n := len(s.Y)
-	if s.X != nil && len(s.X) != n {
-		return fmt.Errorf("series %q: %d values at %d places", s.Name, n, len(s.X))
-	}
-	if len(s.Lo) != len(s.Hi) || s.Lo != nil && len(s.Lo) != n {
-		return fmt.Errorf("series %q: %d values with a band of %d and %d", s.Name, n, len(s.Lo), len(s.Hi))
-	}
-	return nil
-}
-
 func (l Lines) chart() (*chart, error) {
 	ex, ey := newExtent(), newExtent()
 	ch := &chart{title: l.Title, noTicks: l.NoTicks, width: 380, height: 220, draw: l.draw}
 	for i, s := range l.Series {
-		if err := s.check(); err != nil {
-			return nil, err
+		if s.X != nil && len(s.X) != len(s.Y) {
+			return nil, fmt.Errorf("series %q: %d values at %d places", s.Name, len(s.Y), len(s.X))
 		}
 		for t, y := range s.Y {
-			if drawable(s.x(t), l.X.Log) && drawable(y, l.Y.Log) {
-				ex.see(l.X.Log, s.x(t))
-				ey.see(l.Y.Log, y)
-			}
+			l.seePoint(&ex, &ey, s.x(t), y)
 		}
-		ey.see(l.Y.Log, s.Lo...)
-		ey.see(l.Y.Log, s.Hi...)
 		ch.marks++
 		ch.legend = append(ch.legend, lineEntry(s.Name, s.line(i)))
 	}
@@ -103,13 +55,7 @@ func (l Lines) chart() (*chart, error) {
 		ey.see(l.Y.Log, v.Value)
 		ch.legend = append(ch.legend, lineEntry(v.Name, levelLine))
 	}
-	ch.empty = ex.empty()
-	var err error
-	if ch.x, err = l.X.fit(ex, 0); err != nil {
-		return nil, err
-	}
-	ch.y, err = l.Y.fit(ey, 0.05)
-	return ch, err
+	return ch, l.fit(ch, ex, ey, 0)
 }
 
 // line is the look of s as the i-th series of a panel; dense curves are thinner.
@@ -123,12 +69,6 @@ func (s Series) line(i int) draw.LineStyle {
 }
 
 func (l Lines) draw(p plane) {
-	for i, s := range l.Series {
-		color, _ := seriesColor(i)
-		for _, band := range s.bands(p) {
-			p.FillPolygon(faded(color, 0.18), p.ClipPolygonXY(band))
-		}
-	}
 	for _, v := range l.Levels {
 		if p.y.shows(v.Value) {
 			y := p.Y(p.y.at(v.Value))
@@ -163,28 +103,6 @@ func (s Series) pieces(p plane) [][]vg.Point {
 			all, gap = append(all, nil), false
 		}
 		all[len(all)-1] = append(all[len(all)-1], p.at(s.x(i), y))
-	}
-	return all
-}
-
-// bands returns the outlines of the band, one for each stretch in which both borders can be drawn.
-func (s Series) bands(p plane) [][]vg.Point {
-	if s.Lo == nil {
-		return nil
-	}
-	var all [][]vg.Point
-	for i := 0; i < len(s.Lo); i++ {
-		var lo, hi []vg.Point
-		for ; i < len(s.Lo) && p.shows(s.x(i), s.Lo[i]) && p.shows(s.x(i), s.Hi[i]); i++ {
-			lo, hi = append(lo, p.at(s.x(i), s.Lo[i])), append(hi, p.at(s.x(i), s.Hi[i]))
-		}
-		lo, hi = thin(lo), thin(hi)
-		for k := len(hi) - 1; k >= 0; k-- {
-			lo = append(lo, hi[k])
-		}
-		if len(lo) > 0 {
-			all = append(all, lo)
-		}
 	}
 	return all
 }

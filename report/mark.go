@@ -25,11 +25,10 @@ type Marks struct {
 
 // draw draws one mark of radius about r.
 func (s Shape) draw(c draw.Canvas, at vg.Point, r vg.Length) {
-	switch s {
-	case Star:
+	if s == Star {
 		outlined(c, star(at, 1.8*r), rgb(0xff9d1e), gray(0x26), 0.16*r)
-	default:
-		outlined(c, disc(at, 0.7*r), rgb(0x000000), gray(0xff), 0.22*r)
+	} else {
+		outlined(c, disc(at, 0.7*r), gray(0), gray(0xff), 0.22*r)
 	}
 }
 
@@ -74,14 +73,6 @@ func star(at vg.Point, r vg.Length) vg.Path {
 // markEntry is the legend of a shape.
 func markEntry(name string, s Shape) entry {
 	return entry{name: name, long: 11, sample: func(c draw.Canvas, mid vg.Point) { s.draw(c, mid, 3.6) }}
-}
-
-// discEntry is the legend of points of a colour.
-func discEntry(name string, fill color.Color) entry {
-	return entry{name: name, long: 7, sample: func(c draw.Canvas, mid vg.Point) {
-		c.SetColor(fill)
-		c.Fill(disc(mid, 3.5))
-	}}
 }
 
 // lineEntry is the legend of a line.

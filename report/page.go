@@ -35,9 +35,6 @@ type Section struct {
 // block is a part of a section, which becomes HTML when the page is written.
 type block func() (template.HTML, error)
 
-// Fact is a name and its value: a setting, a version, a checksum.
-type Fact struct{ Name, Value string }
-
 // Section appends a section to the page and returns it.
 func (p *Page) Section(heading string) *Section {
 	s := &Section{heading: heading}
@@ -51,12 +48,9 @@ func (s *Section) Paragraph(text string) *Section { return s.add("paragraph", te
 // Pre appends text whose line breaks and spaces matter, such as code or a log.
 func (s *Section) Pre(text string) *Section { return s.add("pre", text) }
 
-// Facts appends a list of names and values.
-func (s *Section) Facts(facts ...Fact) *Section { return s.add("facts", facts) }
-
 // Table appends a table.
 func (s *Section) Table(t *Table) *Section {
-	s.blocks = append(s.blocks, func() (template.HTML, error) { return t.HTML(), nil })
+	s.blocks = append(s.blocks, t.html)
 	return s
 }
 

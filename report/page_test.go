@@ -18,15 +18,10 @@ func samplePage(n int) *Page {
 		Table(sampleTable()).
 		Figure(figures["strip"], "Every run, by method.")
 	p.Section("Training").
-		Figure(figures["lines"], "Mean and one standard deviation over eight runs.").
-		Figure(figures["heat"], "Where two posteriors agree.")
+		Figure(figures["lines"], "Three runs.")
 	p.Section("Posterior").
 		Figure(figures["grid"], "Points by their most probable assignment; the means are black dots.")
 	p.Section("Provenance").
-		Facts(
-			Fact{"seed", "1"}, Fact{"learning rate", "0.003"},
-			Fact{"data", "sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"},
-		).
 		Pre("step 100  loss 0.52\nstep 200  loss 0.31")
 	return p
 }
@@ -54,8 +49,8 @@ func TestPageHoldsAllItShows(t *testing.T) {
 	}
 	checkBalanced(t, html)
 	for _, want := range []string{
-		"<h1>Hierarchical mixture</h1>", `<a href="#s3">Provenance</a>`, `<section id="s3">`, "<dt>seed</dt><dd>1</dd>",
-		"<strong>−5.77 ± 0.48</strong>", "<figcaption>Every run, by method.</figcaption>",
+		"<h1>Hierarchical mixture</h1>", `<a href="#s3">Provenance</a>`, `<section id="s3">`,
+		"<td class=\"n\">−5.77 ± 0.48</td>", "<figcaption>Every run, by method.</figcaption>",
 		"step 100  loss 0.52\nstep 200", `src="data:image/png;base64,`, `<svg xmlns="http://www.w3.org/2000/svg"`,
 		"prefers-color-scheme: dark",
 	} {
@@ -98,15 +93,14 @@ func TestPageEscapes(t *testing.T) {
 				Axes:   Axes{Title: evil, X: Axis{Label: evil}, Y: Axis{Label: evil}},
 				Series: []Series{{Name: evil, Y: []float64{1, 2}}}, Levels: []Level{{evil, 1}},
 			},
-			Heat{Values: [][]float64{{1}}, Rows: []string{evil}, Columns: []string{evil}, Bar: evil},
 			Strip{Groups: []Group{{evil, []float64{1}}}},
 		}}}
 		many := NewFigure(Scatter{Points: make([][2]float64, svgMarks+1), Marks: []Marks{{Name: evil}}})
-		table := &Table{Title: evil, Columns: []Column{{evil, evil}}, Notes: []string{evil}}
-		table.Add(Text(evil), Text(evil).Mark())
+		table := &Table{Title: evil, Columns: Columns(evil), Notes: []string{evil}}
+		table.Add(Text(evil))
 		p := &Page{Title: evil, Lead: evil}
 		for range 3 {
-			p.Section(evil).Paragraph(evil).Pre(evil).Facts(Fact{evil, evil}).Table(table).
+			p.Section(evil).Paragraph(evil).Pre(evil).Table(table).
 				Figure(figure, evil).Figure(many, evil)
 		}
 		html := write(t, p)

@@ -73,15 +73,14 @@ func shade(v float64) color.NRGBA {
 	if !(v > 0) {
 		v = 0
 	}
-	y := uint8(255*min(v, 1) + 0.5)
-	return color.NRGBA{R: y, G: y, B: y, A: 0xff}
+	return gray(uint8(255*min(v, 1) + 0.5))
 }
 
 // manyColor is the colour of class k of n: as in scatter plots while these can be told apart, then shades.
 func manyColor(k, n int) color.NRGBA {
 	switch {
 	case k < 0:
-		return color.NRGBA{R: 0xf4, G: 0xf4, B: 0xf4, A: 0xff}
+		return gray(0xf4)
 	case n > maxClasses:
 		return viridis(float64(k) / float64(n-1))
 	}

@@ -37,11 +37,11 @@ func TestPictureFigure(t *testing.T) {
 	if err != nil || !strings.Contains(string(html), "<image") {
 		t.Errorf("%.200s, %v", html, err)
 	}
-	if png, err := f.PNG(); err != nil || len(png) == 0 {
+	if png, _, err := f.encode(); err != nil || len(png) == 0 {
 		t.Error(err)
 	}
 	for _, bad := range []Picture{{}, {Gray: [][]float64{{}}}, {Gray: [][]float64{{1}, {1, 2}}}, {Class: [][]int{{1, 2}, {1}}}} {
-		if _, err := NewFigure(bad).PNG(); err == nil {
+		if _, _, err := NewFigure(bad).encode(); err == nil {
 			t.Errorf("%+v is drawn", bad)
 		}
 	}

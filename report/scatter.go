@@ -5,16 +5,18 @@ import (
 	"image/color"
 
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // Scatter is a panel of points in the plane, with marks and paths over them.
 type Scatter struct {
 	Axes
-	Points  [][2]float64
-	Class   []int    // the class of every point, which gives its colour; nil means one pale colour for all
-	Classes []string // names of the classes 0, 1, 2, ..., for the legend; none if nil
-	Paths   []Path
-	Marks   []Marks // drawn last, in order
+	Points [][2]float64
+	Class  []int   // the class of every point, which gives its colour; nil means one pale colour for all
+	Marks  []Marks // drawn last, in order
+	// Paths are walks through the plane, each drawn as a polyline from a hollow mark to a full one. The i-th has the i-th
+	// colour of the palette.
+	Paths [][][2]float64
 }
 
 func (s Scatter) chart() (*chart, error) {
@@ -26,27 +28,17 @@ func (s Scatter) chart() (*chart, error) {
 			return nil, fmt.Errorf("scatter: class %d of point %d is not in [0, %d)", k, i, maxClasses)
 		}
 	}
-	if len(s.Classes) > maxClasses {
-		return nil, fmt.Errorf("scatter: %d classes, at most %d can be told apart", len(s.Classes), maxClasses)
-	}
 	ch := &chart{title: s.Title, noTicks: s.NoTicks, width: 300, height: 300, marks: len(s.Points), draw: s.draw}
-	for k, name := range s.Classes {
-		ch.legend = append(ch.legend, discEntry(name, classColor(k, s.classes())))
-	}
 	ex, ey := newExtent(), newExtent()
 	see := func(points [][2]float64) {
 		for _, p := range points {
-			if drawable(p[0], s.X.Log) && drawable(p[1], s.Y.Log) {
-				ex.see(s.X.Log, p[0])
-				ey.see(s.Y.Log, p[1])
-			}
+			s.seePoint(&ex, &ey, p[0], p[1])
 		}
 	}
 	see(s.Points)
-	for i, path := range s.Paths {
-		see(path.At)
+	for _, path := range s.Paths {
+		see(path)
 		ch.marks += 3
-		ch.legend = append(ch.legend, pathEntry(path.Name, i))
 	}
 	if len(s.Paths) > 0 {
 		ch.legend = append(ch.legend, startEntry, endEntry)
@@ -56,26 +48,15 @@ func (s Scatter) chart() (*chart, error) {
 		ch.marks += len(m.At)
 		ch.legend = append(ch.legend, markEntry(m.Name, m.Shape))
 	}
-	ch.empty = ex.empty()
-	var err error
-	if ch.x, err = s.X.fit(ex, 0.05); err != nil {
-		return nil, err
-	}
-	ch.y, err = s.Y.fit(ey, 0.05)
-	return ch, err
-}
-
-// classes is the number of classes there are.
-func (s Scatter) classes() int {
-	n := len(s.Classes)
-	for _, k := range s.Class {
-		n = max(n, k+1)
-	}
-	return n
+	return ch, s.fit(ch, ex, ey, 0.05)
 }
 
 func (s Scatter) draw(p plane) {
-	colors := make([]color.NRGBA, s.classes())
+	classes := 0
+	for _, k := range s.Class {
+		classes = max(classes, k+1)
+	}
+	colors := make([]color.NRGBA, classes)
 	for k := range colors {
 		colors[k] = faded(classColor(k, len(colors)), 0.9)
 	}
@@ -97,6 +78,46 @@ func (s Scatter) draw(p plane) {
 			if at, ok := p.inside(v); ok {
 				m.Shape.draw(p.Canvas, at, size)
 			}
+		}
+	}
+}
+
+var (
+	startEntry = entry{name: "start", long: 8, sample: func(c draw.Canvas, mid vg.Point) {
+		outlined(c, disc(mid, 3), gray(0xff), gray(0x44), 1.3)
+	}}
+	endEntry = entry{name: "end", long: 8, sample: func(c draw.Canvas, mid vg.Point) {
+		outlined(c, disc(mid, 3.6), gray(0x44), gray(0xff), 0.8)
+	}}
+)
+
+func pathLine(i int) draw.LineStyle {
+	c, dashes := seriesColor(i)
+	return draw.LineStyle{Color: c, Width: 1.4, Dashes: dashes}
+}
+
+// drawPaths draws all lines, and then all ends, so that no line covers an end.
+func drawPaths(p plane, paths [][][2]float64) {
+	for i, path := range paths {
+		var pts []vg.Point
+		for _, v := range path {
+			if p.shows(v[0], v[1]) {
+				pts = append(pts, p.at(v[0], v[1]))
+			}
+		}
+		p.StrokeLines(pathLine(i), p.ClipLinesXY(pts)...)
+	}
+	r := 0.7 * markRadius(p.Max.X-p.Min.X)
+	for i, path := range paths {
+		if len(path) == 0 {
+			continue
+		}
+		c, _ := seriesColor(i)
+		if at, ok := p.inside(path[0]); ok {
+			outlined(p.Canvas, disc(at, r), gray(0xff), c, 0.4*r)
+		}
+		if at, ok := p.inside(path[len(path)-1]); ok {
+			outlined(p.Canvas, disc(at, 1.15*r), c, gray(0xff), 0.25*r)
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 type Strip struct {
 	Axes
 	Groups []Group
-	Levels []Level
 }
 
 // Group is one row of a Strip. Values that are not finite are not drawn and do not count for the median.
@@ -34,10 +33,6 @@ func (s Strip) chart() (*chart, error) {
 		e.see(s.X.Log, g.Values...)
 		ch.marks += len(g.Values)
 		ch.y.names = append(ch.y.names, g.Name)
-	}
-	for _, v := range s.Levels {
-		e.see(s.X.Log, v.Value)
-		ch.legend = append(ch.legend, lineEntry(v.Name, levelLine))
 	}
 	ch.legend = append(ch.legend, medianEntry)
 	ch.empty = e.empty()
@@ -59,11 +54,6 @@ func (s Strip) draw(p plane) {
 		y := p.Y(p.y.at(float64(i) - 0.5))
 		p.StrokeLine2(gridLine, p.Min.X, y, p.Max.X, y)
 	}
-	for _, v := range s.Levels {
-		if at, ok := p.inside([2]float64{v.Value, 0}); ok {
-			p.StrokeLine2(levelLine, at.X, p.Min.Y, at.X, p.Max.Y)
-		}
-	}
 	for i, g := range s.Groups {
 		color, _ := seriesColor(i)
 		var values []float64
@@ -82,7 +72,7 @@ func (s Strip) draw(p plane) {
 		if len(values) == 0 {
 			continue
 		}
-		if at, ok := p.inside([2]float64{Quantile(values, 0.5), float64(i)}); ok {
+		if at, ok := p.inside([2]float64{median(values), float64(i)}); ok {
 			half := 0.36 * (p.Max.Y - p.Min.Y) / vg.Length(len(s.Groups))
 			p.StrokeLine2(medianLine, at.X, at.Y-half, at.X, at.Y+half)
 		}

@@ -11,48 +11,36 @@ import (
 // Summary describes a sample. A sample that is empty or holds a NaN has NaN for every statistic, so that a lost run is
 // never averaged away.
 type Summary struct {
-	N                          int
-	Mean                       float64
-	Std                        float64 // with divisor N-1; NaN for a sample of one
-	Min, Q25, Median, Q75, Max float64 // see Quantile
+	Mean   float64
+	Std    float64 // with divisor N-1; NaN for a sample of one
+	Median float64
 }
 
 // Summarize returns the summary of a sample, which it leaves as it is.
 func Summarize(sample []float64) Summary {
-	s := Summary{N: len(sample)}
+	s := Summary{Median: median(sample)}
 	s.Mean, s.Std = stat.MeanStdDev(sample, nil)
-	sorted := slices.Sorted(slices.Values(sample))
-	for _, q := range []struct {
-		to *float64
-		p  float64
-	}{{&s.Min, 0}, {&s.Q25, 0.25}, {&s.Median, 0.5}, {&s.Q75, 0.75}, {&s.Max, 1}} {
-		*q.to = Quantile(sorted, q.p)
-	}
 	return s
 }
 
 // Cell returns the mean and standard deviation as a table cell.
 func (s Summary) Cell(decimals int) Cell { return MeanStd(s.Mean, s.Std, decimals) }
 
-// Quantile returns the p-th quantile of a sample, for p in [0, 1], interpolated linearly between the order statistics
-// around (n-1)p: definition 7 of Hyndman and Fan (1996), the default of R and NumPy. It is NaN for a sample that is
-// empty or holds a NaN.
-func Quantile(sample []float64, p float64) float64 {
+// median returns the middle of a sample, or the mean of the two in the middle.
+func median(sample []float64) float64 {
 	if len(sample) == 0 || slices.ContainsFunc(sample, math.IsNaN) {
 		return math.NaN()
 	}
 	sorted := slices.Sorted(slices.Values(sample))
-	at := p * float64(len(sorted)-1)
-	i := min(int(at), len(sorted)-1)
-	t := at - float64(i)
-	if t == 0 {
-		return sorted[i]
+	low, high := sorted[(len(sorted)-1)/2], sorted[len(sorted)/2]
+	if low == high {
+		return low
 	}
-	return sorted[i] + t*(sorted[i+1]-sorted[i])
+	return low + (high-low)/2
 }
 
-// Usage returns how many counts are positive, and exp of the entropy of the distribution they make, the number of equally frequent
-// ones that would be as diverse: 1 if all counts but one are zero, or all.
+// Usage returns how many counts are positive, and exp of the entropy of the distribution they make: the number of
+// equally frequent ones that would be as diverse, 1 if all counts but one are zero, or all.
 func Usage(counts []float64) (used int, perplexity float64) {
 	total := 0.0
 	for _, c := range counts {
@@ -72,17 +60,6 @@ func Usage(counts []float64) (used int, perplexity float64) {
 type Rate struct {
 	Successes int `json:"successes"`
 	Trials    int `json:"trials"`
-}
-
-// Count returns the rate at which values of a sample satisfy success.
-func Count(sample []float64, success func(float64) bool) Rate {
-	r := Rate{Trials: len(sample)}
-	for _, v := range sample {
-		if success(v) {
-			r.Successes++
-		}
-	}
-	return r
 }
 
 // Value returns the fraction of successes, NaN without trials.

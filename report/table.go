@@ -3,8 +3,7 @@ package report
 // Table holds results by row and column. A row shorter than the others ends in missing cells. Columns that hold a
 // number are aligned on the right, the others on the left.
 //
-// It prints as text ([Table.String]), [Table.Markdown] and [Table.HTML], and marshals to JSON with the values at full
-// precision.
+// It prints as text, becomes part of a [Page], and marshals to JSON with the values at full precision.
 type Table struct {
 	Title   string   `json:"title,omitempty"`
 	Columns []Column `json:"columns"`
@@ -15,24 +14,15 @@ type Table struct {
 // Column is the head of a column.
 type Column struct {
 	Name string `json:"name"`
-	Unit string `json:"unit,omitempty"`
 }
 
-// Columns returns columns of the given names, without units.
+// Columns returns columns of the given names.
 func Columns(names ...string) []Column {
 	cs := make([]Column, len(names))
 	for i, n := range names {
 		cs[i].Name = n
 	}
 	return cs
-}
-
-// String returns the head of the column, "name (unit)".
-func (c Column) String() string {
-	if c.Unit == "" {
-		return c.Name
-	}
-	return c.Name + " (" + c.Unit + ")"
 }
 
 // Add appends a row.
@@ -57,7 +47,7 @@ func (t *Table) cell(i, j int) Cell {
 
 func (t *Table) head(j int) string {
 	if j < len(t.Columns) {
-		return t.Columns[j].String()
+		return t.Columns[j].Name
 	}
 	return ""
 }

@@ -1,11 +1,12 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
 
-// String returns the table as text for a terminal, with aligned columns and a star after marked cells.
+// String returns the table as text for a terminal, with aligned columns.
 func (t *Table) String() string {
 	columns := make([][]string, t.width()) // head first
 	for j := range columns {
@@ -39,19 +40,13 @@ func (t *Table) String() string {
 // textColumn returns column j, head first, all of the same width. Numbers align on their last digit, whether or not
 // something follows it.
 func (t *Table) textColumn(j int) []string {
-	numeric := t.numeric(j)
+	tail := utf8.RuneCountInString(t.longestTail(j))
 	col := []string{oneLine(t.head(j))}
-	tail := 0
-	for i := range t.Rows {
-		if c := t.cell(i, j); c.numeric {
-			tail = max(tail, utf8.RuneCountInString(c.suffix()))
-		}
-	}
 	for i := range t.Rows {
 		c := t.cell(i, j)
-		s := oneLine(c.plain())
+		s := oneLine(c.String())
 		if c.numeric {
-			s += strings.Repeat(" ", tail-utf8.RuneCountInString(c.suffix()))
+			s += strings.Repeat(" ", tail-utf8.RuneCountInString(c.tail))
 		}
 		col = append(col, s)
 	}
@@ -59,31 +54,13 @@ func (t *Table) textColumn(j int) []string {
 	for _, s := range col {
 		width = max(width, utf8.RuneCountInString(s))
 	}
+	if !t.numeric(j) {
+		width = -width // aligned on the left
+	}
 	for i, s := range col {
-		pad := strings.Repeat(" ", width-utf8.RuneCountInString(s))
-		if numeric {
-			col[i] = pad + s
-		} else {
-			col[i] = s + pad
-		}
+		col[i] = fmt.Sprintf("%*s", width, s)
 	}
 	return col
-}
-
-// suffix is what follows the number of a cell in plain text.
-func (c Cell) suffix() string {
-	if c.marked {
-		return c.tail + " *"
-	}
-	return c.tail
-}
-
-// plain returns the cell in plain text, with its mark.
-func (c Cell) plain() string {
-	if c.marked {
-		return c.String() + " *"
-	}
-	return c.String()
 }
 
 // oneLine keeps text from breaking a row, or from steering a terminal.

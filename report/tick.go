@@ -25,16 +25,13 @@ func (s scale) ticks(n int) []tick {
 	case s.log:
 		return logTicks(s.lo, s.hi, n)
 	default:
-		return linearTicks(s.lo, s.hi, n, s.whole)
+		return linearTicks(s.lo, s.hi, n)
 	}
 }
 
 // linearTicks places ticks at multiples of 1, 2 or 5 times a power of ten.
-func linearTicks(lo, hi float64, n int, whole bool) []tick {
+func linearTicks(lo, hi float64, n int) []tick {
 	step := niceStep((hi - lo) / float64(n))
-	if whole {
-		step = max(step, 1)
-	}
 	var ts []tick
 	format := tickFormat(lo, hi, step)
 	const slack = 1e-9 // a limit that is a multiple of step up to rounding gets its tick
@@ -88,7 +85,7 @@ func logTicks(lo, hi float64, n int) []tick {
 	first, last := math.Log10(lo), math.Log10(hi)
 	decades := last - first
 	if decades < 1.0/3 {
-		return linearTicks(lo, hi, n, false)
+		return linearTicks(lo, hi, n)
 	}
 	multiples, stride := []float64{1}, 1.0
 	switch {

@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"image/color"
 	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Tree is a panel that shows constituents over a sentence: words at the bottom, and above them a bar for each constituent
-// that joins its parts. Constituents may have any number of parts, and words may be left without any.
+// Tree is a panel that shows constituents over a sentence: words at the bottom, and above them a bar for each
+// constituent that joins its parts. Constituents may have any number of parts, and words may be left without any.
 type Tree struct {
 	Title        string
 	Words        []string
@@ -39,7 +38,7 @@ const (
 )
 
 var (
-	treeGray  = color.NRGBA{R: 0x77, G: 0x77, B: 0x77, A: 0xff}
+	treeGray  = gray(0x77)
 	treeColor = okabeIto[0]
 )
 
@@ -181,12 +180,11 @@ func (s *treeSketch) draw(c draw.Canvas) {
 		y := s.y(i)
 		for k, part := range n.parts {
 			x, from := place(part)
-			switch stem := []vg.Point{at(x, from), at(x, y)}; {
-			case len(n.parts) > 1 && k == 0:
-				c.StrokeLines(line, append(stem, at(last, y))) // with the bar, so that their corner is closed
-			default:
-				c.StrokeLines(line, stem)
+			stem := []vg.Point{at(x, from), at(x, y)}
+			if len(n.parts) > 1 && k == 0 {
+				stem = append(stem, at(last, y)) // with the bar, so that their corner is closed
 			}
+			c.StrokeLines(line, stem)
 		}
 	}
 	for i, n := range s.nodes {

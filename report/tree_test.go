@@ -64,7 +64,7 @@ func TestTreeErrors(t *testing.T) {
 		"constituent -1 to 1":    {Words: two, Constituents: []Constituent{{First: -1, Last: 1}}},
 		"1 to 2 and 0 to 1 cros": {Words: two, Constituents: []Constituent{{First: 1, Last: 2}, {First: 0, Last: 1}}},
 	} {
-		if _, err := NewFigure(tree).SVG(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := NewFigure(tree).encode(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,7 +145,10 @@ func TestDriveResumes(t *testing.T) {
 }
 
 // countTask is a task of counting jobs.
-type countTask struct{ started *[]uint64 }
+type countTask struct {
+	mu      *sync.Mutex
+	started *[]uint64 // seeds, guarded by mu: a grid starts several at once
+}
 
 type countConfig struct {
 	Seed  uint64 `toml:"seed"`
@@ -156,6 +160,8 @@ func (countTask) Presets() []string { return []string{"quick"} }
 func (countTask) Config(string) any { return &countConfig{} }
 func (k countTask) Start(_ compute.Backend, config any) (Session, error) {
 	c := config.(*countConfig)
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	*k.started = append(*k.started, c.Seed)
 	return &countSession{counting{total: c.Total}, c.Seed}, nil
 }
@@ -178,7 +184,7 @@ func (countResult) Print(io.Writer) error { return nil }
 
 func TestGrid(t *testing.T) {
 	var started []uint64
-	g := Grid{Dir: t.TempDir(), Task: countTask{&started}, Workers: 1, Every: time.Hour}
+	g := Grid{Dir: t.TempDir(), Task: countTask{new(sync.Mutex), &started}, Workers: 1, Every: time.Hour}
 	var cells []Cell
 	for k := range 5 {
 		cells = append(cells, Cell{Row: "row", Index: k, Config: &countConfig{Seed: uint64(k), Total: 10}})

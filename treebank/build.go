@@ -1,12 +1,14 @@
 package treebank
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/rng"
@@ -198,18 +200,27 @@ func readTrees(r *Reader, o Options, visit func(raw)) error {
 }
 
 func readSentences(t *text, o Options, visit func(raw)) error {
-	for {
-		words, line, err := t.sentence()
-		if err == io.EOF {
-			return nil
-		} else if err != nil {
+	lines := bufio.NewScanner(t.in)
+	lines.Buffer(nil, maxLineBytes+1) // the end of the line counts, too
+	for ; lines.Scan(); t.line++ {
+		if err := t.check(lines.Bytes()); err != nil {
 			return err
+		}
+		words := strings.FieldsFunc(lines.Text(), func(r rune) bool { return r < utf8.RuneSelf && isSpace(byte(r)) })
+		if len(words) == 0 {
+			continue
 		}
 		for i, w := range words {
 			words[i] = o.PrepareWord(w)
 		}
-		visit(raw{words: words, leaves: len(words), where: t.at(line)})
+		visit(raw{words: words, leaves: len(words), where: t.at(t.line)})
 	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return t.errorf("the line is longer than %d bytes", maxLineBytes)
+	} else if err != nil {
+		return t.failed(err)
+	}
+	return nil
 }
 
 // makeSplit selects sentences and numbers their words.

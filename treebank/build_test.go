@@ -59,10 +59,10 @@ func TestBuildSplits(t *testing.T) {
 	if got := fmt.Sprint(d.Compact().Vocabulary.Words(), texts(d.Compact()) == texts(d)); got != "[<unk> dog the] true" {
 		t.Errorf("compact: %s", got)
 	}
-	if got := texts(d.Shorten(2)); got != texts(d) {
+	if got := texts(d.Between(0, 2)); got != texts(d) {
 		t.Errorf("shortened to 2: %s", got)
 	}
-	if got := d.Shorten(1); texts(got) != "train: test:" || got.Splits[0].Dropped != (Dropped{Short: 1, Long: 2}) {
+	if got := d.Between(0, 1); texts(got) != "train: test:" || got.Splits[0].Dropped != (Dropped{Short: 1, Long: 2}) {
 		t.Errorf("shortened to 1: %s, %+v", texts(got), got.Splits[0].Dropped)
 	}
 	if _, err := d.Split(Valid); err == nil {

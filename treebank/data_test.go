@@ -82,13 +82,17 @@ func checkRightBranching(t *testing.T, sentences []Sentence, want float64) {
 	}
 }
 
-// TestOpen reads a file tree by tree.
-func TestOpen(t *testing.T) {
-	f, err := Open(dataFile(t, "gum/test.trees.gz"))
+// TestReadFile reads a file tree by tree.
+func TestReadFile(t *testing.T) {
+	file, err := os.Open(dataFile(t, "gum/test.trees.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer file.Close()
+	f, err := NewReader(file, file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
 	trees, leaves := 0, 0
 	for {
 		tree, err := f.Next()

@@ -2,7 +2,6 @@ package treebank
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -61,13 +60,10 @@ func (d *Dataset) Split(name string) (*Split, error) {
 func (d *Dataset) Text(s Sentence) string {
 	words := make([]string, len(s.Words))
 	for i, id := range s.Words {
-		words[i] = d.Vocabulary.Word(id)
+		words[i] = d.Vocabulary.words[id]
 	}
 	return strings.Join(words, " ")
 }
-
-// Shorten returns a data set of the sentences with at most max words; the vocabulary stays.
-func (d *Dataset) Shorten(max int) *Dataset { return d.Between(0, max) }
 
 // Between returns a data set of the sentences with at least least and at most most words; the vocabulary stays.
 func (d *Dataset) Between(least, most int) *Dataset {
@@ -144,5 +140,5 @@ func (d *Dataset) Hash() string {
 		fmt.Fprintf(h, "%s %d\n", f.name, len(f.data))
 		h.Write(f.data)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return fmt.Sprintf("%x", h.Sum(nil))
 }

@@ -1,10 +1,10 @@
 // Package treebank reads parsed text, prepares it as is usual for unsupervised parsing, and scores predicted trees.
 //
-//	trees, err := treebank.Open("wsj_0001.mrg")         // one tree at a time, gzip or not
+//	trees, err := treebank.NewReader(file, "wsj_0001.mrg")  // one tree at a time, gzip or not
 //	data, err := treebank.Build(inputs, treebank.Options{}) // words, vocabulary, gold spans
-//	err = data.Save("data/ptb", false)                  // text files and a manifest with hashes
-//	data, err = treebank.Load("data/ptb")               // verified
-//	data, err = treebank.SyntheticDataset("ncfg", 0)    // no files needed, the truth is known
+//	err = data.Save("data/ptb", false)                      // text files and a manifest with hashes
+//	data, err = treebank.Load("data/ptb")                   // verified
+//	data, err = treebank.SyntheticDataset("ncfg", 0)        // no files needed, the truth is known
 //
 // A data set on disk is a folder of text files:
 //

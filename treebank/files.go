@@ -49,12 +49,6 @@ func formatSpans(spans []Span) string {
 	return strings.Join(parts, " ")
 }
 
-// parseVocabulary is the inverse of what files writes.
-func parseVocabulary(data []byte) (*Vocabulary, error) {
-	words := lines(data)
-	return NewVocabulary(words)
-}
-
 // parseSplit reads the sentences of a split, and their spans if there are any.
 func parseSplit(name string, text, spans []byte, v *Vocabulary) ([]Sentence, error) {
 	textLines, spanLines := lines(text), lines(spans)

@@ -1,6 +1,7 @@
 package treebank
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -117,7 +118,7 @@ func (o Options) PrepareWord(w string) string {
 		w = strings.ToLower(w)
 	}
 	if !o.KeepNumbers {
-		w = replaceNumbers(w)
+		w = numbers.ReplaceAllString(w, "N")
 	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -127,26 +128,8 @@ func (o Options) PrepareWord(w string) string {
 	}, w)
 }
 
-// replaceNumbers writes each digit, with all digits, commas and periods that follow, as N: the longest matches of
-// [0-9]+([,.]?[0-9]*)*.
-func replaceNumbers(w string) string {
-	if !strings.ContainsAny(w, "0123456789") {
-		return w
-	}
-	var b strings.Builder
-	inside := false
-	for _, r := range w {
-		digit := '0' <= r && r <= '9'
-		if inside && (digit || r == ',' || r == '.') {
-			continue
-		}
-		if inside = digit; digit {
-			r = 'N'
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// numbers matches what [0-9]+([,.]?[0-9]*)* does: a digit, with all digits, commas and periods that follow.
+var numbers = regexp.MustCompile(`[0-9][0-9,.]*`)
 
 // Dropped counts sentences that were left out.
 type Dropped struct {

@@ -9,71 +9,49 @@ import (
 
 // Stats are the counts of some sentences.
 type Stats struct {
-	Sentences, Words   int
-	UpTo10, UpTo20     int // sentences of at most so many words
-	UpTo40             int
-	Longest            int
-	Types              int // different words, <unk> included
-	Unknown            int // words that are <unk>
-	Spans              int // different gold spans of two words or more, the whole sentence not counted
-	Tokens             int // words and one end of sentence each: what a likelihood per word is divided by
-	TwoWords, Trivial  int // sentences of two words; longer ones without any such gold span
-	WholeSentenceTwice int // sentences whose gold spans but the last still hold the whole sentence
+	Sentences, Words int
+	UpTo10, UpTo20   int // sentences of at most so many words
+	UpTo40           int
+	Longest          int
+	Types            int // different words, <unk> included
+	Unknown          int // words that are <unk>
+	Spans            int // different gold spans of two words or more, the whole sentence not counted
+	Tokens           int // words and one end of sentence each: what a likelihood per word is divided by
 }
 
 // Stats counts a split.
 func (d *Dataset) Stats(split *Split) Stats {
-	var st Stats
+	st := Stats{Sentences: len(split.Sentences)}
 	types := make(map[int32]bool)
 	unknown, hasUnknown := d.Vocabulary.ids[Unknown]
 	for _, s := range split.Sentences {
 		n := len(s.Words)
-		st.addLength(n)
+		st.Words += n
+		st.Tokens += n + 1
+		st.Longest = max(st.Longest, n)
+		for _, c := range []struct {
+			count *int
+			limit int
+		}{{&st.UpTo10, 10}, {&st.UpTo20, 20}, {&st.UpTo40, 40}} {
+			if n <= c.limit {
+				*c.count++
+			}
+		}
 		for _, id := range s.Words {
 			types[id] = true
 			if hasUnknown && id == unknown {
 				st.Unknown++
 			}
 		}
-		if split.Gold {
-			st.addGold(s.Gold, n)
+		inner := make(map[Span]bool)
+		for _, g := range s.Gold {
+			inner[g] = true
 		}
+		delete(inner, Span{0, n - 1})
+		st.Spans += len(inner)
 	}
 	st.Types = len(types)
 	return st
-}
-
-func (st *Stats) addLength(n int) {
-	st.Sentences++
-	st.Words += n
-	st.Tokens += n + 1
-	st.Longest = max(st.Longest, n)
-	for _, c := range []struct {
-		count *int
-		limit int
-	}{{&st.UpTo10, 10}, {&st.UpTo20, 20}, {&st.UpTo40, 40}} {
-		if n <= c.limit {
-			*c.count++
-		}
-	}
-}
-
-func (st *Stats) addGold(gold []Span, n int) {
-	inner := make(map[Span]bool)
-	for _, g := range gold[:max(0, len(gold)-1)] {
-		inner[g] = true
-	}
-	if n == 2 {
-		st.TwoWords++
-	} else if len(inner) == 0 {
-		st.Trivial++
-	}
-	whole := Span{0, n - 1}
-	if inner[whole] {
-		st.WholeSentenceTwice++
-		delete(inner, whole)
-	}
-	st.Spans += len(inner)
 }
 
 // Table returns the counts of all splits.

@@ -2,8 +2,8 @@ package treebank
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,8 +45,7 @@ type fileDigest struct {
 }
 
 func digestOf(data []byte) fileDigest {
-	sum := sha256.Sum256(data)
-	return fileDigest{len(data), hex.EncodeToString(sum[:])}
+	return fileDigest{len(data), fmt.Sprintf("%x", sha256.Sum256(data))}
 }
 
 func (d *Dataset) manifest(files []namedData) manifest {
@@ -133,16 +132,13 @@ func swap(dir, made, old string) error {
 	return nil
 }
 
-func writeSynced(path string, data []byte) (err error) {
+func writeSynced(path string, data []byte) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	return f.Sync()
+	_, err = f.Write(data)
+	return cmp.Or(err, f.Sync(), f.Close())
 }
 
 // checkTarget refuses a folder whose content would be lost.
@@ -227,7 +223,7 @@ func readManifest(dir string) (manifest, error) {
 
 // decode makes the data set of a manifest from the content of its files.
 func (m manifest) decode(content map[string][]byte) (*Dataset, error) {
-	v, err := parseVocabulary(content[vocabularyName])
+	v, err := NewVocabulary(lines(content[vocabularyName]))
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if d.Hash() != loaded.Hash() {
 		t.Error("the hash changed on the way to the disk and back")
 	}
-	if d.Hash() == d.Shorten(2).Hash() {
+	if d.Hash() == d.Between(0, 2).Hash() {
 		t.Error("different data sets have the same hash")
 	}
 }

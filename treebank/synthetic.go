@@ -35,15 +35,11 @@ const (
 // Synthetic returns the grammar of a variant of the synthetic treebank. ParentDependent is a small English of our
 // making; ContextFree is the context-free grammar closest to it, with the same symbols (see [Grammar.Project]).
 func Synthetic(variant string) (*Grammar, error) {
-	g, err := parseGrammar(englishRules, englishWords)
-	if err != nil {
-		return nil, fmt.Errorf("the built-in grammar: %w", err)
-	}
 	switch variant {
 	case ContextFree:
-		return g.Project(), nil
+		return parseGrammar(englishRules, englishWords).Project(), nil
 	case ParentDependent:
-		return g, nil
+		return parseGrammar(englishRules, englishWords), nil
 	}
 	return nil, badinput.Errorf("unknown synthetic treebank %q; known: %s, %s", variant, ContextFree, ParentDependent)
 }
@@ -79,62 +75,5 @@ func SyntheticDataset(variant string, seed uint64) (*Dataset, error) {
 
 // logInBounds returns log P(n ≤ SyntheticMaxLength).
 func (g *Grammar) logInBounds() float64 {
-	var sum float64
-	for _, p := range g.LengthProbs(SyntheticMaxLength) {
-		sum += p
-	}
-	return math.Log(sum)
-}
-
-// Check returns an error unless all tables have the right shape and sum to 1.
-func (g *Grammar) Check() error {
-	n, t := len(g.Nonterminals), len(g.Preterminals)
-	if len(g.Binary) != n || len(g.Emit) != t {
-		return fmt.Errorf("grammar: rules of %d nonterminals and %d preterminals, want %d and %d", len(g.Binary), len(g.Emit), n, t)
-	}
-	if err := checkDistribution(g.Root, n, "ROOT"); err != nil {
-		return err
-	}
-	for x, byParent := range g.Binary {
-		if len(byParent) != n+1 {
-			return fmt.Errorf("grammar: %s has rules for %d parents, want %d", g.Nonterminals[x], len(byParent), n+1)
-		}
-		for p, table := range byParent {
-			var flat []float64
-			for _, row := range table {
-				flat = append(flat, row...)
-			}
-			if err := checkDistribution(flat, (n+t)*(n+t), fmt.Sprintf("%s below parent %d", g.Nonterminals[x], p)); err != nil {
-				return err
-			}
-		}
-	}
-	for i, byParent := range g.Emit {
-		if len(byParent) != n {
-			return fmt.Errorf("grammar: %s has words for %d parents, want %d", g.Preterminals[i], len(byParent), n)
-		}
-		for x, words := range byParent {
-			if err := checkDistribution(words, len(g.Words), fmt.Sprintf("%s below %s", g.Preterminals[i], g.Nonterminals[x])); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func checkDistribution(p []float64, size int, name string) error {
-	if len(p) != size {
-		return fmt.Errorf("grammar: %s has %d probabilities, want %d", name, len(p), size)
-	}
-	var sum float64
-	for _, v := range p {
-		if !(v >= 0) {
-			return fmt.Errorf("grammar: %s has the probability %v", name, v)
-		}
-		sum += v
-	}
-	if math.Abs(sum-1) > 1e-12 {
-		return fmt.Errorf("grammar: the probabilities of %s sum to %v", name, sum)
-	}
-	return nil
+	return math.Log(sumOf(g.LengthProbs(SyntheticMaxLength)))
 }

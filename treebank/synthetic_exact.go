@@ -1,6 +1,9 @@
 package treebank
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // LengthProbs returns the exact probability that a sentence of the grammar has n words, at index n, up to max. They
 // sum to less than 1 by the probability of longer sentences.
@@ -150,11 +153,7 @@ func (g *Grammar) Project() *Grammar {
 				addScaled(table[l], byParent[p][l], visits[x][p]/total)
 			}
 		}
-		var copies [][][]float64
-		for range n + 1 {
-			copies = append(copies, table)
-		}
-		flat.Binary = append(flat.Binary, copies)
+		flat.Binary = append(flat.Binary, slices.Repeat([][][]float64{table}, n+1))
 	}
 	for t, byParent := range g.Emit {
 		words := make([]float64, len(g.Words))
@@ -162,11 +161,7 @@ func (g *Grammar) Project() *Grammar {
 		for x := range byParent {
 			addScaled(words, byParent[x], leaves[t][x]/total)
 		}
-		var copies [][]float64
-		for range n {
-			copies = append(copies, words)
-		}
-		flat.Emit = append(flat.Emit, copies)
+		flat.Emit = append(flat.Emit, slices.Repeat([][]float64{words}, n))
 	}
 	return flat
 }

@@ -8,34 +8,49 @@ import (
 )
 
 // parseGrammar makes a grammar of the two tables of text in synthetic_english.go. Nonterminals are what stands left
-// of the rules, preterminals left of the words, and each is numbered in the order of the text; so are words.
-func parseGrammar(rules, words string) (*Grammar, error) {
-	ruleLines, err := parseLines(rules)
-	if err != nil {
-		return nil, err
+// of the rules, preterminals left of the words, and each is numbered in the order of the text; so are words. The text
+// is our own: where it is no grammar, parseGrammar panics.
+func parseGrammar(rules, words string) *Grammar {
+	ruleLines, wordLines := parseLines(rules), parseLines(words)
+	g := &Grammar{}
+	for _, l := range ruleLines {
+		if l.symbol != "ROOT" {
+			g.Nonterminals = appendNew(g.Nonterminals, l.symbol)
+		}
 	}
-	wordLines, err := parseLines(words)
-	if err != nil {
-		return nil, err
+	for _, l := range wordLines {
+		g.Preterminals = appendNew(g.Preterminals, l.symbol)
+		g.Words = appendNew(g.Words, strings.Fields(l.text)...)
 	}
-	g := &Grammar{Nonterminals: symbols(ruleLines), Preterminals: symbols(wordLines), Words: distinctWords(wordLines)}
-	if g.Root, err = g.parseRoot(ruleLines); err != nil {
-		return nil, err
+	g.Root = parseWeights(textOf(ruleLines, "ROOT", ""), g.Nonterminals)
+	all := slices.Concat(g.Nonterminals, g.Preterminals)
+	for _, symbol := range g.Nonterminals {
+		var byParent [][][]float64
+		for _, parent := range append([]string{"ROOT"}, g.Nonterminals...) {
+			flat := parseWeights(textOf(ruleLines, symbol, parent), all, all)
+			byParent = append(byParent, slices.Collect(slices.Chunk(flat, len(all))))
+		}
+		g.Binary = append(g.Binary, byParent)
 	}
-	if g.Binary, err = g.parseBinary(ruleLines); err != nil {
-		return nil, err
+	for _, symbol := range g.Preterminals {
+		var byParent [][]float64
+		for _, parent := range g.Nonterminals {
+			p := make([]float64, len(g.Words))
+			for k, word := range strings.Fields(textOf(wordLines, symbol, parent)) {
+				p[slices.Index(g.Words, word)] += 1 / float64(k+2)
+			}
+			byParent = append(byParent, normalize(p))
+		}
+		g.Emit = append(g.Emit, byParent)
 	}
-	if g.Emit, err = g.parseEmit(wordLines); err != nil {
-		return nil, err
-	}
-	return g, g.Check()
+	return g
 }
 
 // grammarLine is "symbol < parent: text".
 type grammarLine struct{ symbol, parent, text string }
 
 // parseLines cuts a table into its lines; a line that begins with a space goes on from the one before.
-func parseLines(table string) ([]grammarLine, error) {
+func parseLines(table string) []grammarLine {
 	var parsed []grammarLine
 	for line := range strings.Lines(table) {
 		head, text, ok := strings.Cut(line, ":")
@@ -44,148 +59,70 @@ func parseLines(table string) ([]grammarLine, error) {
 		case strings.HasPrefix(line, " ") && len(parsed) > 0:
 			parsed[len(parsed)-1].text += " " + strings.TrimSpace(line)
 		case !ok:
-			return nil, fmt.Errorf("no colon in %q", line)
+			panic(fmt.Errorf("no colon in %q", line))
 		default:
 			symbol, parent, _ := strings.Cut(head, "<")
 			parsed = append(parsed, grammarLine{strings.TrimSpace(symbol), strings.TrimSpace(parent), strings.TrimSpace(text)})
 		}
 	}
-	return parsed, nil
+	return parsed
 }
 
-// symbols returns the symbols of the lines but ROOT.
-func symbols(lines []grammarLine) []string {
-	var found []string
-	for _, l := range lines {
-		if l.symbol != "ROOT" && !slices.Contains(found, l.symbol) {
-			found = append(found, l.symbol)
+// appendNew appends the names that are not there yet.
+func appendNew(found []string, names ...string) []string {
+	for _, name := range names {
+		if !slices.Contains(found, name) {
+			found = append(found, name)
 		}
 	}
 	return found
 }
 
-func distinctWords(lines []grammarLine) []string {
-	var found []string
-	for _, l := range lines {
-		for w := range strings.FieldsSeq(l.text) {
-			if !slices.Contains(found, w) {
-				found = append(found, w)
+// textOf returns the text of a symbol below a parent.
+func textOf(lines []grammarLine, symbol, parent string) string {
+	for _, of := range []string{parent, "*"} {
+		for _, l := range lines {
+			if l.symbol == symbol && l.parent == of {
+				return l.text
 			}
 		}
 	}
-	return found
+	panic(fmt.Errorf("no line for %s below %s", symbol, parent))
 }
 
-// lineFor returns the text of a symbol below a parent.
-func lineFor(lines []grammarLine, symbol, parent string) (string, error) {
-	text, found := "", false
-	for _, l := range lines {
-		if l.symbol == symbol && l.parent == parent {
-			return l.text, nil
-		}
-		if l.symbol == symbol && l.parent == "*" {
-			text, found = l.text, true
-		}
+// parseWeights returns the distribution of "A B 3, C D 1" over tuples of names, the last name varying fastest.
+func parseWeights(text string, names ...[]string) []float64 {
+	size := 1
+	for _, n := range names {
+		size *= len(n)
 	}
-	if !found {
-		return "", fmt.Errorf("no line for %s below %s", symbol, parent)
-	}
-	return text, nil
-}
-
-// parseWeights adds up the weights of "A B 3, C D 1" at the places that index gives for its names.
-func parseWeights(text string, size int, index func(names []string) (int, error)) ([]float64, error) {
 	p := make([]float64, size)
 	for entry := range strings.SplitSeq(text, ",") {
 		fields := strings.Fields(entry)
-		if len(fields) < 2 {
-			return nil, fmt.Errorf("%q has no weight", entry)
+		if len(fields) != len(names)+1 {
+			panic(fmt.Errorf("%q is not %d symbols and a weight", entry, len(names)))
 		}
-		weight, err := strconv.ParseFloat(fields[len(fields)-1], 64)
-		if err != nil {
-			return nil, err
+		at := 0
+		for k, n := range names {
+			i := slices.Index(n, fields[k])
+			if i < 0 {
+				panic(fmt.Errorf("unknown symbol %q", fields[k]))
+			}
+			at = at*len(n) + i
 		}
-		i, err := index(fields[:len(fields)-1])
-		if err != nil {
-			return nil, err
+		weight, err := strconv.ParseFloat(fields[len(names)], 64)
+		if err != nil || weight < 0 {
+			panic(fmt.Errorf("%q is not a weight", fields[len(names)]))
 		}
-		p[i] += weight
+		p[at] += weight
 	}
-	return normalize(p), nil
+	return normalize(p)
 }
 
 func normalize(p []float64) []float64 {
-	var sum float64
-	for _, v := range p {
-		sum += v
-	}
+	sum := sumOf(p)
 	for i := range p {
 		p[i] /= sum
 	}
 	return p
-}
-
-func (g *Grammar) parseRoot(lines []grammarLine) ([]float64, error) {
-	text, err := lineFor(lines, "ROOT", "")
-	if err != nil {
-		return nil, err
-	}
-	return parseWeights(text, len(g.Nonterminals), func(names []string) (int, error) { return find(g.Nonterminals, names[0]) })
-}
-
-func (g *Grammar) parseBinary(lines []grammarLine) ([][][][]float64, error) {
-	all := slices.Concat(g.Nonterminals, g.Preterminals)
-	parents := append([]string{"ROOT"}, g.Nonterminals...)
-	index := func(names []string) (int, error) {
-		if len(names) != 2 {
-			return 0, fmt.Errorf("%v is not a pair of symbols", names)
-		}
-		l, err := find(all, names[0])
-		if err != nil {
-			return 0, err
-		}
-		r, err := find(all, names[1])
-		return l*len(all) + r, err
-	}
-	binary := make([][][][]float64, len(g.Nonterminals))
-	for x, symbol := range g.Nonterminals {
-		for _, parent := range parents {
-			text, err := lineFor(lines, symbol, parent)
-			if err != nil {
-				return nil, err
-			}
-			flat, err := parseWeights(text, len(all)*len(all), index)
-			if err != nil {
-				return nil, fmt.Errorf("%s below %s: %w", symbol, parent, err)
-			}
-			binary[x] = append(binary[x], slices.Collect(slices.Chunk(flat, len(all))))
-		}
-	}
-	return binary, nil
-}
-
-func (g *Grammar) parseEmit(lines []grammarLine) ([][][]float64, error) {
-	emit := make([][][]float64, len(g.Preterminals))
-	for t, symbol := range g.Preterminals {
-		for _, parent := range g.Nonterminals {
-			text, err := lineFor(lines, symbol, parent)
-			if err != nil {
-				return nil, err
-			}
-			p := make([]float64, len(g.Words))
-			for k, word := range strings.Fields(text) {
-				p[slices.Index(g.Words, word)] += 1 / float64(k+2)
-			}
-			emit[t] = append(emit[t], normalize(p))
-		}
-	}
-	return emit, nil
-}
-
-func find(names []string, name string) (int, error) {
-	i := slices.Index(names, name)
-	if i < 0 {
-		return 0, fmt.Errorf("unknown symbol %q", name)
-	}
-	return i, nil
 }

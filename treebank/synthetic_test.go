@@ -1,6 +1,7 @@
 package treebank
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -65,7 +66,7 @@ func TestExactAgainstEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 5 {
 		g := randomGrammar(r)
-		if err := g.Check(); err != nil {
+		if err := check(g); err != nil {
 			t.Fatal(err)
 		}
 		lengths := g.LengthProbs(4)
@@ -116,7 +117,7 @@ func TestSyntheticGrammars(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := g.Check(); err != nil {
+		if err := check(g); err != nil {
 			t.Error(err)
 		}
 		if len(g.Nonterminals) != 8 || len(g.Preterminals) != 12 || len(g.Words) != 144 {
@@ -138,6 +139,61 @@ func TestSyntheticGrammars(t *testing.T) {
 	}
 }
 
+// check returns an error unless all tables of a grammar have the right shape and sum to 1.
+func check(g *Grammar) error {
+	n, t := len(g.Nonterminals), len(g.Preterminals)
+	if len(g.Binary) != n || len(g.Emit) != t {
+		return fmt.Errorf("grammar: rules of %d nonterminals and %d preterminals, want %d and %d",
+			len(g.Binary), len(g.Emit), n, t)
+	}
+	if err := checkDistribution(g.Root, n, "ROOT"); err != nil {
+		return err
+	}
+	for x, byParent := range g.Binary {
+		if len(byParent) != n+1 {
+			return fmt.Errorf("grammar: %s has rules for %d parents, want %d", g.Nonterminals[x], len(byParent), n+1)
+		}
+		for p, table := range byParent {
+			var flat []float64
+			for _, row := range table {
+				flat = append(flat, row...)
+			}
+			if err := checkDistribution(flat, (n+t)*(n+t), fmt.Sprintf("%s below parent %d", g.Nonterminals[x], p)); err != nil {
+				return err
+			}
+		}
+	}
+	for i, byParent := range g.Emit {
+		if len(byParent) != n {
+			return fmt.Errorf("grammar: %s has words for %d parents, want %d", g.Preterminals[i], len(byParent), n)
+		}
+		for x, words := range byParent {
+			name := g.Preterminals[i] + " below " + g.Nonterminals[x]
+			if err := checkDistribution(words, len(g.Words), name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkDistribution(p []float64, size int, name string) error {
+	if len(p) != size {
+		return fmt.Errorf("grammar: %s has %d probabilities, want %d", name, len(p), size)
+	}
+	var sum float64
+	for _, v := range p {
+		if !(v >= 0) {
+			return fmt.Errorf("grammar: %s has the probability %v", name, v)
+		}
+		sum += v
+	}
+	if math.Abs(sum-1) > 1e-12 {
+		return fmt.Errorf("grammar: the probabilities of %s sum to %v", name, sum)
+	}
+	return nil
+}
+
 func TestGrammarCheckFindsErrors(t *testing.T) {
 	for name, spoil := range map[string]func(g *Grammar){
 		"sum":      func(g *Grammar) { g.Binary[0][0][0][0] += 0.1 },
@@ -149,7 +205,7 @@ func TestGrammarCheckFindsErrors(t *testing.T) {
 	} {
 		g := randomGrammar(rand.New(rand.NewPCG(1, 1)))
 		spoil(g)
-		if err := g.Check(); err == nil {
+		if err := check(g); err == nil {
 			t.Errorf("%s: not found", name)
 		}
 	}
@@ -300,7 +356,7 @@ func checkSyntheticSplit(t *testing.T, s *Split, want int) {
 
 func TestParseGrammarErrors(t *testing.T) {
 	const rules, words = "ROOT: S 1\nS < *: A A 1", "A < *: a"
-	if _, err := parseGrammar(rules, words); err != nil {
+	if err := parsed(rules, words); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string][2]string{
@@ -313,8 +369,15 @@ func TestParseGrammarErrors(t *testing.T) {
 		"no other":       {"ROOT: S 1\nS < S: A A 1", words},
 		"negative":       {"ROOT: S 1\nS < *: A A -1, S A 2", words},
 	} {
-		if _, err := parseGrammar(c[0], c[1]); err == nil {
+		if parsed(c[0], c[1]) == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
+}
+
+// parsed parses a grammar and returns what parseGrammar panics with.
+func parsed(rules, words string) (err any) {
+	defer func() { err = recover() }()
+	parseGrammar(rules, words)
+	return nil
 }

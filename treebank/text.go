@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"io"
 	"strconv"
 	"unicode/utf8"
@@ -44,18 +43,13 @@ func newText(r io.Reader, name string) (*text, error) {
 
 // first returns the first byte that is not white space, without taking it; 0 at the end.
 func (t *text) first() (byte, error) {
-	for {
-		c, err := t.byte()
-		if err == io.EOF {
-			return 0, nil
-		} else if err != nil {
-			return 0, err
-		}
-		if !isSpace(c) {
-			return c, t.unread()
-		}
-		t.count(c)
+	c, err := t.skipSpace()
+	if err == io.EOF {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
 	}
+	return c, t.in.UnreadByte()
 }
 
 // token returns "(", ")" or what stands between brackets and white space.
@@ -76,7 +70,7 @@ func (t *text) token() (string, error) {
 			return "", err
 		}
 		if isSpace(c) || c == '(' || c == ')' {
-			if err := t.unread(); err != nil {
+			if err := t.in.UnreadByte(); err != nil {
 				return "", err
 			}
 			break
@@ -89,47 +83,6 @@ func (t *text) token() (string, error) {
 	return string(t.atom), t.check(t.atom)
 }
 
-// sentence returns the words of the next line that has any, and its number.
-func (t *text) sentence() (words []string, line int, err error) {
-	for {
-		line = t.line
-		raw, err := t.rawLine()
-		if err != nil {
-			return nil, line, err
-		}
-		if err := t.check(raw); err != nil {
-			return nil, line, err
-		}
-		for _, w := range bytes.FieldsFunc(raw, func(r rune) bool { return r < utf8.RuneSelf && isSpace(byte(r)) }) {
-			words = append(words, string(w))
-		}
-		t.line++
-		if len(words) > 0 {
-			return words, line, nil
-		}
-	}
-}
-
-// rawLine returns a line without its end, or io.EOF where nothing is left.
-func (t *text) rawLine() ([]byte, error) {
-	t.atom = t.atom[:0]
-	for {
-		part, err := t.in.ReadSlice('\n')
-		t.atom = append(t.atom, part...)
-		switch {
-		case len(t.atom) > maxLineBytes:
-			return nil, t.errorf("the line is longer than %d bytes", maxLineBytes)
-		case errors.Is(err, bufio.ErrBufferFull):
-		case err == io.EOF && len(t.atom) > 0, err == nil:
-			return bytes.TrimRight(t.atom, "\r\n"), nil
-		case err == io.EOF:
-			return nil, err
-		default:
-			return nil, t.failed(err)
-		}
-	}
-}
-
 func (t *text) skipSpace() (byte, error) {
 	for {
 		c, err := t.byte()
@@ -140,13 +93,9 @@ func (t *text) skipSpace() (byte, error) {
 		if !isSpace(c) {
 			return c, nil
 		}
-		t.count(c)
-	}
-}
-
-func (t *text) count(c byte) {
-	if c == '\n' {
-		t.line++
+		if c == '\n' {
+			t.line++
+		}
 	}
 }
 
@@ -157,8 +106,6 @@ func (t *text) byte() (byte, error) {
 	}
 	return c, err
 }
-
-func (t *text) unread() error { return t.in.UnreadByte() }
 
 // check refuses bytes that are not text.
 func (t *text) check(s []byte) error {

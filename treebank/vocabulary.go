@@ -2,6 +2,7 @@ package treebank
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,9 +39,6 @@ func NewVocabulary(words []string) (*Vocabulary, error) {
 // Size returns the number of words, <unk> included.
 func (v *Vocabulary) Size() int { return len(v.words) }
 
-// Word returns a word by its number.
-func (v *Vocabulary) Word(id int32) string { return v.words[id] }
-
 // Words returns all words in order of their numbers; the caller must not change them.
 func (v *Vocabulary) Words() []string { return v.words }
 
@@ -63,11 +61,7 @@ func countWords(sentences []raw, size int) (*Vocabulary, error) {
 		}
 	}
 	delete(counts, Unknown)
-	words := make([]string, 0, len(counts))
-	for w := range counts {
-		words = append(words, w)
-	}
-	slices.SortFunc(words, func(a, b string) int {
+	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	words = words[:min(size, len(words))]

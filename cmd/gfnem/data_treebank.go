@@ -118,7 +118,7 @@ func (c dataTreebankCmd) synthetic() (*treebank.Dataset, error) {
 		return nil, err
 	}
 	if c.MaxLength > 0 {
-		data = data.Shorten(c.MaxLength)
+		data = data.Between(0, c.MaxLength)
 	}
 	for _, split := range data.Splits {
 		if len(split.Sentences) == 0 {

@@ -24,23 +24,26 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 // lives is a run that was trained without interruption, and the same one again, killed and resumed.
 type lives struct {
 	*testing.T
-	task, config, dir string
-	want              string        // the state in which the whole run ended
-	took              time.Duration // by the whole run
+	task, dir string
+	settings  []string // of both
+	want      string   // the state in which the whole run ended
 }
 
-// newLives trains the whole run.
-func newLives(t *testing.T, task, config string) *lives {
+// newLives trains the whole run. Its configuration is that of testdata/tiny, with other settings.
+func newLives(t *testing.T, task string, settings ...string) *lives {
 	t.Helper()
 	l := &lives{T: t, task: task, dir: t.TempDir()}
-	l.config = filepath.Join(l.dir, "config.toml")
-	if err := os.WriteFile(l.config, []byte(config), 0o666); err != nil {
-		t.Fatal(err)
+	l.settings = []string{"--config", filepath.Join("testdata", "tiny", task+".toml")}
+	for _, one := range settings {
+		l.settings = append(l.settings, "--set", one)
 	}
-	begin := time.Now()
-	l.want = l.end("train", task, "--config", l.config, "--out", filepath.Join(l.dir, "whole"))
-	l.took = time.Since(begin)
+	l.want = l.end(l.train("whole")...)
 	return l
+}
+
+// train is the command that begins a run.
+func (l *lives) train(name string) []string {
+	return append([]string{"train", l.task, "--out", filepath.Join(l.dir, name)}, l.settings...)
 }
 
 // end runs the program to its end and returns the hash of the state.
@@ -70,13 +73,28 @@ func (l *lives) newest() string {
 	return saved[len(saved)-1]
 }
 
-// live begins or resumes the run that is killed, kills it when a channel says so, and returns whether it reached its end before.
-func (l *lives) live(kill func() <-chan time.Time) (ended bool) {
+// saved says when the run that is killed has saved a new checkpoint, and has gone on for a time.
+func (l *lives) saved(later time.Duration) <-chan time.Time {
+	before, now := l.newest(), make(chan time.Time)
+	go func() {
+		defer close(now)
+		for begin := time.Now(); l.newest() <= before && time.Since(begin) < time.Minute; {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(later)
+	}()
+	return now
+}
+
+// live begins or resumes the run that is killed, kills it when a channel says so, and returns whether it reached its
+// end before.
+func (l *lives) live(kill <-chan time.Time) (ended bool) {
 	l.Helper()
-	cmd := program(l.T, "resume", l.killed(), "--save-every", "1ms", "--json")
+	args := []string{"resume", l.killed()}
 	if _, err := os.Stat(filepath.Join(l.killed(), "run.json")); err != nil {
-		cmd = program(l.T, "train", l.task, "--config", l.config, "--out", l.killed(), "--save-every", "1ms", "--json")
+		args = l.train("killed")
 	}
+	cmd := program(l.T, append(args, "--save-every", "1ms", "--json")...)
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	if err := cmd.Start(); err != nil {
@@ -87,7 +105,7 @@ func (l *lives) live(kill func() <-chan time.Time) (ended bool) {
 	var err error
 	select {
 	case err = <-done:
-	case <-kill():
+	case <-kill:
 		cmd.Process.Kill()
 		err = <-done
 	}
@@ -97,7 +115,8 @@ func (l *lives) live(kill func() <-chan time.Time) (ended bool) {
 	return err == nil
 }
 
-// compare resumes the run for the last time: it must end as the one that was never killed, with the same state and metrics, to the bit.
+// compare resumes the run to its end, which must be that of the one that was never killed, with the same state and
+// metrics, to the bit.
 func (l *lives) compare() {
 	l.Helper()
 	if got := l.end("resume", l.killed()); got != l.want {
@@ -119,6 +138,7 @@ func (l *lives) compare() {
 // TestKilled kills a run with SIGKILL at random instants, many of them during saves, which follow each other closely, and
 // resumes it each time.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	kills := 100
 	if testing.Short() {
 		kills = 10
@@ -126,12 +146,19 @@ func TestKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d kills", seed, kills)
 	r := rand.New(rand.NewPCG(seed, 0))
-	l := newLives(t, "mixture", "seed = 3\nn_points = 200\nbatch = 50\nfirst_e_steps = 25\ne_steps = 25\niterations = 400\nhidden = 8\n")
-	// Lives are killed within a part of the time that a whole run takes on this machine.
-	kill := func() <-chan time.Time { return time.After(time.Duration(r.Int64N(int64(l.took / 3)))) }
-	const least = 3 // lives that must have saved something for the test to show anything
-	done, advanced, newest := 0, 0, ""
-	for life := 0; life < kills || advanced < least && life < 3*kills; life++ {
+	l := newLives(t, "mixture", "seed=3", "iterations=50", "gate.e_steps=200")
+	begin := time.Now()
+	l.live(l.saved(0))
+	start := time.Since(begin)
+	done, advanced, newest := 0, 0, l.newest()
+	for life := range kills {
+		// Half of the lives are killed at any instant of their beginning, the others soon after their first save.
+		var kill <-chan time.Time
+		if life%2 == 0 {
+			kill = time.After(time.Duration(r.Int64N(int64(2 * start))))
+		} else {
+			kill = l.saved(time.Duration(r.Int64N(int64(20 * time.Millisecond))))
+		}
 		if l.live(kill) {
 			done++ // resuming a finished run must change nothing either
 		}
@@ -141,73 +168,60 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d lives saved a checkpoint, %d reached the end", advanced, kills, done)
-	if advanced < least {
+	if advanced < kills/10 {
 		t.Errorf("only %d lives saved anything: the test shows too little", advanced)
+	}
+	begin = time.Now()
+	l.compare()
+	// Of the finished run as well, while it is measured and reported on.
+	took := time.Since(begin)
+	for range kills / 10 {
+		l.live(time.After(time.Duration(r.Int64N(int64(took)))))
 	}
 	l.compare()
 }
 
-// TestKilledSlow does the same with GFlowNet-EM for grammars and for images, which takes longer to begin: every life is killed soon after
-// its first save.
+// TestKilledSlow does the same with GFlowNet-EM for grammars and for images, which takes longer to begin: every life is
+// killed soon after its first save.
 func TestKilledSlow(t *testing.T) {
-	for task, config := range map[string]string{"grammar": `method = "gfn"
-data = "small"
-ebm = true
-ebm_updates = 3
-nonterminals = 3
-preterminals = 4
-width = 8
-batch = 8
-max_length = 4
-bucket = 4
-gfn_width = 8
-gfn_layers = 1
-dream_leaves = 6
-dream_steps = 4
-moves = 2
-threshold = 1e9
-threshold_end = 1e9
-updates = 150
-eval_every = 50
-`, "vae": `method = "gfn-gd-prior"
-rows = 2
-columns = 2
-k = 3
-channels = 2
-train_images = 800
-test_images = 8
-batch = 8
-epochs = 6
-alternate_every = 7
-best_of_wake = false
-nll = false
-eval_every = 100
-`} {
-		t.Run(task, func(t *testing.T) { killSlow(t, task, config) })
-	}
+	t.Parallel()
+	t.Run("grammar", func(t *testing.T) {
+		killSlow(t, "grammar", "data=small", "method=gfn", "ebm=true", "max_length=4", "bucket=4", "moves=2",
+			"updates=150", "eval_every=50")
+	})
+	t.Run("vae", func(t *testing.T) {
+		killSlow(t, "vae", "data="+images(t), "method=gfn-gd-prior", "gate.turn=7", "epochs=120",
+			"eval.nll=false", "eval.extra_e_updates=0", "eval.every=100")
+	})
 }
 
-func killSlow(t *testing.T, task, config string) {
+// images writes a data set of small random images.
+func images(t *testing.T) string {
+	t.Helper()
+	dir, r := t.TempDir(), rand.New(rand.NewPCG(0, 0))
+	for name, n := range map[string]byte{"train-images-idx3-ubyte": 40, "t10k-images-idx3-ubyte": 12} {
+		const size = 8
+		file := []byte{0, 0, 8, 3, 0, 0, 0, n, 0, 0, 0, size, 0, 0, 0, size}
+		for range int(n) * size * size {
+			file = append(file, byte(255*r.IntN(2)))
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func killSlow(t *testing.T, task string, settings ...string) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	l := newLives(t, task, config)
+	l := newLives(t, task, settings...)
 	const kills = 3
 	killed := 0
 	for range kills {
-		before, later := l.newest(), time.Duration(r.Int64N(int64(100*time.Millisecond)))
-		kill := func() <-chan time.Time {
-			now := make(chan time.Time)
-			go func() {
-				defer close(now)
-				for begin := time.Now(); l.newest() <= before && time.Since(begin) < time.Minute; {
-					time.Sleep(time.Millisecond)
-				}
-				time.Sleep(later)
-			}()
-			return now
-		}
-		if !l.live(kill) {
+		if !l.live(l.saved(time.Duration(r.Int64N(int64(100 * time.Millisecond))))) {
 			killed++
 		}
 	}

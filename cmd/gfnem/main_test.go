@@ -7,13 +7,25 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets the test binary stand in for the program: scripts call it as gfnem.
+// TestMain lets the test binary stand in for the program: scripts call it as gfnem, or as gfnem-set FILE where a
+// command has no --config.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"gfnem": main})
+	testscript.Main(m, map[string]func(){"gfnem": main, "gfnem-set": func() {
+		args, err := withKeys(os.Args[1], os.Args[2:])
+		if err != nil {
+			panic(err)
+		}
+		os.Exit(execute(args, os.Stdout, os.Stderr))
+	}})
 }
 
-// TestScripts runs testdata/script: what a user types and what comes back.
+// tiny holds configurations of trainings that take a moment, and trees.
+var tiny = os.DirFS("testdata/tiny")
+
+// TestScripts runs testdata/script: what a user types and what comes back. Beside
+// each script lie the files of testdata/tiny.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -48,7 +60,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
-			return nil
+			return os.CopyFS(e.WorkDir, tiny)
 		},
 	})
 }

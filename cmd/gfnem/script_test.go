@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,4 +46,19 @@ func damage(states string) error {
 	}
 	data[len(data)/2] ^= 1
 	return os.WriteFile(newest, data, 0o666)
+}
+
+// withKeys adds the keys of a configuration file to a command, each by --set, before its other arguments.
+func withKeys(file string, command []string) ([]string, error) {
+	text, err := os.ReadFile(file)
+	args, table := slices.Clone(command[:1]), ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "["); ok {
+			table = strings.TrimSuffix(name, "]") + "."
+		} else if key, value, ok := strings.Cut(line, " = "); ok {
+			args = append(args, "--set", table+key+"="+value)
+		}
+	}
+	return append(args, command[1:]...), err
 }

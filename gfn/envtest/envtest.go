@@ -6,6 +6,7 @@ package envtest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -80,7 +81,7 @@ type checker struct {
 	backend compute.Backend
 	env     gfn.Env
 	probe   *Exec
-	state   layout
+	state   rowbytes.Layout
 	walked  bool
 
 	badShape error // why the graph could not be built
@@ -143,7 +144,7 @@ func (c *checker) start(in []*Node) []*Node {
 // initial returns the initial states of all observations, each of which must be the same alone.
 func (c *checker) initial(x []*tensors.Tensor) (rows []string, ok bool) {
 	n := x[0].Shape().Dim(0)
-	state, err := CallOnceN(c.backend, c.start, anys(x)...)
+	state, err := CallOnceN(c.backend, c.start, x)
 	if err != nil {
 		c.broke(lawRun, "Initial: %v", err)
 		return nil, false
@@ -158,10 +159,10 @@ func (c *checker) initial(x []*tensors.Tensor) (rows []string, ok bool) {
 			return nil, false
 		}
 	}
-	c.state = layoutOf(state)
+	c.state = rowbytes.LayoutOf(state)
 	rows = rowbytes.Of(state)
 	for i := range min(n, singles) {
-		alone, err := CallOnceN(c.backend, c.start, anys(rowTensors(x, i))...)
+		alone, err := CallOnceN(c.backend, c.start, rowTensors(x, i))
 		if err != nil {
 			c.broke(lawRun, "Initial of one row: %v", err)
 			return nil, false
@@ -195,12 +196,16 @@ func (c *checker) observation(x []*tensors.Tensor, initial string) {
 }
 
 // show prints a state.
-func (c *checker) show(row string) string { return c.state.show(row) }
-
-func anys(ts []*tensors.Tensor) []any {
-	out := make([]any, len(ts))
-	for i, t := range ts {
-		out[i] = t
+func (c *checker) show(row string) string {
+	parts := make([]string, len(c.state))
+	for i, t := range c.state.Join([]string{row}, 1) {
+		v := fmt.Sprint(t.Value())
+		parts[i] = v[1 : len(v)-1] // without the brackets of the batch axis
 	}
-	return out
+	return "(" + strings.Join(parts, " ") + ")"
+}
+
+// rowTensors returns row i of tensors that share a batch axis, as tensors of one row.
+func rowTensors(ts []*tensors.Tensor, i int) []*tensors.Tensor {
+	return rowbytes.LayoutOf(ts).Join(rowbytes.Of(ts)[i:i+1], 1)
 }

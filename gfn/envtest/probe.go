@@ -93,7 +93,7 @@ func (c *checker) shapes(method string, got, want gfn.State) {
 
 // ask returns the answers for up to n states, in one call on a batch of n.
 func (c *checker) ask(states []string, n int) (answers []answer, ok bool) {
-	out, err := c.probe.Call(anys(c.state.join(states, n))...)
+	out, err := c.probe.Call(c.state.Join(states, n))
 	if err != nil {
 		if c.badShape != nil {
 			c.broke(lawShape, "%v", c.badShape)

@@ -27,7 +27,7 @@ type Sampler struct {
 	// Energy, if not nil, is that of a prior with some parameters on the shapes of trees, [B].
 	Energy func(parameters *Node, z grammar.Trees, lengths *Node) *Node
 
-	weigh   *program.Program[SentenceTensors, Weights[*tensors.Tensor]]
+	weigh   *program.Program[SentenceTensors, grammar.PotentialTensors]
 	start   *program.Program[startIn, RolloutTensors]
 	undo    *program.Program[undoIn, RolloutTensors]
 	segment *program.Program[segmentIn, RolloutTensors]
@@ -40,19 +40,16 @@ type Sampler struct {
 // SentenceTensors are Sentences on the host.
 type SentenceTensors struct{ Words, Lengths *tensors.Tensor }
 
-// Weights are those of all derivations of sentences: the parts of grammar.Potentials.
-type Weights[T any] struct{ Root, Rules, Terms T }
-
 // Weigh returns the weights of derivations of sentences.
-func Weigh(t grammar.Tables, x Sentences) Weights[*Node] {
+func Weigh(t grammar.Tables, x Sentences) grammar.PotentialParts[*Node] {
 	q := t.For(x.Words, x.Lengths)
-	return Weights[*Node]{q.Root, q.Rules, q.Terms}
+	return grammar.PotentialParts[*Node]{q.Root, q.Rules, q.Terms}
 }
 
 // Target is what trees are sampled in proportion to: derivations of sentences, and a prior with its coldness, one over its
 // temperature; both nil where no prior counts.
 type Target[T any] struct {
-	Weights                  Weights[T]
+	Weights                  grammar.PotentialParts[T]
 	Lengths, Prior, Coldness T
 }
 
@@ -112,7 +109,7 @@ type (
 func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.Tables) *Sampler {
 	s := &Sampler{Network: m, Set: set, Tables: tables, Quick: backend.QuickToCompile(set.Backend)}
 	s.Rolled = !s.Quick
-	s.weigh = program.New[SentenceTensors, Weights[*tensors.Tensor]](set, "potentials", func(x Sentences) Weights[*Node] {
+	s.weigh = program.New[SentenceTensors, grammar.PotentialTensors](set, "potentials", func(x Sentences) grammar.PotentialParts[*Node] {
 		return Weigh(s.Tables(x.Words.Graph()), x)
 	})
 	s.start = program.New[startIn, RolloutTensors](set, "start", func(in startNodes) Rollout {
@@ -157,7 +154,9 @@ func (s *Sampler) RewardOf(t Target[*Node], f Forest) Rewards[*Node] {
 }
 
 // Potentials returns the weights of derivations of sentences.
-func (s *Sampler) Potentials(x SentenceTensors) (Weights[*tensors.Tensor], error) { return s.weigh.Call(x) }
+func (s *Sampler) Potentials(x SentenceTensors) (grammar.PotentialTensors, error) {
+	return s.weigh.Call(x)
+}
 
 // Reward returns log R and the scores of nodes of whole trees.
 func (s *Sampler) Reward(t Target[*tensors.Tensor], f ForestTensors) (Rewards[*tensors.Tensor], error) {

@@ -2,7 +2,6 @@ package induce
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
@@ -14,7 +13,7 @@ import (
 // chainStep is the E-step of method mcem: a Markov chain over trees for every sentence, under the grammar as it is. It updates nothing.
 type chainStep struct {
 	*Config
-	weigh *program.Program[forest.SentenceTensors, forest.Weights[*tensors.Tensor]]
+	weigh *program.Program[forest.SentenceTensors, grammar.PotentialTensors]
 	// logPrior returns the prior of trees of so many sentences at an M-step; nil without a prior.
 	logPrior func(at em.Moment, sentences int) func(sentence int, t *chain.Tree) float64
 }
@@ -22,9 +21,11 @@ type chainStep struct {
 var _ em.EStepper[batch, latents] = chainStep{}
 
 func newChainStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) chainStep {
-	weigh := func(x forest.Sentences) forest.Weights[*Node] { return forest.Weigh(tables(x.Words.Graph()), x) }
+	weigh := func(x forest.Sentences) grammar.PotentialParts[*Node] {
+		return forest.Weigh(tables(x.Words.Graph()), x)
+	}
 	return chainStep{
-		Config: c, weigh: program.New[forest.SentenceTensors, forest.Weights[*tensors.Tensor]](set, "potentials", weigh),
+		Config: c, weigh: program.New[forest.SentenceTensors, grammar.PotentialTensors](set, "potentials", weigh),
 	}
 }
 

@@ -34,11 +34,7 @@ var _ em.EStepper[batch, latents] = gfnStep{}
 // Infer implements em.EStepper.
 func (s gfnStep) Infer(at em.Moment, b batch) (out em.Inference[latents], err error) {
 	w := s.walker(at, b)
-	w.choose(w.stepsBack(at.Maximizes, int(at.Iteration/s.perEpoch)))
-	if err := w.walk(); err != nil {
-		return out, err
-	}
-	if err := w.moveOn(); err != nil {
+	if err := w.run(at.Maximizes, int(at.Iteration/s.perEpoch)); err != nil {
 		return out, err
 	}
 	l, err := w.update(w.optimizer.Rates(at.Iteration))
@@ -66,7 +62,8 @@ type walker struct {
 	knobs em.Knobs[*tensors.Tensor]
 
 	target   forest.Target[*tensors.Tensor]
-	walks    forest.WalkTensors // where the chains are
+	walks    forest.WalkTensors  // where the chains are
+	down     *forest.WalkTensors // the walks that took dreams apart; nil without sleep
 	logR     *tensors.Tensor
 	next     forest.RolloutTensors // the next move, started
 	learning learnIn
@@ -86,6 +83,15 @@ func (w *walker) key(stream string, more ...uint64) *tensors.Tensor {
 	return rng.Key(w.seed, "gfn/"+stream, append([]uint64{w.it}, more...)...)
 }
 
+// run makes the walks, and the moves from where those of wake end.
+func (w *walker) run(maximize bool, epoch int) error {
+	w.choose(w.stepsBack(maximize, epoch))
+	if err := w.walk(); err != nil {
+		return err
+	}
+	return w.moveOn()
+}
+
 // update learns from the walks.
 func (w *walker) update(rates []float32) (learnOut, error) {
 	w.learning.Rates, w.learning.Size = rates, w.lineSize(w.trees)
@@ -103,13 +109,13 @@ func (w *walker) walk() error {
 	if err != nil {
 		return err
 	}
-	w.walks, w.logR, w.next = out.Wake, out.Rewards.LogR, out.Next
+	w.walks, w.down, w.logR, w.next = out.Wake, out.Sleep, out.Rewards.LogR, out.Next
 	w.learning = learnIn{Words: w.batch.words, Wake: out.Wake.RouteTensors, Rewards: out.Rewards}
 	for _, n := range w.batch.lengthOf {
 		w.trees += forest.Tokens(int(n) - 1)
 	}
 	if dream != nil {
-		w.learning.Sleep = &undoneDreams[*tensors.Tensor, grammar.TreeTensors]{*dream, out.Sleep.Undone}
+		w.learning.Sleep = &undoneDreams[*tensors.Tensor, grammar.TreeTensors]{*dream, w.down.Undone}
 		for _, steps := range w.undone(dream.Lengths) {
 			w.trees += forest.Tokens(steps)
 		}
@@ -156,7 +162,7 @@ func (w *walker) undone(lengths *tensors.Tensor) []int {
 }
 
 // aim sets what trees are rewarded by: tensors that are sent to the device once.
-func (w *walker) aim(weights forest.Weights[*tensors.Tensor]) {
+func (w *walker) aim(weights grammar.PotentialTensors) {
 	prior := w.prior
 	if prior == nil {
 		prior = []float32{0}

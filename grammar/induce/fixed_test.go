@@ -11,6 +11,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/internal/testkit"
@@ -55,25 +56,25 @@ func TestFixedStays(t *testing.T) {
 		last = tick
 	}
 	after := stateOf(t, s)
-	if s.Iterations != 12 || s.Made != 12 || last.Step != 12 || last.Total != 12 || s.Gate.Open || s.Gate.Average != 0 {
-		t.Errorf("%d iterations, %d updates, tick %+v, gate %+v", s.Iterations, s.Made, last, s.Gate)
+	if s.loop.State().Iteration != 12 || s.made() != 12 || last.Step != 12 || last.Total != 12 || s.loop.State().M != 0 {
+		t.Errorf("%d iterations, %d updates, tick %+v, state %+v", s.loop.State().Iteration, s.made(), last, s.loop.State())
 	}
 	moved := false
 	for path, a := range after.Arrays {
-		if strings.HasPrefix(path, theta+"/") {
+		if strings.HasPrefix(path, em.Theta+"/") {
 			t.Errorf("there is a variable %s", path)
 		}
 		if strings.HasPrefix(path, given+"/") && !slices.Equal(a.Data, before.Arrays[path].Data) {
 			t.Errorf("%s has changed", path)
 		}
-		moved = moved || strings.HasPrefix(path, phi+"/")
+		moved = moved || strings.HasPrefix(path, em.Phi+"/")
 	}
 	parameters, err := s.Parameters()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path := range parameters {
-		if !strings.HasPrefix(path, phi+"/") {
+		if !strings.HasPrefix(path, em.Phi+"/") {
 			t.Errorf("%s is trained", path)
 		}
 	}
@@ -86,8 +87,8 @@ func TestFixedStays(t *testing.T) {
 func TestFixedResume(t *testing.T) {
 	c := fixedConfig(small)
 	whole := runtest.Job(t, func() run.Job { return started(t, c) }, runtest.Options{Stops: []int{5}}).(*session)
-	if whole.Iterations != 12 {
-		t.Errorf("%d iterations, want 12", whole.Iterations)
+	if whole.loop.State().Iteration != 12 {
+		t.Errorf("%d iterations, want 12", whole.loop.State().Iteration)
 	}
 }
 
@@ -142,11 +143,11 @@ func TestFixedInference(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := newBatch(some, len(some), 6, 6)
-		q, err := s.gfn.potentials.Call(b.words, b.lengths)
+		q, err := s.gfn.Potentials(b.observed())
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, err := chain.NewWeights(grammar.PotentialTensors{Root: q[0], Rules: q[1], Terms: q[2]}, b.lengthOf)
+		scores, err := chain.NewWeights(q, b.lengthOf)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,11 +107,11 @@ type (
 		Key       *Node
 	}
 	dreamOut struct {
-		Weights forest.Weights[*tensors.Tensor]
+		Weights grammar.PotentialTensors
 		Dream   dreamt[*tensors.Tensor, grammar.TreeTensors]
 	}
 	dreamResult struct {
-		Weights forest.Weights[*Node]
+		Weights grammar.PotentialParts[*Node]
 		Dream   dreamt[*Node, grammar.Trees]
 	}
 	beginIn struct {

@@ -8,32 +8,49 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/run"
 )
 
-// awake makes the E-step of the first iteration.
-func awake(t testing.TB, s *session, maximize bool) *eStep {
+// iteration is an E-step in its parts.
+type iteration struct {
+	*walker
+	losses learnOut
+}
+
+func (w *iteration) update(t testing.TB, rates []float32) {
 	t.Helper()
-	w := &eStep{gflownet: s.gfn, batch: s.sampler.at(0), seed: s.Config.Seed}
+	var err error
+	if w.losses, err = w.walker.update(rates); err != nil {
+		t.Fatal(err)
+	}
+	if !w.losses.OK {
+		t.Fatal("the update was not made")
+	}
+}
+
+// awake makes the E-step of the first iteration.
+func awake(t testing.TB, s *session, maximize bool) *iteration {
+	t.Helper()
+	w := &iteration{walker: s.loop.E.(gfnStep).walker(em.Moment{}, s.sampler.at(0))}
 	if s.EBM {
-		w.prior, w.coldness = float32s(s.prior.Params), 0.7
+		w.coldness = 0.7
 	}
 	if err := w.run(maximize, 0); err != nil {
 		t.Fatal(err)
 	}
-	if !w.outcome.ok {
-		t.Fatal("the update was not made")
-	}
+	w.update(t, w.optimizer.Rates(0))
 	return w
 }
+
+// metrics are those that the iteration reports.
+func (w *iteration) metrics() map[string]float64 { return w.walker.metrics(w.losses) }
 
 // hashBelow is what the arrays of a state below a scope are; empty if there are none.
 func hashBelow(s run.State, scope string) string {
@@ -64,7 +81,7 @@ func (s stepped) trees() (n int) {
 
 // along scores paths to the trees that forests stand at. The step of a gap is when it was made or, of paths that were undone, counted
 // backward when it was undone.
-func along(t testing.TB, e *gflownet, leaves *tensors.Tensor, forests []*tensors.Tensor, when *tensors.Tensor, undone bool) stepped {
+func along(t testing.TB, e *gflownet, leaves *tensors.Tensor, f forest.ForestTensors, when *tensors.Tensor, undone bool) stepped {
 	t.Helper()
 	rows, gaps := when.Shape().Dim(0), when.Shape().Dim(1)
 	at := tensors.MustCopyFlatData[int32](when)
@@ -77,13 +94,22 @@ func along(t testing.TB, e *gflownet, leaves *tensors.Tensor, forests []*tensors
 			at[i] = steps[i/gaps] - 1 - at[i]
 		}
 	}
-	out, err := model.CallOnceN(e.backend, e.store, func(_ *model.Scope, in []*Node) []*Node {
-		defer panics.WithError()
-		z := grammar.Trees{Label: SubScalar(in[3], 1), Left: in[4], Right: in[5]}
-		p := forest.Path{Trees: z, Leaves: in[0], When: in[1], Steps: in[2], Length: in[9]}
-		s := e.net.Score(e.store.Scope(phi), rows*gaps*gaps, forest.Batch{Path: p, Steps: gaps})[0]
-		return []*Node{s.LogPF, s.LogPB, s.Flow}
-	}, appendAll([]any{leaves, tensors.FromFlatDataAndDimensions(at, rows, gaps), steps}, forests)...)
+	type in struct {
+		Forest              forest.ForestTensors
+		Leaves, When, Steps *tensors.Tensor
+	}
+	type nodes struct {
+		Forest              forest.Forest
+		Leaves, When, Steps *Node
+	}
+	type scores[T any] struct{ LogPF, LogPB, Flow T }
+	out, err := program.Once[in, scores[*tensors.Tensor]](e.Set.Backend, e.Set.Store, "along", func(in nodes) scores[*Node] {
+		h := forest.History{
+			Trees: in.Forest.Trees(), Leaves: in.Leaves, When: in.When, Steps: in.Steps, Length: in.Forest.Length,
+		}
+		s := e.Score(e.phi(), rows*gaps*gaps, forest.Histories{History: h, Most: gaps})[0]
+		return scores[*Node]{s.LogPF, s.LogPB, s.Flow}
+	}, in{f, leaves, tensors.FromFlatDataAndDimensions(at, rows, gaps), tensors.FromValue(steps)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +120,7 @@ func along(t testing.TB, e *gflownet, leaves *tensors.Tensor, forests []*tensors
 		}
 		return byPath
 	}
-	return stepped{table(out[0]), table(out[1]), table(out[2])}
+	return stepped{table(out.LogPF), table(out.LogPB), table(out.Flow)}
 }
 
 func mean(n int, f func(i int) float64) (m float64) {
@@ -135,12 +161,12 @@ func TestLossesOfAnIteration(t *testing.T) {
 		before := stateOf(t, s)
 		w := awake(t, s, false)
 		after := stateOf(t, s)
-		if hashBelow(before, theta) != hashBelow(after, theta) {
+		if hashBelow(before, em.Theta) != hashBelow(after, em.Theta) {
 			t.Error("the E-step changed the grammar")
 		}
 		awake(t, s, false)
 		again := stateOf(t, s)
-		if phis := hashBelow(after, phi); phis == "" || phis != hashBelow(again, phi) {
+		if phis := hashBelow(after, em.Phi); phis == "" || phis != hashBelow(again, em.Phi) {
 			t.Error("an update with a rate of zero changed the network")
 		}
 		if hashBelow(after, "/optim") == hashBelow(again, "/optim") {
@@ -159,8 +185,8 @@ func TestLossesOfAnIteration(t *testing.T) {
 			sleep, more := sleepLoss(t, w)
 			want["sleep/loss"], trees = sleep, trees+more
 		}
-		if w.tokens != trees {
-			t.Errorf("%s: room for %d trees, but there are %d", what, w.tokens, trees)
+		if w.trees != trees {
+			t.Errorf("%s: room for %d trees, but there are %d", what, w.trees, trees)
 		}
 		got := w.metrics()
 		for _, part := range []string{"wake/loss", "balance/loss", "sleep/loss"} {
@@ -183,7 +209,7 @@ func TestGFNHalf(t *testing.T) {
 	full := awake(t, tinySession(t, config), false)
 	config.GFNHalf = true
 	s := tinySession(t, config)
-	if !s.gfn.net.Half {
+	if !s.gfn.Half {
 		t.Error("the network does not know of it")
 	}
 	half := awake(t, s, false)
@@ -192,34 +218,33 @@ func TestGFNHalf(t *testing.T) {
 			closeTo(t, part+" in 16 bits", half.metrics()[part], want, 0.05)
 		}
 	}
-	if half.outcome == full.outcome {
+	if half.losses == full.losses {
 		t.Error("16-bit products change nothing")
 	}
 	steps(t, s, 10)
-	if s.Skipped != 0 {
-		t.Errorf("%d updates were skipped", s.Skipped)
+	if s.loop.State().Skipped != 0 {
+		t.Errorf("%d updates were skipped", s.loop.State().Skipped)
 	}
 }
 
 // makeGrammar sees that the grammar's variables are there.
 func makeGrammar(t testing.TB, s *session) {
 	t.Helper()
-	b := s.sampler.at(0)
-	if _, err := s.gfn.potentials.Call(b.words, b.lengths); err != nil {
+	if _, err := s.gfn.Potentials(s.sampler.at(0).observed()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // balanceLoss is the mean of (log R(z) + b1 + f2 - log R(z') - b2 - f1)^2.
-func balanceLoss(t testing.TB, w *eStep) (loss float64, trees int) {
+func balanceLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 	t.Helper()
-	l := w.learning
-	down := along(t, w.gflownet, l.words, l.before[forest.WalkForest:], l.after[forest.WalkUndone], true)
-	up := along(t, w.gflownet, l.words, l.after[forest.WalkForest:], l.after[forest.WalkMade], false)
-	old, _ := rewardsOf(t, w, l.before)
-	new, _ := rewardsOf(t, w, l.after)
+	m := w.learning.Move
+	down := along(t, w.gflownet, w.learning.Words, m.Before, m.After.Undone, true)
+	up := along(t, w.gflownet, w.learning.Words, m.After.Forest, m.After.Made, false)
+	old, _ := rewardsOf(t, w, m.Before)
+	new, _ := rewardsOf(t, w, m.After.Forest)
 	moved := 0
-	m := mean(len(old), func(i int) float64 {
+	loss = mean(len(old), func(i int) float64 {
 		if old[i] != new[i] {
 			moved++
 		}
@@ -228,29 +253,29 @@ func balanceLoss(t testing.TB, w *eStep) (loss float64, trees int) {
 	if moved == 0 {
 		t.Error("no walk has moved")
 	}
-	return m, down.trees() + up.trees()
+	return loss, down.trees() + up.trees()
 }
 
-// rewardsOf judges the trees that walks stand at again.
-func rewardsOf(t testing.TB, w *eStep, walks []*tensors.Tensor) (logR, nodes []float64) {
+// rewardsOf rewards trees again.
+func rewardsOf(t testing.TB, w *iteration, f forest.ForestTensors) (logR, nodes []float64) {
 	t.Helper()
-	out, err := w.judge.Call(appendAll(w.judged(), walks[forest.WalkForest:])...)
+	out, err := w.Reward(w.target, f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return widened(out[0]), widened(out[1])
+	return widened(out.LogR), widened(out.Nodes)
 }
 
 // sleepLoss is the mean of -log P_F of the paths along which dreams were taken apart, by the policy itself.
-func sleepLoss(t testing.TB, w *eStep) (loss float64, trees int) {
+func sleepLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 	t.Helper()
-	d, walk := w.learning.dream, w.learning.down
-	start, err := w.embed.Call(d[0], d[1], d[2], d[3], d[4])
+	d, undone := w.learning.Sleep.Dream, w.learning.Sleep.Undone
+	start, err := w.StandAt(forest.SentenceTensors{Words: d.Leaves, Lengths: d.Lengths}, d.Trees)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := along(t, w.gflownet, d[0], start[forest.WalkForest:], walk[forest.WalkUndone], true)
-	reported, lengths := widened(walk[forest.WalkUndoneBack]), tensors.MustCopyFlatData[int32](d[1])
+	s := along(t, w.gflownet, d.Leaves, start.Forest, undone, true)
+	reported, lengths := widened(w.down.UndoneBack), tensors.MustCopyFlatData[int32](d.Lengths)
 	for i, logPB := range s.logPB {
 		closeTo(t, "log P_B of a dream", reported[i], sum(logPB), 1e-4)
 		if want := min(int(lengths[i])-1, w.DreamSteps); len(logPB) != want {
@@ -261,14 +286,14 @@ func sleepLoss(t testing.TB, w *eStep) (loss float64, trees int) {
 }
 
 // wakeLoss is the objective of wake, in plain loops; without one it counts trees only.
-func wakeLoss(t testing.TB, w *eStep) (loss float64, trees int) {
+func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 	t.Helper()
 	l := w.learning
-	s := along(t, w.gflownet, l.words, l.wake[forest.WalkForest:], l.wake[forest.WalkMade], false)
+	s := along(t, w.gflownet, l.Words, l.Wake.Forest, l.Wake.Made, false)
 	gaps := w.batch.n - 1
-	logR, nodes := rewardsOf(t, w, l.wake)
-	ints := func(i int) []int32 { return tensors.MustCopyFlatData[int32](l.wake[i]) }
-	when, left, right := ints(forest.WalkMade), ints(forest.WalkLeft), ints(forest.WalkRight)
+	logR, nodes := rewardsOf(t, w, l.Wake.Forest)
+	ints := tensors.MustCopyFlatData[int32]
+	when, left, right := ints(l.Wake.Made), ints(l.Wake.Forest.Left), ints(l.Wake.Forest.Right)
 	signal := func(b int) float64 { return logR[b] + sum(s.logPB[b]) - sum(s.logPF[b]) }
 	all := mean(len(logR), signal)
 	return mean(len(logR), func(b int) float64 {
@@ -329,40 +354,36 @@ func TestParentsOfNothing(t *testing.T) {
 		makeGrammar(t, s)
 		return s
 	}
-	iteration := func(s *session) (*eStep, em.Update) {
+	both := func(s *session) (*iteration, em.Update) {
 		w := awake(t, s, true)
-		out, err := s.programs.update(s.forests, 0, w.batch, appendAll(nil, w.forests())...)
+		out, err := s.loop.M.Maximize(em.Moment{}, w.batch, latents{Forests: &w.walks.Forest})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return w, out
+		return w, out.Update
 	}
-	cfg, cfgM := iteration(start(grammar.CFG))
+	cfg, cfgM := both(start(grammar.CFG))
 	s := start(grammar.NCFG)
-	other, _ := iteration(s)
-	v := s.store.GetVariable(theta + "/parents")
+	other, _ := both(s)
+	v := s.set.Store.GetVariable(em.Theta + "/parents")
 	if err := v.SetValue(tensors.FromShape(v.Shape())); err != nil {
 		t.Fatal(err)
 	}
-	ncfg, ncfgM := iteration(s)
+	ncfg, ncfgM := both(s)
 	same := func(what string, got, want *tensors.Tensor) {
 		for i, v := range widened(want) {
 			closeTo(t, what, widened(got)[i], v, 1e-5)
 		}
 	}
 	same("log R", ncfg.logR, cfg.logR)
-	same("the score of a node", ncfg.learning.nodes, cfg.learning.nodes)
-	for i, x := range cfg.forests() {
-		if !x.Equal(ncfg.forests()[i]) {
-			t.Error("moves lead to other trees")
-		}
-	}
-	closeTo(t, "wake", ncfg.outcome.wake, cfg.outcome.wake, 1e-5)
-	closeTo(t, "balance", ncfg.outcome.balance, cfg.outcome.balance, 1e-5)
-	closeTo(t, "sleep", ncfg.outcome.sleep, cfg.outcome.sleep, 1e-5)
-	closeTo(t, "norm of the gradient", ncfg.outcome.norm, cfg.outcome.norm, 1e-4)
+	same("the score of a node", ncfg.learning.Rewards.Nodes, cfg.learning.Rewards.Nodes)
+	sameForests(t, ncfg.walks.Forest, cfg.walks.Forest)
+	closeTo(t, "wake", ncfg.losses.Wake, cfg.losses.Wake, 1e-5)
+	closeTo(t, "balance", ncfg.losses.Balance, cfg.losses.Balance, 1e-5)
+	closeTo(t, "sleep", ncfg.losses.Sleep, cfg.losses.Sleep, 1e-5)
+	closeTo(t, "norm of the gradient", ncfg.losses.GradNorm, cfg.losses.GradNorm, 1e-4)
 	closeTo(t, "loss of the M-step", ncfgM.Loss, cfgM.Loss, 1e-5)
-	if math.Abs(other.outcome.wake/cfg.outcome.wake-1) < 1e-3 {
+	if math.Abs(other.losses.Wake/cfg.losses.Wake-1) < 1e-3 {
 		t.Error("parents make no difference")
 	}
 }
@@ -386,16 +407,27 @@ func TestWeightsOfLosses(t *testing.T) {
 		}
 		w := awake(t, s, false)
 		total := func() float64 {
-			return w.outcome.wake + config.Balance*w.outcome.balance + config.Sleep*w.outcome.sleep
+			return w.losses.Wake + config.Balance*w.losses.Balance + config.Sleep*w.losses.Sleep
 		}
 		before := total()
 		fall := before / 100
-		rate := fall / (w.outcome.norm * w.outcome.norm)
+		rate := fall / (w.losses.GradNorm * w.losses.GradNorm)
 		for _, r := range []float64{rate, 0} { // what the second says is of the network after the first
-			if err := w.learnWith(slices.Repeat([]float32{float32(r)}, len(s.gfn.optimizer.Groups))); err != nil {
-				t.Fatal(err)
-			}
+			w.update(t, slices.Repeat([]float32{float32(r)}, len(s.gfn.optimizer.Groups)))
 		}
 		closeTo(t, what+": how much the losses fall", (before-total())/fall, 1, 0.05)
+	}
+}
+
+// sameForests fails unless two batches of forests are the same.
+func sameForests(t testing.TB, got, want forest.ForestTensors) {
+	t.Helper()
+	for _, pair := range [][2]*tensors.Tensor{
+		{got.Label, want.Label}, {got.Left, want.Left}, {got.Right, want.Right}, {got.Root, want.Root}, {got.First, want.First},
+		{got.Last, want.Last}, {got.Length, want.Length},
+	} {
+		if !pair[0].Equal(pair[1]) {
+			t.Errorf("forests are not the same: %v, want %v", pair[0], pair[1])
+		}
 	}
 }

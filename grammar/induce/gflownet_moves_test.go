@@ -3,6 +3,7 @@ package induce
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,9 +13,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
@@ -31,17 +34,18 @@ func smallGFN() Config {
 
 // chains are Markov chains over the trees of a few sentences, many of each, by the programs of a training.
 type chains struct {
-	*eStep
+	*walker
+	weights   grammar.PotentialTensors
 	sentences [][]int32
 	trees     [][]*grammar.Tree // all of each sentence
-	target    [][]float64       // their exact distribution
+	exact     [][]float64       // their distribution
 	rows      int
 }
 
 // newChain gives all chains the potentials of the grammar of the reference numbers.
 func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]int32) *chains {
 	t.Helper()
-	c := &chains{eStep: &eStep{gflownet: s.gfn, seed: seed}, sentences: sentences, rows: rows}
+	c := &chains{walker: &walker{gflownet: s.gfn, seed: seed}, sentences: sentences, rows: rows}
 	n := 0
 	for _, x := range sentences {
 		n = max(n, len(x))
@@ -63,7 +67,9 @@ func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]in
 	for _, w := range tensors.MustCopyFlatData[int32](c.batch.words) {
 		terms = append(terms, table[2*w], table[2*w+1])
 	}
-	c.potentials = []*tensors.Tensor{tables.Root, tables.Rules, tensors.FromFlatDataAndDimensions(terms, rows, n, 2)}
+	c.weights = grammar.PotentialTensors{
+		Root: tables.Root, Rules: tables.Rules, Terms: tensors.FromFlatDataAndDimensions(terms, rows, n, 2),
+	}
 	return c
 }
 
@@ -98,16 +104,25 @@ func (c *chains) start(t testing.TB, which func(row, sentence int) int) {
 		s := i % len(c.sentences)
 		trees[i] = c.trees[s][which(i, s)]
 	}
+	c.walker.aim(c.weights)
 	packed, err := grammar.PackByGaps(trees, c.batch.n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.walks, err = c.embed.Call(c.batch.words, c.batch.lengths, packed.Left, packed.Right, packed.Label); err != nil {
+	if c.walks, err = c.StandAt(c.batch.observed(), packed); err != nil {
 		t.Fatal(err)
 	}
-	if c.logR, err = c.reward(c.walks); err != nil {
+	c.logR = c.reward(t, c.walks.Forest)
+}
+
+// reward returns log R of whole trees.
+func (c *chains) reward(t testing.TB, f forest.ForestTensors) *tensors.Tensor {
+	t.Helper()
+	out, err := c.Reward(c.target, f)
+	if err != nil {
 		t.Fatal(err)
 	}
+	return out.LogR
 }
 
 // aim computes the target from the rewards of all trees. There must be room for all of them.
@@ -116,14 +131,14 @@ func (c *chains) aim(t testing.TB) (logR [][]float64) {
 	k := len(c.sentences)
 	c.start(t, func(row, s int) int { return row / k % len(c.trees[s]) })
 	all := widened(c.logR)
-	c.target = nil
+	c.exact = nil
 	for s := range c.sentences {
 		var of []float64
 		for i := range c.trees[s] {
 			of = append(of, all[i*k+s])
 		}
 		logR = append(logR, of)
-		c.target = append(c.target, gfn.Normalise(of))
+		c.exact = append(c.exact, gfn.Normalise(of))
 	}
 	return logR
 }
@@ -134,8 +149,8 @@ func (c *chains) restart(t testing.TB, seed uint64) {
 	r := rng.New(seed, "settle")
 	c.start(t, func(_, s int) int {
 		u, k := r.Float64(), 0
-		for k < len(c.target[s])-1 && u >= c.target[s][k] {
-			u -= c.target[s][k]
+		for k < len(c.exact[s])-1 && u >= c.exact[s][k] {
+			u -= c.exact[s][k]
 			k++
 		}
 		return k
@@ -144,8 +159,8 @@ func (c *chains) restart(t testing.TB, seed uint64) {
 
 // shapes writes the trees that walks stand at, as grammar.Tree.Shape does.
 func (c *chains) shapes() (out []string) {
-	flat := func(i int) []int32 { return tensors.MustCopyFlatData[int32](c.walks[i]) }
-	label, left, right, root := flat(forest.WalkLabel), flat(forest.WalkLeft), flat(forest.WalkRight), flat(forest.WalkRoot)
+	flat, f := tensors.MustCopyFlatData[int32], c.walks.Forest
+	label, left, right, root := flat(f.Label), flat(f.Left), flat(f.Right), flat(f.Root)
 	n := c.batch.n
 	for row := range c.rows {
 		var write func(node int32) string
@@ -174,7 +189,7 @@ func (c *chains) pValue() float64 {
 	for s := range counts {
 		p := map[string]float64{}
 		for i, z := range c.trees[s] {
-			p[z.Shape()] = c.target[s][i]
+			p[z.Shape()] = c.exact[s][i]
 		}
 		least = min(least, testkit.ChiSquare(counts[s], p))
 	}
@@ -185,8 +200,8 @@ func (c *chains) pValue() float64 {
 func scaleReadouts(t testing.TB, s *session, factor func(path string) float32) {
 	t.Helper()
 	found := 0
-	for v := range s.store.RootScope().IterVariables() {
-		if !strings.HasPrefix(v.Path(), phi) || !strings.Contains(v.Path(), "/readout/") {
+	for v := range s.set.Store.RootScope().IterVariables() {
+		if !strings.HasPrefix(v.Path(), em.Phi) || !strings.Contains(v.Path(), "/readout/") {
 			continue
 		}
 		found++
@@ -228,7 +243,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			}
 			return 2
 		})
-		right := s.gfn.settle
+		right := s.gfn.accept
 		for _, knob := range []struct{ temperature, epsilon float64 }{{1.1, 0}, {3, 0.2}} {
 			s.Temperature, s.Epsilon = knob.temperature, knob.epsilon
 			c.restart(t, seed)
@@ -249,28 +264,22 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			continue
 		}
 		s.Temperature, s.Epsilon = 1.1, 0
-		for name, forget := range map[string][]int{
-			"P_B": {forest.WalkUndoneBack, forest.WalkMadeBack}, "P_F": {forest.WalkUndoneForward, forest.WalkMadeForward},
+		for name, forget := range map[string]func(w *forest.Walk){
+			"P_B": func(w *forest.Walk) { w.UndoneBack, w.MadeBack = ZerosLike(w.UndoneBack), ZerosLike(w.MadeBack) },
+			"P_F": func(w *forest.Walk) {
+				w.UndoneForward, w.MadeForward = ZerosLike(w.UndoneForward), ZerosLike(w.MadeForward)
+			},
 		} {
-			broken, err := s.gfn.program("broken", func(in []*Node) []*Node {
-				in = append([]*Node{}, in...)
-				for _, i := range forget {
-					at := settledHead + forest.WalkSize + i
-					in[at] = ZerosLike(in[at])
-				}
-				return s.gfn.settled(in)
+			s.gfn.accept = program.New[acceptIn, acceptOut](s.set, "broken", func(in acceptNodes) acceptResult {
+				forget(&in.After)
+				return s.gfn.accepted(in)
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.gfn.settle = broken
 			c.restart(t, seed)
 			c.moves(t, 9)
 			if p := c.pValue(); p > moveAlpha {
 				t.Errorf("moves that forget %s were not noticed, p-value %g", name, p)
 			}
-			broken.Finalize()
-			s.gfn.settle = right
+			s.gfn.accept = right
 		}
 	}
 }
@@ -289,7 +298,7 @@ func TestAcceptanceOfMoves(t *testing.T) {
 	for back, want := range map[int]float64{1: 0.8013, 2: 0.6122, 3: 0.5449} {
 		c.restart(t, seed)
 		_, out := c.once(t, back)
-		got := float64(tensors.ToScalar[float32](out[1])) - acceptedBefore
+		got := float64(tensors.ToScalar[float32](out.Accepted)) - acceptedBefore
 		most := distuv.UnitNormal.Quantile(1-moveAlpha/2) * math.Sqrt(want*(1-want)/rows)
 		if !(math.Abs(got-want) <= most+0.5e-4) {
 			t.Errorf("%d steps back: %.4f of moves are accepted, want %.4f ± %.4f", back, got, want, most)
@@ -300,44 +309,46 @@ func TestAcceptanceOfMoves(t *testing.T) {
 // moves makes the moves of an iteration with an M-step.
 func (c *chains) moves(t testing.TB, epoch int) {
 	t.Helper()
-	c.setOut(t, c.stepsBack(true, epoch))
+	c.propose(t, c.stepsBack(true, epoch))
 	if err := c.moveOn(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// setOut chooses moves and sets out on the first as a training without sleep does.
-func (c *chains) setOut(t testing.TB, back []int) {
+// propose chooses moves and starts the first as a training without sleep does.
+func (c *chains) propose(t testing.TB, back []int) {
 	t.Helper()
 	c.choose(back)
-	out, err := c.arrive.Call(appendAll(append([]any{c.itinerary, c.explore}, c.judged()...), c.walks)...)
+	out, err := c.walker.propose.Call(proposeIn{Moves: c.keys, Knobs: c.knobs, Target: c.target, Walk: c.walks})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.journey = out[forest.WalkSize+2:]
+	c.next = out.Next
 }
 
 // acceptedBefore is the sum of fractions that once begins with.
 const acceptedBefore = 2
 
-// once makes one move, and returns where it led to and how it was settled.
-func (c *chains) once(t testing.TB, back int) (after, settled []*tensors.Tensor) {
+// once makes one move, and returns where it led to and whether it was accepted.
+func (c *chains) once(t testing.TB, back int) (after forest.WalkTensors, accepted acceptOut) {
 	t.Helper()
-	c.setOut(t, []int{back})
-	after, err := c.travel(backAndForth(back), c.journey)
+	c.propose(t, []int{back})
+	after, err := c.Finish(forest.BackAndForth(back), c.next)
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []any{c.itinerary, c.explore, float32(acceptedBefore), c.logR}
-	settled, err = c.settle.Call(append(appendAll(appendAll(args, c.walks), after), c.judged()...)...)
+	accepted, err = c.accept.Call(acceptIn{
+		Moves: c.keys, Knobs: c.knobs, Accepted: tensors.FromValue(float32(acceptedBefore)), LogR: c.logR,
+		Before: c.walks, After: after, Target: c.target,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return after, settled
+	return after, accepted
 }
 
-// TestItinerary: every move has keys of its own and its steps back, and the program that ends the first walks sets out by the first of them.
-func TestItinerary(t *testing.T) {
+// TestMoveKeys: every move has keys of its own and its steps back, and the program that ends the first walks starts the first of them.
+func TestMoveKeys(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
 	config := smallGFN()
@@ -345,28 +356,47 @@ func TestItinerary(t *testing.T) {
 	s := tinySession(t, config)
 	c := newChain(t, s, seed, 6, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
 	c.start(t, func(int, int) int { return 1 })
-	c.setOut(t, []int{2, 1})
-	flat := tensors.MustCopyFlatData[uint64](c.itinerary)
+	c.propose(t, []int{2, 1})
 	const rows, k = 4, 3 // moves and one more; a key
-	var back []uint64
 	seen := map[string]bool{}
-	for row := range slices.Chunk(flat, 2*k+1) {
-		seen[fmt.Sprint(row[:k])], seen[fmt.Sprint(row[k:2*k])] = true, true
-		back = append(back, row[2*k])
+	for _, keys := range []*tensors.Tensor{c.keys.Accept, c.keys.Move} {
+		for row := range slices.Chunk(tensors.MustCopyFlatData[uint64](keys), k) {
+			seen[fmt.Sprint(row)] = true
+		}
 	}
-	if len(seen) != 2*rows || !slices.Equal(back, []uint64{2, 1, 0, 0}) {
+	if back := tensors.MustCopyFlatData[int32](c.keys.Back); len(seen) != 2*rows || !slices.Equal(back, []int32{2, 1, 0, 0}) {
 		t.Errorf("%d different keys, want %d; steps back %v", len(seen), 2*rows, back)
 	}
-	want, err := CallOnceN(simd(), func(in []*Node) []*Node {
-		return s.gfn.net.SetOut(forest.WalkOf(in[2:]), rng.In(in[0]), Const(in[0].Graph(), int32(2)), Const(in[0].Graph(), true), how(in[1])).List()
-	}, appendAll([]any{c.key("move", 0), c.knobs()}, c.walks)...)
+	type in struct {
+		Key   *tensors.Tensor
+		Knobs em.Knobs[*tensors.Tensor]
+		Walk  forest.WalkTensors
+	}
+	type nodes struct {
+		Key   *Node
+		Knobs em.Knobs[*Node]
+		Walk  forest.Walk
+	}
+	want, err := program.Once[in, forest.RolloutTensors](simd(), nil, "first move", func(in nodes) forest.Rollout {
+		g := in.Key.Graph()
+		how := gfn.Behaviour{Beta: in.Knobs.Beta, Epsilon: in.Knobs.Epsilon}
+		return s.gfn.Rollout(in.Walk, rng.In(in.Key), Const(g, int32(2)), Const(g, true), how)
+	}, in{c.key("move", 0), c.knobs, c.walks})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range want {
-		if !want[i].Equal(c.journey[i]) {
-			t.Errorf("tensor %d of the first journey is %v, want %v", i, c.journey[i], want[i])
-		}
+	same := 0
+	tensorsOf(c.next, func(name string, got *tensors.Tensor) {
+		tensorsOf(want, func(other string, want *tensors.Tensor) {
+			if name == other && !want.Equal(got) {
+				t.Errorf("%s of the first move is %v, want %v", name, got, want)
+			} else if name == other {
+				same++
+			}
+		})
+	})
+	if same < 20 {
+		t.Errorf("%d tensors of the first move are as they should be", same)
 	}
 }
 
@@ -385,36 +415,37 @@ func TestAccept(t *testing.T) {
 	inf := float32(math.Inf(1))
 	rewards[0], rewards[1], rewards[2] = inf, -inf, float32(math.NaN()) // nobody leaves the first, all leave the second; the third is undefined
 	c.logR = tensors.FromFlatDataAndDimensions(rewards, rows)
-	walks := append([]*tensors.Tensor{c.logR}, c.walks...)
+	type state struct {
+		LogR *tensors.Tensor
+		Walk forest.WalkTensors
+	}
+	old := state{c.logR, c.walks}
 	after, out := c.once(t, 2)
-	newR, err := c.reward(after)
+	newR := c.reward(t, after.Forest)
+	coins, err := CallOnce(simd(), func(key *Node) *Node { return rng.In(key).Uniform(dtypes.Float32, rows) }, c.key("accept", 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	after = append([]*tensors.Tensor{newR}, after...)
-	coins, err := CallOnceN(simd(), func(in []*Node) []*Node { return []*Node{rng.In(in[0]).Uniform(dtypes.Float32, rows)} }, c.key("accept", 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	number := func(i int) []float64 { return widened(after[1+i]) }
-	b1, f1, f2, b2 := number(forest.WalkUndoneBack), number(forest.WalkUndoneForward), number(forest.WalkMadeForward), number(forest.WalkMadeBack)
+	b1, f1, f2, b2 := widened(after.UndoneBack), widened(after.UndoneForward), widened(after.MadeForward), widened(after.MadeBack)
 	accepted := 0.0
-	for i, coin := range widened(coins[0]) {
+	for i, coin := range widened(coins) {
 		logA := widened(newR)[i] - float64(rewards[i]) + b2[i] + f1[i] - b1[i] - f2[i]
 		if math.Abs(math.Log(coin)-logA) < 1e-4 {
 			continue // too close to call in single precision
 		}
-		want := walks
+		want := old
 		if math.Log(coin) <= logA {
-			want, accepted = after, accepted+1.0/rows
+			want, accepted = state{newR, after}, accepted+1.0/rows
 		}
-		for k := range want {
-			if got, want := rowOf(t, out[3+k], i), rowOf(t, want[k], i); got != want {
-				t.Fatalf("tensor %d of row %d, with log a = %g and a coin of %g, is %s, want %s", k, i, logA, coin, got, want)
+		rows := map[string]string{}
+		tensorsOf(want, func(name string, x *tensors.Tensor) { rows[name] = rowOf(t, x, i) })
+		tensorsOf(state{out.LogR, out.Walk}, func(name string, x *tensors.Tensor) {
+			if got := rowOf(t, x, i); got != rows[name] {
+				t.Fatalf("%s of row %d, with log a = %g and a coin of %g, is %s, want %s", name, i, logA, coin, got, rows[name])
 			}
-		}
+		})
 	}
-	closeTo(t, "fraction accepted", float64(tensors.ToScalar[float32](out[1]))-acceptedBefore, accepted, 3.0/rows)
+	closeTo(t, "fraction accepted", float64(tensors.ToScalar[float32](out.Accepted))-acceptedBefore, accepted, 3.0/rows)
 	if accepted < 0.2 || accepted > 0.8 {
 		t.Errorf("%g of moves are accepted", accepted)
 	}
@@ -430,11 +461,11 @@ func TestStepsBack(t *testing.T) {
 	for epoch, most := range []int{1, 2, 3, 3} {
 		seen := map[int]int{}
 		for it := range uint64(30) {
-			w := &eStep{gflownet: s.gfn, it: it, batch: b}
+			w := &walker{gflownet: s.gfn, it: it, batch: b}
 			if err := w.run(false, epoch); err != nil {
 				t.Fatal(err)
 			}
-			steps := slices.Max(tensors.MustCopyFlatData[int32](w.learning.after[forest.WalkUndone])) + 1
+			steps := slices.Max(tensors.MustCopyFlatData[int32](w.learning.Move.After.Undone)) + 1
 			seen[int(steps)]++
 		}
 		// Each number is missed with a probability of (2/3)^30 at most.
@@ -456,4 +487,19 @@ func rowOf(t testing.TB, x *tensors.Tensor, row int) string {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// tensorsOf calls f for every tensor in a struct, with the names of its fields.
+func tensorsOf(s any, f func(name string, x *tensors.Tensor)) {
+	var visit func(name string, v reflect.Value)
+	visit = func(name string, v reflect.Value) {
+		if x, ok := v.Interface().(*tensors.Tensor); ok {
+			f(name, x)
+			return
+		}
+		for i := range v.NumField() {
+			visit(name+"."+v.Type().Field(i).Name, v.Field(i))
+		}
+	}
+	visit("", reflect.ValueOf(s))
 }

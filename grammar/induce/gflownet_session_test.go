@@ -3,13 +3,13 @@ package induce
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/run/runtest"
@@ -32,10 +32,10 @@ func TestGFNResume(t *testing.T) {
 	for name, c := range gfnMethods() {
 		start := func() run.Job { return tinySession(t, c) }
 		whole := runtest.Job(t, start, runtest.Options{Stops: []int{stops[name]}}).(*session)
-		if whole.Iterations != uint64(c.MaxIterations) || whole.Skipped != 0 || whole.Made == 0 {
-			t.Errorf("%s: %d iterations with %d M-steps, %d skipped", name, whole.Iterations, whole.Made, whole.Skipped)
+		if whole.loop.State().Iteration != uint64(c.MaxIterations) || whole.loop.State().Skipped != 0 || whole.made() == 0 {
+			t.Errorf("%s: %d iterations with %d M-steps, %d skipped", name, whole.loop.State().Iteration, whole.made(), whole.loop.State().Skipped)
 		}
-		if want := fmt.Sprintf("max_iterations = 24 ended the training after %d of 100 M-steps: raise", whole.Made); !strings.HasPrefix(whole.short(), want) {
+		if want := fmt.Sprintf("max_iterations = 24 ended the training after %d of 100 M-steps: raise", whole.made()); !strings.HasPrefix(whole.short(), want) {
 			t.Errorf("%s: the end says %q, want %q", name, whole.short(), want)
 		}
 	}
@@ -58,18 +58,19 @@ func TestGFNSchedule(t *testing.T) {
 		if due {
 			made++
 		}
-		if s.Made != made || (hashBelow(after, theta) != hashBelow(before, theta)) != due {
-			t.Errorf("iteration %d: %d M-steps, want %d", it, s.Made, made)
+		if s.made() != made || (hashBelow(after, em.Theta) != hashBelow(before, em.Theta)) != due {
+			t.Errorf("iteration %d: %d M-steps, want %d", it, s.made(), made)
 		}
-		if hashBelow(after, phi) == hashBelow(before, phi) {
+		if hashBelow(after, em.Phi) == hashBelow(before, em.Phi) {
 			t.Errorf("iteration %d left the network as it was", it)
 		}
 		before = after
 	}
 	s.Threshold, s.ThresholdEnd = 0, 0
+	s.loop.Gate = s.gate()
 	steps(t, s, 3)
-	if s.Made != made+1 { // the gate was open for the first of them
-		t.Errorf("a gate that never opens let %d M-steps pass", s.Made-made)
+	if s.made() != made+1 { // the gate was open for the first of them
+		t.Errorf("a gate that never opens let %d M-steps pass", s.made()-made)
 	}
 }
 
@@ -78,7 +79,7 @@ func TestGFNSchedule(t *testing.T) {
 func TestGFNDivergesByHalves(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ moments, scope, other, want string }{
-		{"/optim/theta/symbols/m1", theta, phi, "grammar-updates"}, {"/optim/phi/encoder/tokens/m1", phi, theta, "GFlowNet-updates"},
+		{"/optim/theta/symbols/m1", em.Theta, em.Phi, "M-updates"}, {"/optim/phi/encoder/tokens/m1", em.Phi, em.Theta, "E-updates"},
 	} {
 		s := tinySession(t, smallGFN())
 		steps(t, s, 3)
@@ -94,10 +95,10 @@ func TestGFNDivergesByHalves(t *testing.T) {
 			t.Errorf("%s are NaN: error %v, want one about %s", c.moments, err, c.want)
 		}
 		after := stateOf(t, again)
-		if again.Skipped != patience || hashBelow(after, c.scope) != hashBelow(before, c.scope) {
-			t.Errorf("%s are NaN: %d updates were skipped, and %s may have changed", c.moments, again.Skipped, c.scope)
+		if again.loop.State().Skipped != patience || hashBelow(after, c.scope) != hashBelow(before, c.scope) {
+			t.Errorf("%s are NaN: %d updates were skipped, and %s may have changed", c.moments, again.loop.State().Skipped, c.scope)
 		}
-		if moved := hashBelow(after, c.other) != hashBelow(before, c.other); moved != (c.other == phi) {
+		if moved := hashBelow(after, c.other) != hashBelow(before, c.other); moved != (c.other == em.Phi) {
 			t.Errorf("%s are NaN: %s changed: %v", c.moments, c.other, moved)
 		}
 	}
@@ -111,17 +112,8 @@ func TestGFNGate(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	gate := em.Gate{Threshold: c.threshold()}
-	for _, loss := range []float64{2, 8} {
-		var g em.GateState
-		for k := 1; k <= 50; k++ {
-			gate.Observe(&g, loss, 0)
-			want := loss * (1 - math.Pow(0.9, float64(k)))
-			closeTo(t, "average of a constant loss", g.Average, want, 1e-12)
-			if g.Open != (want < 6) {
-				t.Errorf("after %d losses of %g the gate is open: %v", k, loss, g.Open)
-			}
-		}
+	for made, want := range map[uint64]float64{0: 6, 5000: 4.5, 10_000: 3, 20_000: 3} {
+		closeTo(t, "threshold", em.Adaptive{Threshold: c.threshold()}.At(made), want, 1e-12)
 	}
 	config := smallGFN()
 	config.Threshold, config.ThresholdEnd, config.Updates, config.Horizon, config.Warmup = c.Threshold, c.ThresholdEnd, 2000, c.Horizon, 40
@@ -131,15 +123,15 @@ func TestGFNGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	wake := tick.Log["wake/loss"]
-	closeTo(t, "first average", s.Gate.Average, 0.1*wake, 1e-12)
+	closeTo(t, "first average", s.loop.State().Gate.Average, 0.1*wake, 1e-12)
 	for made, alpha := range map[uint64]float64{0: 6, 5000: 4.5, 9999: 3.0003} {
 		for _, by := range []float64{-1e-3, 1e-3} {
 			// The same iteration again: its rate is 0, and it has changed nothing but Adam's moments.
-			s.Iterations, s.Made, s.Gate = 0, made, em.GateState{Average: (alpha + by - 0.1*wake) / 0.9}
+			s.loop.SetState(em.State{M: made, Gate: em.GateState{Average: (alpha + by - 0.1*wake) / 0.9}})
 			steps(t, s, 1)
-			closeTo(t, "average", s.Gate.Average, alpha+by, 1e-9)
-			if s.Gate.Open != (by < 0) {
-				t.Errorf("after %d M-steps an average of %.4f gives %v", made, s.Gate.Average, s.Gate.Open)
+			closeTo(t, "average", s.loop.State().Gate.Average, alpha+by, 1e-9)
+			if s.loop.State().Gate.Open != (by < 0) {
+				t.Errorf("after %d M-steps an average of %.4f gives %v", made, s.loop.State().Gate.Average, s.loop.State().Gate.Open)
 			}
 		}
 	}
@@ -153,7 +145,7 @@ func TestGFNTemperature(t *testing.T) {
 	s := tinySession(t, c)
 	s.prior.Params = spreadPrior(rng.New(1, "prior"), 4)
 	first := func(made uint64) float64 { // the first iteration, whose rate is 0
-		s.Iterations, s.Made, s.Gate = 0, made, em.GateState{}
+		s.loop.SetState(em.State{M: made})
 		tick, err := s.Step()
 		if err != nil {
 			t.Fatal(err)
@@ -174,13 +166,12 @@ func TestGFNTemperature(t *testing.T) {
 func TestGFNPaper(t *testing.T) {
 	t.Parallel()
 	c := Paper()
-	e, err := newGFlowNet(simd(), tinySession(t, smallGFN()).store, c.model(9672), &c)
+	e, err := newGFlowNet(program.NewSet(simd(), nil), nil, 9672, &c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.close()
-	if want := forest.Paper(9672, 29, 60); e.net != want {
-		t.Errorf("the network is %+v, want %+v", e.net, want)
+	if want := forest.Paper(9672, 29, 60); e.Network != want {
+		t.Errorf("the network is %+v, want %+v", e.Network, want)
 	}
 	for it, fraction := range map[uint64]float64{0: 0, 1: 1.0 / 40, 39: 39.0 / 40, 40: 39.0 / 40, 1000: 39.0 / 40, 1_000_000: 39.0 / 40} {
 		rates := e.optimizer.Rates(it)
@@ -212,12 +203,13 @@ func TestExpected(t *testing.T) {
 		{410, 200, 0, 5 + 410},
 		{189, 89, 300, 5 + 300},
 	} {
-		s.Iterations, s.Made, s.MaxIterations = k.iterations, k.made, int(k.most)
+		s.loop.SetState(em.State{Iteration: k.iterations, M: k.made})
+		s.MaxIterations = int(k.most)
 		if got := s.expected(); got != k.want {
 			t.Errorf("%d iterations, %d of 200 M-steps: %d steps are expected, want %d", k.iterations, k.made, got, k.want)
 		}
 	}
-	s.Iterations, s.Made, s.Gate.Open = 50, 0, false
+	s.loop.SetState(em.State{Iteration: 50})
 	tick, err := s.Step()
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func TestReadGFlowNet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, p, warnings, err := ReadGFlowNet(s.backend, again)
+	g, p, warnings, err := ReadGFlowNet(s.set.Backend, again)
 	if err != nil || warnings != nil {
 		t.Fatal(warnings, err)
 	}
@@ -72,7 +72,7 @@ func TestReadGFlowNet(t *testing.T) {
 func TestReadGFlowNetRefuses(t *testing.T) {
 	s, r := savedRun(t, grammar.CFG)
 	save(t, s, r)
-	_, _, _, err := ReadGFlowNet(s.backend, r)
+	_, _, _, err := ReadGFlowNet(s.set.Backend, r)
 	var input *badinput.Error
 	if want := "was trained by method marginal and has no GFlowNet"; !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
@@ -96,7 +96,7 @@ func TestReadGFlowNetRefuses(t *testing.T) {
 	} {
 		changed := run.State{Arrays: maps.Clone(state.Arrays), Extra: state.Extra}
 		c.change(changed.Arrays)
-		p, err := s.network(s.backend, changed, len(s.Words)+c.words)
+		p, err := s.network(s.set.Backend, changed, len(s.Words)+c.words)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, c.want)
 		}

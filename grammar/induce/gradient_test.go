@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/grammar/prior"
@@ -234,11 +235,12 @@ func TestChainsWithPrior(t *testing.T) {
 	const chains, temperature = 1500, 0.9
 	sentence := treebank.Sentence{Words: []int32{0, 2, 4}}
 	b := newBatch([]treebank.Sentence{sentence}, chains, 1, 3)
-	out, err := s.values.Call(b.words, b.lengths)
+	e := s.loop.E.(chainStep)
+	w, err := e.weigh.Call(b.observed())
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := chain.NewWeights(grammar.PotentialTensors{Root: out[0], Rules: out[1], Terms: out[2]}, tensors.MustCopyFlatData[int32](b.lengths))
+	scores, err := chain.NewWeights(w, tensors.MustCopyFlatData[int32](b.lengths))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +258,11 @@ func TestChainsWithPrior(t *testing.T) {
 		posterior[k] /= sum
 		grammarAlone[k] /= sumAlone
 	}
-	results, err := s.chains(0, b, 60, temperature)
+	s.Chain = 60
+	e.logPrior = func(_ em.Moment, sentences int) func(int, *chain.Tree) float64 {
+		return s.prior.LogPrior(sentences, temperature)
+	}
+	results, err := e.run(em.Moment{}, b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func save(t *testing.T, s *session, r *run.Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state.Step = s.Made
+	state.Step = s.made()
 	if err := r.Save(state); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestReadGrammar(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewParser(s.backend, g)
+		p, err := NewParser(s.set.Backend, g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestReadGrammarRefuses(t *testing.T) {
 			t.Errorf("error %q, want one line with %q", err, want)
 		}
 	}
-	_, _, err := ReadGrammar(s.backend, r)
+	_, _, err := ReadGrammar(s.set.Backend, r)
 	check("has no checkpoint yet", err)
 
 	other, err := run.Create(t.TempDir()+"/mixture", run.Options{Task: "mixture"})
@@ -146,7 +146,7 @@ func TestReadGrammarRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	_, _, err = ReadGrammar(s.backend, other)
+	_, _, err = ReadGrammar(s.set.Backend, other)
 	check(`is a run of the task "mixture"`, err)
 
 	state, err := s.State()
@@ -178,7 +178,7 @@ func TestReadGrammarRefuses(t *testing.T) {
 	} {
 		changed := run.State{Arrays: maps.Clone(state.Arrays), Extra: state.Extra}
 		c.change(&changed)
-		_, err := s.Config.table(s.backend, changed)
+		_, err := s.Config.table(s.set.Backend, changed)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}

@@ -14,12 +14,13 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/prior"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/run/runtest"
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// patience is the number of updates of one kind that may fail in a row, that of em.Tally.
+// patience is the number of updates of one kind that may fail in a row, that of em.Loop.
 const patience = 5
 
 // methods are trainings that differ in what they do.
@@ -97,8 +98,8 @@ func TestMethodsLearn(t *testing.T) {
 		if !(before.NLL > entropy+0.5) || !(after.NLL < (before.NLL+entropy)/2) || !(after.NLL > entropy-0.1) {
 			t.Errorf("%s: %.3f nats per word before and %.3f after, where the entropy is %.3f", name, before.NLL, after.NLL, entropy)
 		}
-		if s.Skipped != 0 {
-			t.Errorf("%s: %d updates were skipped", name, s.Skipped)
+		if s.loop.State().Skipped != 0 {
+			t.Errorf("%s: %d updates were skipped", name, s.loop.State().Skipped)
 		}
 	}
 }
@@ -109,7 +110,15 @@ func TestLosses(t *testing.T) {
 	first := func(c Config) (loss float64, s *session, b batch) {
 		s = tinySession(t, c)
 		b = s.sampler.at(0)
-		out, _, err := s.update(0, b)
+		var z latents
+		if s.loop.E != nil {
+			e, err := s.loop.E.Infer(em.Moment{}, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			z = e.Z
+		}
+		out, err := s.loop.M.Maximize(em.Moment{}, b, z)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +146,7 @@ func TestLosses(t *testing.T) {
 	}
 	for _, name := range []string{"mcem", "mcem with a prior"} {
 		loss, s, b := first(all[name])
-		ends, err := s.chains(0, b, s.Chain, s.temperature(0))
+		ends, err := s.loop.E.(chainStep).run(em.Moment{}, b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,66 +188,31 @@ func TestDivergence(t *testing.T) {
 		method := c.Method + " with NaN in " + c.poisoned
 		s := tinySession(t, c.Config)
 		steps(t, s, 2)
-		s.InARow.M = patience - 1
+		before := s.loop.State()
+		before.InARow.M = patience - 1
 		if c.Method == GFN {
-			s.InARow.E = patience - 1
+			before.InARow.E = patience - 1
 		}
+		s.loop.SetState(before)
 		steps(t, s, 1)
-		if s.InARow != (inARow{}) || s.Skipped != 0 {
-			t.Errorf("%s: after a good update %+v were skipped in a row, %d in all", method, s.InARow, s.Skipped)
+		if now := s.loop.State(); now.InARow != (em.InARow{}) || now.Skipped != 0 {
+			t.Errorf("%s: after a good update %+v were skipped in a row, %d in all", method, now.InARow, now.Skipped)
 		}
 		poison(t, s, c.poisoned)
-		before := stateOf(t, s)
+		kept := stateOf(t, s)
 		steps(t, s, patience-1)
-		if s.Skipped != patience-1 {
-			t.Errorf("%s: %d of %d updates were skipped", method, s.Skipped, patience-1)
+		if s.loop.State().Skipped != patience-1 {
+			t.Errorf("%s: %d of %d updates were skipped", method, s.loop.State().Skipped, patience-1)
 		}
 		_, err := s.Step()
 		if !errors.Is(err, run.ErrGaveUp) {
 			t.Errorf("%s: after %d updates that are not finite, error %v", method, patience, err)
 		}
 		after := stateOf(t, s)
-		after.Extra = before.Extra
-		if run.StateHash(after) != run.StateHash(before) {
+		after.Extra = kept.Extra
+		if run.StateHash(after) != run.StateHash(kept) {
 			t.Errorf("%s: a skipped update changed a variable", method)
 		}
-	}
-}
-
-// Updates of one kind that all fail end a training, however well those of another kind go in between.
-func TestCountsApart(t *testing.T) {
-	for _, bad := range []string{"E", "M"} {
-		s := &session{}
-		for i := 1; i <= patience; i++ {
-			e, m := s.count(em.Update{OK: bad != "E"}, &s.InARow.E, "E"), s.count(em.Update{OK: bad != "M"}, &s.InARow.M, "M")
-			err := errors.Join(e, m)
-			if (err != nil) != (i == patience) {
-				t.Errorf("%s failed %d times, error %v", bad, i, err)
-			}
-			if err != nil && (!errors.Is(err, run.ErrGaveUp) || !strings.Contains(err.Error(), bad+"-updates")) {
-				t.Errorf("error %v, want that %s-updates failed", err, bad)
-			}
-		}
-	}
-}
-
-// A state that was saved when there was one count for all kinds has none of the new ones.
-func TestRestoreOfOldCounts(t *testing.T) {
-	s := tinySession(t, tinyConfig(Marginal))
-	steps(t, s, 1)
-	s.Skipped = 4
-	state := stateOf(t, s)
-	now := `"in_a_row":{"prior":0,"e":0,"m":0}`
-	if !strings.Contains(string(state.Extra), now) {
-		t.Fatalf("no %s in %s", now, state.Extra)
-	}
-	state.Extra = []byte(strings.Replace(string(state.Extra), now, `"skipped_in_a_row":4`, 1))
-	s.InARow.M = 3
-	if err := s.Restore(state); err != nil {
-		t.Fatal(err)
-	}
-	if s.InARow != (inARow{}) || s.Skipped != 4 || s.Made != 1 {
-		t.Errorf("after %d updates and %d skipped, %+v in a row", s.Made, s.Skipped, s.InARow)
 	}
 }
 
@@ -289,7 +263,7 @@ func TestRestoreOfOtherData(t *testing.T) {
 	if err := fresh.Restore(state); !errors.As(err, &input) {
 		t.Errorf("error %v, want one of the user's", err)
 	}
-	if fresh.data.Vocabulary.ID("cat") != 2 || fresh.data.Vocabulary.Word(2) != "cat" {
+	if fresh.data.Vocabulary.ID("cat") != 2 || fresh.data.Vocabulary.Words()[2] != "cat" {
 		t.Error("the vocabulary of the data was changed")
 	}
 }
@@ -297,11 +271,7 @@ func TestRestoreOfOtherData(t *testing.T) {
 // The published schedule: update 0 has rate 0, and after the warm-up the rate stays where it was at its last update.
 func TestPaperLearningRate(t *testing.T) {
 	c := Paper()
-	p, err := newPrograms(simd(), tinySession(t, tinyConfig(Marginal)).store, c.model(6), &c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
+	p := newMStep(program.NewSet(simd(), nil), nil, &c)
 	rate := p.optimizer.Groups[0].Rate
 	for step, want := range map[uint64]float64{0: 0, 1: 1.0 / 40, 39: 39.0 / 40, 40: 39.0 / 40, 1000: 39.0 / 40, 9999: 39.0 / 40} {
 		if got := rate.At(step) / 1e-3; !(math.Abs(got-want) <= 1e-12) {
@@ -321,18 +291,14 @@ func TestTemperature(t *testing.T) {
 		t.Fatal(err)
 	}
 	for step, want := range map[uint64]float64{0: 1, 1000: 2, 3333: 10, 5000: 31.6, 10_000: 1000, 20_000: 1000} {
-		got := s.temperature(step)
+		got := s.ebmTemperature(step)
 		if exact := math.Pow(10, 3*min(1, float64(step)/10_000)); !(math.Abs(got/exact-1) <= 1e-12) || !(math.Abs(got/want-1) <= 3e-3) {
 			t.Errorf("update %d has temperature %g, want about %g", step, got, want)
 		}
 	}
 	s.EBMAnneal = annealLinear
 	for step, want := range map[uint64]float64{0: 1, 2500: 250.75, 5000: 500.5, 10_000: 1000, 20_000: 1000} {
-		closeTo(t, fmt.Sprintf("linear temperature of update %d", step), s.temperature(step), want, 1e-12)
-	}
-	s.prior = nil
-	if s.temperature(5) != 0 {
-		t.Error("a training without a prior has a temperature")
+		closeTo(t, fmt.Sprintf("linear temperature of update %d", step), s.ebmTemperature(step), want, 1e-12)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/internal/testkit"
@@ -52,8 +54,8 @@ func TestBounds(t *testing.T) {
 		for _, l := range all {
 			tokens += float64(len(l.sentence.Words)) + 1
 			exact, bound, flow = exact-l.logX(), bound-l.bound(), flow-l.Flow[0]
-			trees += gfn.KL(l.q(), gfn.Normalise(l.logR))
-			reversed += gfn.KL(gfn.Normalise(l.logR), l.q())
+			trees += stat.KullbackLeibler(l.q(), gfn.Normalise(l.logR))
+			reversed += stat.KullbackLeibler(gfn.Normalise(l.logR), l.q())
 			wrong := gfn.Table{LogPF: l.LogPF}
 			for _, v := range l.LogPB {
 				wrong.LogPB = append(wrong.LogPB, -v)

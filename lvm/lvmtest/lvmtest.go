@@ -139,11 +139,7 @@ func (p program) call(in ...*tensors.Tensor) ([]*tensors.Tensor, bool) {
 	if p.exec == nil {
 		return nil, false
 	}
-	args := make([]any, len(in))
-	for i := range in {
-		args[i] = in[i]
-	}
-	out, err := p.exec.Call(args...)
+	out, err := p.exec.Call(in)
 	if err != nil {
 		p.c.broke(lawRun, "%v", err)
 		return nil, false

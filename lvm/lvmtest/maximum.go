@@ -3,10 +3,12 @@ package lvmtest
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/support/xslices"
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/lvm"
@@ -110,11 +112,7 @@ func mismatch(vs []*model.Variable, values []*Node) string {
 
 // present copies the values of variables.
 func present(vs []*model.Variable) []*tensors.Tensor {
-	out := make([]*tensors.Tensor, len(vs))
-	for i, v := range vs {
-		out[i] = clone(v.MustValue())
-	}
-	return out
+	return xslices.Map(vs, func(v *model.Variable) *tensors.Tensor { return clone(v.MustValue()) })
 }
 
 // set gives variables copies of values.
@@ -128,17 +126,13 @@ func (c *checker) set(vs []*model.Variable, values []*tensors.Tensor) {
 
 // between returns the point a fraction of the way from a to b.
 func (c *checker) between(a, b []*tensors.Tensor, way float64) []*tensors.Tensor {
-	var args []any
-	for i := range a {
-		args = append(args, a[i], b[i])
-	}
 	out, err := CallOnceN(c.backend, func(in []*Node) []*Node {
 		mix := make([]*Node, len(a))
 		for i := range mix {
-			mix[i] = Add(MulScalar(in[2*i], 1-way), MulScalar(in[2*i+1], way))
+			mix[i] = Add(MulScalar(in[i], 1-way), MulScalar(in[len(a)+i], way))
 		}
 		return mix
-	}, args...)
+	}, slices.Concat(a, b))
 	if err != nil {
 		c.broke(lawRun, "%v", err)
 		return a

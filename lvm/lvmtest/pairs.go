@@ -1,8 +1,11 @@
 package lvmtest
 
 import (
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/support/xslices"
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/lvm"
@@ -19,7 +22,7 @@ func (c *checker) draw(n int, step uint64) (lvm.Pairs, bool) {
 }
 
 // both feeds pairs to a program.
-func both(p lvm.Pairs) []*tensors.Tensor { return append(append([]*tensors.Tensor{}, p.X...), p.Z...) }
+func both(p lvm.Pairs) []*tensors.Tensor { return slices.Concat(p.X, p.Z) }
 
 // rowByRow checks that LogJoint of a batch is LogJoint of its rows alone.
 func (c *checker) rowByRow() {
@@ -89,10 +92,6 @@ func (c *checker) table() {
 type pairwise struct{ lvm.Model }
 
 // takeRow returns one row of every tensor, as a batch.
-func takeRow[S ~[]*Node](ts S, row int) S {
-	out := make(S, len(ts))
-	for i, t := range ts {
-		out[i] = SliceAxis(t, 0, AxisElem(row))
-	}
-	return out
+func takeRow(ts []*Node, row int) []*Node {
+	return xslices.Map(ts, func(t *Node) *Node { return SliceAxis(t, 0, AxisElem(row)) })
 }

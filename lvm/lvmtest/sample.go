@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/support/xslices"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -25,7 +26,7 @@ func (c *checker) samples() bool {
 		if !c.shaped(x, z) {
 			return []*Node{in[0]}
 		}
-		x, z = fixed(x), fixed(z)
+		x, z = xslices.Map(x, StopGradient), xslices.Map(z, StopGradient) // samples are data
 		logP := c.model.LogJoint(c.scope(), x, z)
 		if s := logP.Shape(); s.Rank() != 1 || s.Dim(0) != rows || !s.DType.IsFloat() {
 			c.broke(lawShape, "LogJoint of %d pairs is %s", rows, s)

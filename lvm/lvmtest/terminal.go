@@ -24,18 +24,18 @@ var reasons = map[int32]string{
 // taken forward again, is a legal way from the initial state to it.
 func (c *checker) terminal(x gfn.Batch, z gfn.State) *Node {
 	end := gfn.Terminal(c.env, z)
-	good := LogicalNot(LogicalNot(end)) // [B]
+	good := end // [B]
 	s := z
 	for range c.env.Steps() {
 		legalBack := c.env.LegalBack(s)
-		moved := anyTrue(legalBack)
+		moved := LogicalAny(legalBack, 1)
 		back := ArgMax(ConvertDType(legalBack, dtypes.Int32), 1, dtypes.Int32) // the first legal one
 		before, action := c.env.Undo(s, back), c.env.Redo(s, back)
 		legal := GreaterThan(gfn.Pick(ConvertDType(c.env.Legal(before), dtypes.Int32), action), ZerosLike(action))
 		ok := LogicalAnd(legal, same(c.env.Step(before, action), s))
 		good = LogicalAnd(good, LogicalOr(ok, LogicalNot(moved)))
 		for i := range s {
-			before[i] = Where(spread(moved, s[i]), before[i], s[i])
+			before[i] = Where(moved, before[i], s[i])
 		}
 		s = before
 	}
@@ -46,38 +46,11 @@ func (c *checker) terminal(x gfn.Batch, z gfn.State) *Node {
 
 // same marks the rows in which all tensors of two states are equal, [B].
 func same(a, b gfn.State) *Node {
-	var out *Node
+	equal := make([]*Node, len(a))
 	for i := range a {
-		equal := ReduceMin(Reshape(ConvertDType(Equal(a[i], b[i]), dtypes.Int32), a[i].Shape().Dim(0), -1), 1)
-		if out == nil {
-			out = equal
-		}
-		out = Min(out, equal)
+		equal[i] = Reshape(Equal(a[i], b[i]), a[i].Shape().Dim(0), -1)
 	}
-	return GreaterThan(out, ZerosLike(out))
-}
-
-// anyTrue reduces [B,A] bool to [B] by or.
-func anyTrue(mask *Node) *Node {
-	most := ReduceMax(ConvertDType(mask, dtypes.Int32), 1)
-	return GreaterThan(most, ZerosLike(most))
-}
-
-// spread repeats [B] along the other axes of like.
-func spread(x, like *Node) *Node {
-	for x.Rank() < like.Rank() {
-		x = InsertAxes(x, -1)
-	}
-	return BroadcastToDims(x, like.Shape().Dimensions...)
-}
-
-// fixed stops gradients: samples are data.
-func fixed[S ~[]*Node](ts S) S {
-	out := make(S, len(ts))
-	for i, t := range ts {
-		out[i] = StopGradient(t)
-	}
-	return out
+	return LogicalAll(Concatenate(equal, 1), 1)
 }
 
 func ints(t *tensors.Tensor) []int32 { return tensors.MustCopyFlatData[int32](t) }

@@ -1,14 +1,3 @@
-// Package gemm multiplies matrices on the CPU.
-//
-// Products are cut into tiles whose sums stay in vector registers. Kernels are Go assembly for AVX-512 and for AVX2 with
-// FMA, chosen when the program starts (see package cpu), and plain Go elsewhere. A and B may have any strides, so a
-// transpose costs nothing at the call.
-//
-// Laws:
-//   - the same call gives the same bits from run to run and whatever GOMAXPROCS is, on one level of instructions;
-//   - each element of C is a sum over k in an order that depends on the sizes alone; NaN and infinities go through as in
-//     the plain triple loop;
-//   - a wrong size is a panic before anything is written.
 package gemm
 
 import (

@@ -6,7 +6,7 @@ import (
 	"github.com/gfnem/gfnem/engine/internal/cpu"
 )
 
-// params is what a kernel reads. Its layout is known to gen/main.go. Strides and steps are in bytes.
+// params is what a kernel reads. Strides and steps are in bytes.
 //
 // A kernel computes tiles tiles of the rows and columns it is made for. Tile t starts at a+t*aTile, b+t*bTile and so on.
 type params struct {

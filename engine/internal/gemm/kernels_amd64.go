@@ -1,7 +1,5 @@
 package gemm
 
-//go:generate go run gen/main.go
-
 import "github.com/gfnem/gfnem/engine/internal/cpu"
 
 var families32 = [...]family{

@@ -6,11 +6,8 @@ import "fmt"
 // does not fit an integer is as the machine has it. It panics if the element types have no conversion.
 func Convert[D, S Number](dst []D, a []S) {
 	check(len(dst), len(a))
-	if len(a) == 0 {
-		return
-	}
-	if f, ok := conversions[pairOf[D, S]{}]; ok {
-		f.(func(dst *D, a *S, n int))(&dst[0], &a[0], len(a))
+	if f, ok := conversions[pairOf[D, S]{}].(func(dst []D, a []S)); ok {
+		f(dst, a)
 		return
 	}
 	for i, x := range a {
@@ -20,22 +17,16 @@ func Convert[D, S Number](dst []D, a []S) {
 
 // Conversion is Convert for one pair of types without the search for its kernel.
 func Conversion[D, S Number]() func(dst []D, a []S) {
-	f, ok := conversions[pairOf[D, S]{}].(func(dst *D, a *S, n int))
-	if !ok {
-		return Convert[D, S]
+	if f, ok := conversions[pairOf[D, S]{}].(func(dst []D, a []S)); ok {
+		return f
 	}
-	return func(dst []D, a []S) {
-		check(len(dst), len(a))
-		if len(a) > 0 {
-			f(&dst[0], &a[0], len(a))
-		}
-	}
+	return Convert[D, S]
 }
 
 // pairOf is the key of a conversion.
 type pairOf[D, S any] struct{}
 
-// conversions holds functions on pointers by pairOf.
+// conversions holds functions on slices by pairOf.
 var conversions = map[any]any{}
 
 // FromBool is 1 for true and 0 for false.

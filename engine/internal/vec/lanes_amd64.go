@@ -1,5 +1,7 @@
 package vec
 
+import "unsafe"
+
 // Kernels that mix bytes with wider lanes take a multiple of step elements; the rest is done in Go.
 
 func compare[T Number](step int, f func(dst *uint8, a, b *T, n int), rest func(dst []bool, a, b []T)) func(dst []bool, a, b []T) {
@@ -42,14 +44,14 @@ func test[T Number](step int, f func(dst *uint8, a *T, n int), rest func(dst []b
 	}
 }
 
-func selector[T any](step int, f func(dst *T, m *uint8, a, b *T, n int)) func(dst []T, m []bool, a, b []T) {
+func selector[T, K any](step int, f func(dst *K, m *uint8, a, b *K, n int)) func(dst []T, m []bool, a, b []T) {
 	return func(dst []T, m []bool, a, b []T) {
 		check(len(dst), len(m))
 		check(len(dst), len(a))
 		check(len(dst), len(b))
 		k := len(dst) &^ (step - 1)
 		if k > 0 {
-			f(&dst[0], bytesOf(m), &a[0], &b[0], k)
+			f((*K)(unsafe.Pointer(&dst[0])), bytesOf(m), (*K)(unsafe.Pointer(&a[0])), (*K)(unsafe.Pointer(&b[0])), k)
 		}
 		if k < len(dst) {
 			selectVV(dst[k:], m[k:], a[k:], b[k:])
@@ -57,13 +59,13 @@ func selector[T any](step int, f func(dst *T, m *uint8, a, b *T, n int)) func(ds
 	}
 }
 
-func selectorVS[T any](step int, f func(dst *T, m *uint8, a *T, n int, s T)) func(dst []T, m []bool, a []T, b T) {
+func selectorVS[T, K any](step int, f func(dst *K, m *uint8, a *K, n int, s K)) func(dst []T, m []bool, a []T, b T) {
 	return func(dst []T, m []bool, a []T, b T) {
 		check(len(dst), len(m))
 		check(len(dst), len(a))
 		k := len(dst) &^ (step - 1)
 		if k > 0 {
-			f(&dst[0], bytesOf(m), &a[0], k, b)
+			f((*K)(unsafe.Pointer(&dst[0])), bytesOf(m), (*K)(unsafe.Pointer(&a[0])), k, *(*K)(unsafe.Pointer(&b)))
 		}
 		if k < len(dst) {
 			selectVS(dst[k:], m[k:], a[k:], b)
@@ -71,13 +73,13 @@ func selectorVS[T any](step int, f func(dst *T, m *uint8, a *T, n int, s T)) fun
 	}
 }
 
-func selectorSV[T any](step int, f func(dst *T, m *uint8, a *T, n int, s T)) func(dst []T, m []bool, a T, b []T) {
+func selectorSV[T, K any](step int, f func(dst *K, m *uint8, a *K, n int, s K)) func(dst []T, m []bool, a T, b []T) {
 	return func(dst []T, m []bool, a T, b []T) {
 		check(len(dst), len(m))
 		check(len(dst), len(b))
 		k := len(dst) &^ (step - 1)
 		if k > 0 {
-			f(&dst[0], bytesOf(m), &b[0], k, a)
+			f((*K)(unsafe.Pointer(&dst[0])), bytesOf(m), (*K)(unsafe.Pointer(&b[0])), k, *(*K)(unsafe.Pointer(&a)))
 		}
 		if k < len(dst) {
 			selectSV(dst[k:], m[k:], a, b[k:])
@@ -85,12 +87,12 @@ func selectorSV[T any](step int, f func(dst *T, m *uint8, a *T, n int, s T)) fun
 	}
 }
 
-func selectorSS[T any](step int, f func(dst *T, m *uint8, n int, s, t T)) func(dst []T, m []bool, a, b T) {
+func selectorSS[T, K any](step int, f func(dst *K, m *uint8, n int, s, t K)) func(dst []T, m []bool, a, b T) {
 	return func(dst []T, m []bool, a, b T) {
 		check(len(dst), len(m))
 		k := len(dst) &^ (step - 1)
 		if k > 0 {
-			f(&dst[0], bytesOf(m), k, a, b)
+			f((*K)(unsafe.Pointer(&dst[0])), bytesOf(m), k, *(*K)(unsafe.Pointer(&a)), *(*K)(unsafe.Pointer(&b)))
 		}
 		if k < len(dst) {
 			selectSS(dst[k:], m[k:], a, b)

@@ -12,7 +12,14 @@ func init() {
 	}
 }
 
-func setConversion[D, S Number](f func(dst *D, a *S, n int)) { conversions[pairOf[D, S]{}] = f }
+func setConversion[D, S, DK, SK any](f func(dst *DK, a *SK, n int)) {
+	conversions[pairOf[D, S]{}] = func(dst []D, a []S) {
+		check(len(dst), len(a))
+		if len(a) > 0 {
+			f((*DK)(unsafe.Pointer(&dst[0])), (*SK)(unsafe.Pointer(&a[0])), len(a))
+		}
+	}
+}
 
 func setFromBool[D Number](f func(dst *D, a *uint8, n int)) { fromBool[pairOf[D, bool]{}] = f }
 
@@ -30,13 +37,13 @@ func newBool() *Bool {
 		}
 	}
 	return &Bool{
-		And: two(logicalAndAVX512),
-		Or:  two(logicalOrAVX512),
-		Xor: two(logicalXorAVX512),
+		And: two(andBoolAVX512),
+		Or:  two(orBoolAVX512),
+		Xor: two(xorBoolAVX512),
 		Not: func(dst, a []bool) {
 			check(len(dst), len(a))
 			if len(dst) > 0 {
-				logicalNotAVX512(bytesOf(dst), bytesOf(a), len(dst))
+				notBoolAVX512(bytesOf(dst), bytesOf(a), len(dst))
 			}
 		},
 		Select: func(dst, m, a, b []bool) {

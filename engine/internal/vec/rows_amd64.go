@@ -1,6 +1,6 @@
 package vec
 
-// groupKernel reduces rows that stand in groups of lanes (see shortRows in internal/gen).
+// groupKernel reduces rows that stand in groups of lanes (see shortRows in engine/internal/gen).
 type groupKernel[T any] func(dst, a *T, groups, size, out int, load, spread, pick, store uint64)
 
 // rowKernel turns kernels on rows into one on slices: rows of at most a vector go several at once where kernels for

@@ -7,29 +7,39 @@ import (
 )
 
 func newF32(l cpu.Level) *Table[float32] {
-	t := floats[float32]()
-	if l >= cpu.AVX2 {
-		installF32AVX2(t)
-	}
-	sum := t.RowSum
-	if l >= cpu.AVX512 {
-		installF32AVX512(t)
-	}
-	installFloats(t, l, sum)
+	t := newFloats(l, installF32AVX2, installF32AVX512)
 	if l >= cpu.AVX2 {
 		installPow(t, newF64(l))
 	}
 	return t
 }
 
-func newF64(l cpu.Level) *Table[float64] {
-	t := floats[float64]()
+func newF64(l cpu.Level) *Table[float64] { return newFloats(l, installF64AVX2, installF64AVX512) }
+func newI32(l cpu.Level) *Table[int32]   { return newIntegers(l, installI32AVX2, installI32AVX512) }
+func newI64(l cpu.Level) *Table[int64]   { return newIntegers(l, installI64AVX2, installI64AVX512) }
+func newU32(l cpu.Level) *Table[uint32]  { return newIntegers(l, installU32AVX2, installU32AVX512) }
+func newU64(l cpu.Level) *Table[uint64]  { return newIntegers(l, installU64AVX2, installU64AVX512) }
+
+func newIntegers[T Integer](l cpu.Level, avx2, avx512 func(t *Table[T])) *Table[T] {
+	t := integers[T]()
 	if l >= cpu.AVX2 {
-		installF64AVX2(t)
+		avx2(t)
+	}
+	if l >= cpu.AVX512 {
+		avx512(t)
+	}
+	installTransposes(t, l)
+	return t
+}
+
+func newFloats[T Float](l cpu.Level, avx2, avx512 func(t *Table[T])) *Table[T] {
+	t := floats[T]()
+	if l >= cpu.AVX2 {
+		avx2(t)
 	}
 	sum := t.RowSum
 	if l >= cpu.AVX512 {
-		installF64AVX512(t)
+		avx512(t)
 	}
 	installFloats(t, l, sum)
 	return t
@@ -53,52 +63,4 @@ func installFloats[T Float](t *Table[T], l cpu.Level, sum func(dst, a []T, n int
 	case l >= cpu.AVX2:
 		installTall(t, func(n int) bool { return n%(lanes/2) != 0 }, func(n int) bool { return n > 1 })
 	}
-}
-
-func newI32(l cpu.Level) *Table[int32] {
-	t := integers[int32]()
-	if l >= cpu.AVX2 {
-		installI32AVX2(t)
-	}
-	if l >= cpu.AVX512 {
-		installI32AVX512(t)
-	}
-	installTransposes(t, l)
-	return t
-}
-
-func newI64(l cpu.Level) *Table[int64] {
-	t := integers[int64]()
-	if l >= cpu.AVX2 {
-		installI64AVX2(t)
-	}
-	if l >= cpu.AVX512 {
-		installI64AVX512(t)
-	}
-	installTransposes(t, l)
-	return t
-}
-
-func newU32(l cpu.Level) *Table[uint32] {
-	t := integers[uint32]()
-	if l >= cpu.AVX2 {
-		installU32AVX2(t)
-	}
-	if l >= cpu.AVX512 {
-		installU32AVX512(t)
-	}
-	installTransposes(t, l)
-	return t
-}
-
-func newU64(l cpu.Level) *Table[uint64] {
-	t := integers[uint64]()
-	if l >= cpu.AVX2 {
-		installU64AVX2(t)
-	}
-	if l >= cpu.AVX512 {
-		installU64AVX512(t)
-	}
-	installTransposes(t, l)
-	return t
 }

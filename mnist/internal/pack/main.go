@@ -1,14 +1,15 @@
-// Command pack makes the files of the built-in sets, digits.bin and binarized.bin, from folders of the original idx files.
+// Command pack makes the files of the built-in sets, digits.gz and binarized.gz, from folders of the original idx files.
 //
 //	go run ./internal/pack FOLDER...
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"os"
 
 	"github.com/gfnem/gfnem/mnist"
-	"github.com/gfnem/gfnem/mnist/internal/bilevel"
 )
 
 func main() {
@@ -32,11 +33,16 @@ func pack(folder string) error {
 	for _, part := range []mnist.Images{set.Train, set.Valid, set.Test} {
 		bits = append(bits, part.Packed()...)
 	}
-	packed, err := bilevel.Encode(set.Height, set.Width, bits)
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	name := set.Name + ".bin"
-	fmt.Printf("%s: %d bytes\n", name, len(packed))
-	return os.WriteFile(name, packed, 0o666)
+	if _, err := z.Write(bits); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(set.Name+".gz", packed.Bytes(), 0o666)
 }

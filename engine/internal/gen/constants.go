@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// constantRef stands for the address of a constant until the file is written.
+func constantRef(size int, bits uint64) string { return fmt.Sprintf("constant{%d:%x}", size, bits) }
+
+var constantText = regexp.MustCompile(`constant\{(\d):([0-9a-f]+)\}`)
+
+// pool is the constants of a file, 32 bytes each: the lane repeated.
+type pool struct {
+	index map[string]int
+	rows  []uint64
+}
+
+// ref is the address of what a constantRef stands for.
+func (p *pool) ref(key string) string {
+	i, ok := p.index[key]
+	if !ok {
+		i = len(p.rows)
+		p.index[key] = i
+		m := constantText.FindStringSubmatch(key)
+		w, err := strconv.ParseUint(m[2], 16, 64)
+		if err != nil {
+			panic(err)
+		}
+		switch m[1] {
+		case "4":
+			w = w&math.MaxUint32 | w<<32
+		case "1":
+			w = w & 0xff * 0x0101010101010101
+		}
+		p.rows = append(p.rows, w)
+	}
+	return fmt.Sprintf("consts<>+%d(SB)", i*32)
+}
+
+func (p *pool) emit(w *strings.Builder) {
+	if len(p.rows) == 0 {
+		return
+	}
+	for i, r := range p.rows {
+		for j := range 4 {
+			fmt.Fprintf(w, "DATA consts<>+%d(SB)/8, $0x%016x\n", i*32+j*8, r)
+		}
+	}
+	fmt.Fprintf(w, "GLOBL consts<>(SB), RODATA|NOPTR, $%d\n\n", len(p.rows)*32)
+}
+
+// words is a table of 64-bit words.
+func words(name string, values ...int) string {
+	s := ""
+	for i, v := range values {
+		s += fmt.Sprintf("DATA %s<>+%d(SB)/8, $%d\n", name, i*8, v)
+	}
+	return s + fmt.Sprintf("GLOBL %s<>(SB), RODATA|NOPTR, $%d\n\n", name, 8*len(values))
+}
+
+// tailMasks is ones, then zeros: at an offset, the mask of the first lanes of a vector.
+func tailMasks() string { return words("tailmask", -1, -1, -1, -1, 0, 0, 0, 0) }
