@@ -50,7 +50,7 @@ func (c *Config) newSampler(set *program.Set, tables func(*Graph) grammar.Tables
 
 // newParser returns a parser that asks a sampler of the configuration.
 func (c *Config) newParser(s *forest.Sampler) *parse.GFlowNet {
-	return parse.NewGFlowNet(s, parse.Batches{Rows: c.Batch, Bucket: c.Bucket, Most: c.MaxLength})
+	return parse.NewGFlowNet(s, c.batches())
 }
 
 // newGFlowNet prepares the programs of E-steps.

@@ -6,13 +6,13 @@ import (
 )
 
 // Exact does exact inference with the grammar as it is.
-func (s *session) Exact() *parse.Exact { return s.exact }
+func (s *Session) Exact() *parse.Exact { return s.exact }
 
 // Network parses with the GFlowNet as it is; nil with other methods.
-func (s *session) Network() *parse.GFlowNet { return s.network }
+func (s *Session) Network() *parse.GFlowNet { return s.network }
 
 // Learned returns the grammar as it is.
-func (s *session) Learned() (*grammar.Grammar, error) {
+func (s *Session) Learned() (*grammar.Grammar, error) {
 	state, err := s.State()
 	if err != nil {
 		return nil, err
@@ -21,4 +21,4 @@ func (s *session) Learned() (*grammar.Grammar, error) {
 }
 
 // Counts returns the numbers of updates, of the grammar, or of the GFlowNet alone if the grammar is fixed, and of iterations.
-func (s *session) Counts() (updates, iterations uint64) { return s.made(), s.loop.State().Iteration }
+func (s *Session) Counts() (updates, iterations uint64) { return s.made(), s.loop.State().Iteration }

@@ -46,15 +46,15 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *parse.GFlow
 			"%s was trained by method %s and has no GFlowNet: train one with \"gfnem train grammar --method gfn\"",
 			r.Dir(), c.Method)
 	}
-	p, err := c.network(b, state, len(g.Words))
+	p, err := c.readNetwork(b, state, len(g.Words))
 	if err != nil {
 		return nil, nil, warnings, badinput.Errorf("%s does not hold a GFlowNet that can be used: %w", r.Dir(), err)
 	}
 	return g, p, warnings, nil
 }
 
-// network makes the GFlowNet that a state of a training holds, for a vocabulary of so many words.
-func (c *Config) network(b compute.Backend, state run.State, words int) (*parse.GFlowNet, error) {
+// readNetwork makes the GFlowNet that a state of a training holds, for a vocabulary of so many words.
+func (c *Config) readNetwork(b compute.Backend, state run.State, words int) (*parse.GFlowNet, error) {
 	arrays := map[string]run.Array{}
 	for name, a := range state.Arrays {
 		if strings.HasPrefix(name, em.Phi+"/") {
@@ -72,7 +72,11 @@ func (c *Config) network(b compute.Backend, state run.State, words int) (*parse.
 		return nil, err
 	}
 	p := c.newParser(sampler)
-	return p, p.Check()
+	if err := p.Check(); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
 }
 
 // readRun returns the configuration of a run, and the grammar and all else of its newest checkpoint.

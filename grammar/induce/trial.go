@@ -13,7 +13,7 @@ import (
 )
 
 // Trial measures iterations of GFlowNet-EM on sentences that mean nothing.
-type Trial struct{ s *session }
+type Trial struct{ s *Session }
 
 // NewTrial prepares one for a vocabulary of so many words. Lengths are uniform up to the configuration's greatest.
 func NewTrial(b compute.Backend, c Config, words int) (*Trial, error) {

@@ -11,7 +11,7 @@ import (
 const Watched = 256
 
 // watch measures the grammar on some validation sentences, for the curves.
-func (s *session) watch(log map[string]float64) error {
+func (s *Session) watch(log map[string]float64) error {
 	split, err := s.data.Split(treebank.Valid)
 	if err != nil || len(split.Sentences) == 0 {
 		return nil
@@ -40,7 +40,7 @@ func (s *session) watch(log map[string]float64) error {
 }
 
 // watchGFN measures the GFlowNet with one trajectory of each sentence.
-func (s *session) watchGFN(log map[string]float64, some []treebank.Sentence, gold bool) error {
+func (s *Session) watchGFN(log map[string]float64, some []treebank.Sentence, gold bool) error {
 	d, err := s.network.DrawOnce(some, s.Config.Seed)
 	if err != nil {
 		return err

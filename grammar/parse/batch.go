@@ -47,7 +47,7 @@ type Batches struct {
 }
 
 // SetBatches implements Parser.
-func (b *Batches) SetBatches(to Batches) { *b = to }
+func (b *Batches) SetBatches(rows, bucket int) { b.Rows, b.Bucket = rows, bucket }
 
 // Pad packs sentences, repeating the last one until there are enough rows.
 func (b Batches) Pad(sentences []treebank.Sentence) Padded {

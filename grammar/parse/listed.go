@@ -9,7 +9,6 @@ import (
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/treebank"
@@ -108,7 +107,7 @@ func (p *GFlowNet) rewards(all *listing, x forest.SentenceTensors) ([]float64, e
 	if err != nil {
 		return nil, err
 	}
-	weights, err := chain.NewWeights(grammar.PotentialTensors(w), []int32{int32(all.n)})
+	weights, err := chain.NewWeights(w, []int32{int32(all.n)})
 	if err != nil {
 		return nil, err
 	}

@@ -26,8 +26,8 @@ type Parser interface {
 	LogLikelihoods(sentences []treebank.Sentence) ([]float64, error)
 	// Longest is the number of words of the longest sentence that it reads; 0 means any.
 	Longest() int
-	// SetBatches says how sentences are put into batches.
-	SetBatches(b Batches)
+	// SetBatches sets the number of sentences of a batch, and the step of their lengths.
+	SetBatches(rows, bucket int)
 	// Close releases the compiled programs.
 	Close()
 }
