@@ -32,20 +32,8 @@ type gfnStep struct {
 var _ em.EStepper[batch, latents] = gfnStep{}
 
 // Infer implements em.EStepper.
-func (s gfnStep) Infer(at em.Moment, b batch) (out em.Inference[latents], err error) {
-	w := s.walker(at, b)
-	if err := w.run(at.Maximizes, int(at.Iteration/s.perEpoch)); err != nil {
-		return out, err
-	}
-	l, err := w.update(w.optimizer.Rates(at.Iteration))
-	if err != nil {
-		return out, err
-	}
-	out = em.NewInference(latents{Forests: &w.walks.Forest})
-	out.Wake = em.Update{Loss: l.Wake, GradNorm: l.GradNorm, OK: l.OK}
-	out.Unfit = !l.OK // trees of a network that is not finite are none to learn from
-	out.Metrics = w.metrics(l)
-	return out, nil
+func (s gfnStep) Infer(at em.Moment, b batch) (em.Inference[latents], error) {
+	return s.walker(at, b).infer(at.Maximizes, int(at.Iteration/s.perEpoch))
 }
 
 // walker makes the walks of one iteration.
@@ -81,6 +69,22 @@ func (s gfnStep) walker(at em.Moment, b batch) *walker {
 
 func (w *walker) key(stream string, more ...uint64) *tensors.Tensor {
 	return rng.Key(w.seed, "gfn/"+stream, append([]uint64{w.it}, more...)...)
+}
+
+// infer makes the E-step.
+func (w *walker) infer(maximize bool, epoch int) (out em.Inference[latents], err error) {
+	if err := w.run(maximize, epoch); err != nil {
+		return out, err
+	}
+	l, err := w.update(w.optimizer.Rates(w.it))
+	if err != nil {
+		return out, err
+	}
+	out = em.NewInference(latents{Forests: &w.walks.Forest})
+	out.Wake = em.Update{Loss: l.Wake, GradNorm: l.GradNorm, OK: l.OK}
+	out.Unfit = !l.OK // trees of a network that is not finite are none to learn from
+	out.Metrics = w.metrics(l)
+	return out, nil
 }
 
 // run makes the walks, and the moves from where those of wake end.

@@ -45,14 +45,18 @@ type (
 )
 
 func newMStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) mStep {
-	m := mStep{Config: c, optimizer: optim.Optimizer{
+	return newMStepBy(set, tables, c, optim.Optimizer{
 		ClipNorm: c.Clip,
 		Groups: []optim.Group{{Scope: em.Theta, Rule: optim.Adam{Beta1: c.Beta1, Beta2: c.Beta2}, Rate: optim.Rate{
 			Base: c.LR, Warmup: uint64(c.Warmup),
 			Drops: []optim.Drop{{Step: uint64(c.Warmup), Factor: c.FinalLR}},
 			Fall:  optim.Fall{From: uint64(c.Updates / 4), To: uint64(c.Updates), End: c.Decay},
 		}}},
-	}}
+	})
+}
+
+func newMStepBy(set *program.Set, tables func(*Graph) grammar.Tables, c *Config, o optim.Optimizer) mStep {
+	m := mStep{Config: c, optimizer: o}
 	m.program = program.New[mIn, mOut](set, "M-step", func(in mNodes) mResult {
 		q := tables(in.Rates.Graph()).For(in.Sentences.Words, in.Sentences.Lengths)
 		loss := Neg(ReduceAllMean(m.logP(q, in)))
