@@ -103,7 +103,7 @@ func (r *recorder) Infer(at em.Moment, b batch) (em.Inference[latents], error) {
 type generic struct {
 	*recorder
 	set    *program.Set
-	update *program.Program[genericIn, mOut]
+	update *program.Program[genericIn, mResult]
 	loop   em.Loop[batch, latents]
 }
 
@@ -124,7 +124,7 @@ func newGeneric(s *session, r *recorder, grammarOptimizer optim.Optimizer) *gene
 	g := &generic{recorder: r, set: program.NewSet(s.set.Backend, nn.NewStore(s.Config.Seed))}
 	tables := func(graph *Graph) grammar.Tables { return s.model.Tables(g.set.Store.Scope(em.Theta), graph) }
 	c := &s.Config
-	g.update = program.New[genericIn, mOut](g.set, "generic", func(in genericNodes) mResult {
+	g.update = program.New[genericIn, mResult](g.set, "generic", func(in genericNodes) mOut[*Node, *Node] {
 		env := forest.Env{Words: in.Sentences.Words.Shape().Dim(1), Labels: c.Nonterminals}
 		net := gfn.Net{Env: env, Policy: forest.Policy{Network: r.Network}, Scope: g.set.Store.Scope(em.Phi)}
 		tr := replayed(env, in)
@@ -141,7 +141,7 @@ func newGeneric(s *session, r *recorder, grammarOptimizer optim.Optimizer) *gene
 		logR := Add(ReduceSum(whole.Nodes, 1), whole.Root)
 		loss := ReduceAllMean(r.objective().Loss(net.Path(tr, net.Score(tr, gfn.Behaviour{}), logR, partial)))
 		u := r.optimizer.Minimize(g.set.Store, loss, in.Rates)
-		return mResult{loss, u.GradNorm, u.OK}
+		return mOut[*Node, *Node]{loss, u.GradNorm, u.OK}
 	})
 	g.loop = em.Loop[batch, latents]{
 		Data: s.sampler.at, E: g, Gate: s.loop.Gate, M: newMStepBy(g.set, tables, c, grammarOptimizer),

@@ -16,32 +16,28 @@ import (
 type mStep struct {
 	*Config
 	optimizer optim.Optimizer
-	program   *program.Program[mIn, mOut]
+	program   *program.Program[mArgs, mResult]
 }
 
 var _ em.MStepper[batch, latents] = mStep{}
 
 type (
 	// mIn has a key for exact samples, trees, or neither for all trees.
-	mIn struct {
-		Rates     []float32
-		Sentences forest.SentenceTensors
-		Key       *tensors.Tensor
-		Trees     *grammar.TreeTensors
-		Forests   *forest.ForestTensors
+	mIn[T, L, S, Z, F any] struct {
+		Rates     L
+		Sentences S
+		Key       T
+		Trees     *Z
+		Forests   *F
 	}
-	mNodes struct {
-		Rates     *Node
-		Sentences forest.Sentences
-		Key       *Node
-		Trees     *grammar.Trees
-		Forests   *forest.Forest
+	mArgs  = mIn[*tensors.Tensor, []float32, forest.SentenceTensors, grammar.TreeTensors, forest.ForestTensors]
+	mNodes = mIn[*Node, *Node, forest.Sentences, grammar.Trees, forest.Forest]
+
+	mOut[T, B any] struct {
+		Loss, GradNorm T
+		OK             B
 	}
-	mOut struct {
-		Loss, GradNorm float64
-		OK             bool
-	}
-	mResult struct{ Loss, GradNorm, OK *Node }
+	mResult = mOut[float64, bool]
 )
 
 func newMStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) mStep {
@@ -57,11 +53,11 @@ func newMStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) m
 
 func newMStepBy(set *program.Set, tables func(*Graph) grammar.Tables, c *Config, o optim.Optimizer) mStep {
 	m := mStep{Config: c, optimizer: o}
-	m.program = program.New[mIn, mOut](set, "M-step", func(in mNodes) mResult {
+	m.program = program.New[mArgs, mResult](set, "M-step", func(in mNodes) mOut[*Node, *Node] {
 		q := tables(in.Rates.Graph()).For(in.Sentences.Words, in.Sentences.Lengths)
 		loss := Neg(ReduceAllMean(m.logP(q, in)))
 		r := m.optimizer.Minimize(set.Store, loss, in.Rates)
-		return mResult{loss, r.GradNorm, r.OK}
+		return mOut[*Node, *Node]{loss, r.GradNorm, r.OK}
 	})
 	return m
 }
@@ -85,7 +81,7 @@ func (m mStep) logP(q grammar.Potentials, in mNodes) *Node {
 
 // Maximize implements em.MStepper.
 func (m mStep) Maximize(at em.Moment, b batch, z latents) (em.Maximization, error) {
-	in := mIn{Rates: m.optimizer.Rates(at.M), Sentences: b.observed(), Trees: z.Trees, Forests: z.Forests}
+	in := mArgs{Rates: m.optimizer.Rates(at.M), Sentences: b.observed(), Trees: z.Trees, Forests: z.Forests}
 	if m.Method == Exact {
 		in.Key = rng.Key(m.Seed, "grammar/sample", at.M)
 	}
