@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
-	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gfnem/gfnem/internal/testkit"
 )
@@ -16,17 +15,11 @@ func TestTogether(t *testing.T) {
 	large.b = small.b
 	_, a := small.walk(t, seed, 2, plain)
 	_, b := large.walk(t, seed, 3, plain)
-	out := small.run(t, func(in []*Node) []*Node {
-		x, y := WalkOf(in[:WalkSize]), WalkOf(in[WalkSize:])
-		p, q := Apart(Together(x, y), 3, small.n, large.n)
-		all := append(p.List(), q.List()...)
-
-		return all
-	}, append(anys(a), anys(b)...)...)
-	want := append(a, b...)
-	for i := range want {
-		if !out[i].Equal(want[i]) {
-			t.Errorf("tensor %d is %v, was %v", i, out[i], want[i])
-		}
-	}
+	got := call[two[WalkTensors]](t, small, func(in two[Walk]) two[Walk] {
+		p, q := Apart(Together(in.A, in.B), 3, small.n, large.n)
+		return two[Walk]{p, q}
+	}, two[WalkTensors]{a, b})
+	same(t, "walks", got, two[WalkTensors]{a, b}, 0)
 }
+
+type two[W any] struct{ A, B W }
