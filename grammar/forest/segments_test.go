@@ -66,6 +66,12 @@ func TestSamplerInSegments(t *testing.T) {
 		}
 		drawn := whole(s.start.Call(startIn{Key: rng.Key(seed, "draw"), Sentences: x}))
 		undone := whole(s.undo.Call(undoIn{rng.Key(seed, "undo"), int32(c.longest), drawn}))
+		whereDrawn, whereUndone := readForests(drawn.Forest), readForests(undone.Forest)
+		for i, length := range tensors.MustCopyFlatData[int32](x.Lengths) {
+			if up, down := len(whereDrawn[i]), len(whereUndone[i]); up != 1 || down != int(length) {
+				t.Errorf("sentence %d of %d words: %d trees are drawn, and %d left when that is undone", i, length, up, down)
+			}
+		}
 		for how, quick := range map[string]bool{"in segments": true, "in whole loops": false} {
 			s.Quick = quick
 			got, err := s.Draw(rng.Key(seed, "draw"), em.Knobs[*tensors.Tensor]{}, x, c.longest)
