@@ -43,7 +43,7 @@ type SentenceTensors struct{ Words, Lengths *tensors.Tensor }
 // Weigh returns the weights of derivations of sentences.
 func Weigh(t grammar.Tables, x Sentences) grammar.PotentialParts[*Node] {
 	q := t.For(x.Words, x.Lengths)
-	return grammar.PotentialParts[*Node]{q.Root, q.Rules, q.Terms}
+	return grammar.PotentialParts[*Node]{Root: q.Root, Rules: q.Rules, Terms: q.Terms}
 }
 
 // Target is what trees are sampled in proportion to: derivations of sentences, and a prior with its coldness, one over its

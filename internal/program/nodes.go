@@ -15,6 +15,9 @@ func Nodes[S any](s S) (all []*Node) {
 
 // Replace returns a struct with other nodes, in the order of Nodes.
 func Replace[S any](s S, nodes []*Node) S {
+	if have := len(Nodes(s)); have != len(nodes) {
+		panic(fmt.Errorf("%d nodes cannot be a %T, which has %d", len(nodes), s, have))
+	}
 	return Map(s, func(*Node) *Node {
 		n := nodes[0]
 		nodes = nodes[1:]
@@ -74,20 +77,16 @@ func visit(v reflect.Value, f func(n *Node, set func(*Node))) {
 
 // Of returns a struct of single nodes, which are given in order.
 func Of[S any](nodes []*Node) S {
-	out := reflect.New(reflect.TypeFor[S]()).Elem()
-	rest := nodes
-	var set func(v reflect.Value)
-	set = func(v reflect.Value) {
-		if v.Type() == nodeType && len(rest) > 0 {
-			v.Set(reflect.ValueOf(rest[0]))
-			rest = rest[1:]
-		} else if v.Kind() == reflect.Struct {
-			pairs(v.Type(), func(i, _ int) { set(v.Field(i)) })
+	var out S
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		switch kindOf(v.Type()) {
+		case leaf:
+			v.Set(reflect.ValueOf(&Node{}))
+		case part:
+			pairs(v.Type(), func(i, _ int) { fill(v.Field(i)) })
 		}
 	}
-	set(out)
-	if have := len(Nodes(out.Interface().(S))); have != len(nodes) {
-		panic(fmt.Errorf("%d nodes cannot be a %T, which has %d", len(nodes), out.Interface(), have))
-	}
-	return out.Interface().(S)
+	fill(reflect.ValueOf(&out).Elem())
+	return Replace(out, nodes)
 }
