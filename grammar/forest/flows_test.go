@@ -12,6 +12,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -79,12 +80,12 @@ func (o *optimum) set(t testing.TB, name string, x []float64, dims ...int) {
 	}
 }
 
-// scored evaluates the policy on paths.
-func (o *optimum) scored(p Path) Scored {
+// scored evaluates the policy on histories.
+func (o *optimum) scored(h History) Scored {
 	env := o.Env.(Env)
 	net := gfn.Net{Env: env, Policy: gfn.Tabular{DAG: o.DAG, DType: dtypes.Float64, LearnBackward: true}, Scope: o.store.Scope("/table")}
-	s := net.Score(replay(env, gfn.Batch{p.Leaves, p.Length}, p), gfn.Behaviour{})
-	return Scored{Scores: s, Path: p, Valid: p.steps(env.Steps()).valid}
+	s := net.Score(replay(env, Sentences{h.Leaves, h.Length}.Batch(), h), gfn.Behaviour{})
+	return Scored{Scores: s, History: h, Valid: h.steps(env.Steps()).valid}
 }
 
 // results are what objectives make of a policy on all paths.
@@ -93,6 +94,19 @@ type results struct {
 	balance  float64            // the greatest balance of all pairs of paths that meet in the middle
 	logRatio float64            // the farthest from 0 that the logarithm of an acceptance ratio is
 	sleep    float64            // the greatest element of the expected gradient of sleep
+}
+
+// judged is what objectives judge: paths from bare words, with weights, and pairs of paths from anywhere that meet in
+// the middle.
+type judged[H, T any] struct {
+	Whole, All        H
+	One, Two, Weights T
+}
+
+// verdict is what they say.
+type verdict[T any] struct {
+	Losses                      []T // by name
+	Balance, LogRatio, Gradient T
 }
 
 // judge evaluates objectives; partial rewards are those of a kind of grammar.
@@ -128,42 +142,47 @@ func (o *optimum) judge(t testing.TB, r *rig, kind grammar.Kind) results {
 	}
 	names := []string{"SubTB", "SubTB with lambda 0.5", "TB", "DB"}
 	n := len(o.words)
-	args := append(append(pathArgs(n, whole), pathArgs(n, all)...), one, two, weights)
-	out, err := model.CallOnceN(r.b, o.store, func(_ *model.Scope, in []*Node) []*Node {
-		s := o.scored(pathOf(in))
-		q := potentials(o.g, s.Path)
-		p := s.Rewarded(kind, q.ScoreTrees(s.Trees).Nodes, q.LogTree(s.Trees))
-		in = in[pathSize:]
-		var out []*Node
-		for _, loss := range []gfn.Objective{gfn.SubTB{}, gfn.SubTB{Lambda: 0.5}, gfn.TB{}, gfn.DB{}} {
-			out = append(out, loss.Loss(p))
-		}
-		part := o.scored(pathOf(in))
-		logR := potentials(o.g, part.Path).LogTree(part.Trees)
-		one, two, weights := in[pathSize], in[pathSize+1], in[pathSize+2]
-		take := func(x, at *Node) *Node { return Gather(x, InsertAxes(at, -1)) }
-		half := func(at *Node) gfn.Path {
-			return gfn.Path{LogPF: take(part.LogPF, at), LogPB: take(part.LogPB, at), LogR: take(logR, at)}
-		}
-		down, up := half(one), half(two)
-		sum := func(x *Node) *Node { return ReduceSum(x, 1) }
-		logA := Add(Sub(up.LogR, down.LogR), Sub(Add(sum(up.LogPB), sum(down.LogPF)), Add(sum(down.LogPB), sum(up.LogPF))))
-		dream := ReduceAllSum(Mul(weights, gfn.Likelihood{}.Loss(gfn.Path{LogPF: s.LogPF})))
-		gradient := Gradient(dream, o.store.GetVariable("/table/forward").NodeValue(dream.Graph()))[0]
-		return append(out, gfn.PairBalance(down, up), logA, gradient)
-	}, args...)
+	out, err := program.Once[judged[historyTensors, *tensors.Tensor], verdict[*tensors.Tensor]](
+		r.b, o.store, "judge", func(in judged[History, *Node]) verdict[*Node] {
+			s := o.scored(in.Whole)
+			q := potentials(o.g, s.History)
+			p := s.Rewarded(kind, q.ScoreTrees(s.Trees).Nodes, q.LogTree(s.Trees))
+			var out verdict[*Node]
+			for _, loss := range []gfn.Objective{gfn.SubTB{}, gfn.SubTB{Lambda: 0.5}, gfn.TB{}, gfn.DB{}} {
+				out.Losses = append(out.Losses, loss.Loss(p))
+			}
+			part := o.scored(in.All)
+			logR := potentials(o.g, part.History).LogTree(part.Trees)
+			take := func(x, at *Node) *Node { return Gather(x, InsertAxes(at, -1)) }
+			half := func(at *Node) gfn.Path {
+				return gfn.Path{LogPF: take(part.LogPF, at), LogPB: take(part.LogPB, at), LogR: take(logR, at)}
+			}
+			down, up := half(in.One), half(in.Two)
+			sum := func(x *Node) *Node { return ReduceSum(x, 1) }
+			there, here := Add(sum(down.LogPB), sum(up.LogPF)), Add(sum(up.LogPB), sum(down.LogPF))
+			out.LogRatio = Add(Sub(up.LogR, down.LogR), Sub(here, there))
+			dream := ReduceAllSum(Mul(in.Weights, gfn.Likelihood{}.Loss(gfn.Path{LogPF: s.LogPF})))
+			out.Gradient = Gradient(dream, o.store.GetVariable("/table/forward").NodeValue(dream.Graph()))[0]
+			out.Balance = gfn.PairBalance(down, up)
+			return out
+		}, judged[historyTensors, *tensors.Tensor]{
+			Whole: pack(n, whole), All: pack(n, all),
+			One: tensors.FromValue(one), Two: tensors.FromValue(two), Weights: tensors.FromValue(weights),
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	most := func(i int) (m float64) {
-		for _, x := range float64s(t, out[i]) {
-			m = math.Max(m, math.Abs(x))
+	most := func(x *tensors.Tensor) (m float64) {
+		for _, v := range float64s(t, x) {
+			m = math.Max(m, math.Abs(v))
 		}
 		return m
 	}
-	res := results{losses: map[string]float64{}, balance: most(len(names)), logRatio: most(len(names) + 1), sleep: most(len(names) + 2)}
+	res := results{
+		losses: map[string]float64{}, balance: most(out.Balance), logRatio: most(out.LogRatio), sleep: most(out.Gradient),
+	}
 	for i, name := range names {
-		res.losses[name] = most(i)
+		res.losses[name] = most(out.Losses[i])
 	}
 	return res
 }

@@ -2,6 +2,7 @@ package forest
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -12,7 +13,7 @@ import (
 
 	"github.com/gfnem/gfnem/engine"
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -24,7 +25,7 @@ type rig struct {
 	store          *model.Store
 	words, lengths *tensors.Tensor
 	n              int
-	legs           bool // journeys are made in legs of one pass, with no place to spare
+	segments       bool // rollouts are made in segments of one pass, by programs for no more trees than there are
 }
 
 func newRig(t testing.TB, seed uint64, dtype dtypes.DType, lengths ...int32) *rig {
@@ -50,68 +51,127 @@ func newRig(t testing.TB, seed uint64, dtype dtypes.DType, lengths ...int32) *ri
 
 func (r *rig) scope() *model.Scope { return r.store.Scope("/phi") }
 
-// run builds a program and calls it once.
-func (r *rig) run(t testing.TB, f func(in []*Node) []*Node, args ...any) []*tensors.Tensor {
+func (r *rig) sentences() SentenceTensors { return SentenceTensors{r.words, r.lengths} }
+
+// call makes a program of a function and calls it once.
+func call[Out, In, NodesIn, NodesOut any](t testing.TB, r *rig, f func(NodesIn) NodesOut, in In) Out {
 	t.Helper()
-	out, err := model.CallOnceN(r.b, r.store, func(_ *model.Scope, in []*Node) []*Node {
-		defer panics.WithError()
-		return f(in)
-	}, args...)
+	out, err := program.Once[In, Out](r.b, r.store, "test", f, in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
+// keyed is what rollouts start from, and a random key.
+type keyed[T, X any] struct {
+	Key  T
+	From X
+}
+
+// wake makes walks from bare words to whole trees.
+func (r *rig) wake(t testing.TB, seed uint64, how func(g *Graph) gfn.Behaviour) WalkTensors {
+	t.Helper()
+	return r.finish(t, 0, call[RolloutTensors](t, r, func(in keyed[*Node, Sentences]) Rollout {
+		g := in.Key.Graph()
+		return r.Rollout(r.Begin(r.scope(), in.From), rng.In(in.Key), Const(g, int32(0)), Const(g, true), how(g))
+	}, keyed[*tensors.Tensor, SentenceTensors]{rng.Key(seed, "wake"), r.sentences()}))
+}
+
+// back makes walks so many steps back, and then forward if they rise.
+func (r *rig) back(
+	t testing.TB, key *tensors.Tensor, from WalkTensors, back int32, rise bool, how func(g *Graph) gfn.Behaviour,
+) WalkTensors {
+	t.Helper()
+	return r.finish(t, int(back), call[RolloutTensors](t, r, func(in keyed[*Node, Walk]) Rollout {
+		g := in.Key.Graph()
+		return r.Rollout(in.From, rng.In(in.Key), Const(g, back), Const(g, rise), how(g))
+	}, keyed[*tensors.Tensor, WalkTensors]{key, from}))
+}
+
 // walk makes walks: wake, and a move of so many steps back from there.
-func (r *rig) walk(t testing.TB, seed uint64, back int32, how func(g *Graph) gfn.Behaviour) (start, end walkTensors) {
+func (r *rig) walk(t testing.TB, seed uint64, back int32, how func(g *Graph) gfn.Behaviour) (start, end WalkTensors) {
 	t.Helper()
-	begun := r.byLegs(t, 0, r.run(t, func(in []*Node) []*Node {
-		g := in[0].Graph()
-		return r.SetOut(r.Begin(r.scope(), in[0], in[1]), rng.In(in[2]), Const(g, int32(0)), Const(g, true), how(g)).List()
-	}, r.words, r.lengths, rng.Key(seed, "wake")))
-	moved := r.byLegs(t, int(back), r.run(t, func(in []*Node) []*Node {
-		g := in[0].Graph()
-		return r.SetOut(WalkOf(in[1:]), rng.In(in[0]), Const(g, back), Const(g, true), how(g)).List()
-	}, append([]any{rng.Key(seed, "move")}, anys(begun)...)...))
-	return begun, moved
+	start = r.wake(t, seed, how)
+	return start, r.back(t, rng.Key(seed, "move"), start, back, true, how)
 }
 
-func (r *rig) journey(t testing.TB, j []*tensors.Tensor) walkTensors {
+// finish runs rollouts of so many steps back, or from bare words.
+func (r *rig) finish(t testing.TB, back int, s RolloutTensors) WalkTensors {
 	t.Helper()
-	return r.run(t, func(in []*Node) []*Node { return r.Go(r.scope(), JourneyOf(in)).List() }, anys(j)...)
-}
-
-// byLegs makes a journey of so many steps back, or from bare words.
-func (r *rig) byLegs(t testing.TB, back int, j []*tensors.Tensor) walkTensors {
-	t.Helper()
-	if !r.legs {
-		return r.journey(t, j)
+	if !r.segments {
+		return call[WalkTensors](t, r, func(s Rollout) Walk { return r.Run(r.scope(), s, r.Positions) }, s)
 	}
 	trees := 2
 	if back == 0 {
 		trees, back = r.n, 1
 	}
 	for pass := 0; trees > 1; pass++ {
-		leg := func(in []*Node) []*Node { return r.GoOn(r.scope(), JourneyOf(in[1:]), in[0], trees).List() }
-		j = r.run(t, leg, append([]any{int32(1)}, anys(j)...)...)
+		one := int32(1)
+		s = call[RolloutTensors](t, r, func(in segmentIn[*Node, Rollout]) Rollout {
+			return r.Segment(r.scope(), in.Rollout, in.Passes, in.MaxTrees)
+		}, segmentTensors{trees, &one, s})
 		if pass < back-1 {
 			trees++
 		} else {
 			trees--
 		}
 	}
-	return j[JourneyWalk:]
+	return s.WalkTensors
 }
 
-type walkTensors []*tensors.Tensor
+// walked is sentences with walks of wake and of a move, which may be left out.
+type walked[S, W any] struct {
+	Sentences  S
+	Wake, Move W
+}
 
-func anys(ts []*tensors.Tensor) []any {
-	out := make([]any, len(ts))
-	for i, t := range ts {
-		out[i] = t
+func (r *rig) walked(wake, move WalkTensors) walked[SentenceTensors, WalkTensors] {
+	return walked[SentenceTensors, WalkTensors]{r.sentences(), wake, move}
+}
+
+// histories are what wake made, what the move undid of it, and what it made instead.
+func histories(w walked[Sentences, Walk]) []History {
+	words := w.Sentences.Words
+	return []History{w.Wake.Built(words), UndoneHistory(w.Move.Undone, w.Wake.Forest, words), w.Move.Built(words)}
+}
+
+// scoreTensors are gfn.Scores on the host.
+type scoreTensors struct{ LogPF, LogPB, Flow *tensors.Tensor }
+
+// named is a tensor and the field where it stands.
+type named struct {
+	*tensors.Tensor
+	name string
+}
+
+// tensorsOf lists the tensors of a struct.
+func tensorsOf(s any) (all []named) {
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		field, name := v.Field(i).Interface(), v.Type().Field(i).Name
+		if x, ok := field.(*tensors.Tensor); ok {
+			all = append(all, named{x, name})
+			continue
+		}
+		for _, x := range tensorsOf(field) {
+			all = append(all, named{x.Tensor, name + "." + x.name})
+		}
 	}
-	return out
+	return all
+}
+
+// same fails unless structs have the same tensors, those of floats to within.
+func same[S any](t testing.TB, what string, got, want S, within float64) {
+	t.Helper()
+	all := tensorsOf(want)
+	for i, x := range tensorsOf(got) {
+		if x.DType().IsFloat() && within > 0 {
+			near(t, what+" "+x.name, x.Tensor, all[i].Tensor, within)
+		} else if !x.Equal(all[i].Tensor) {
+			t.Errorf("%s %s is %v, want %v", what, x.name, x.Tensor, all[i].Tensor)
+		}
+	}
 }
 
 func float64s(t testing.TB, x *tensors.Tensor) []float64 {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -24,12 +24,9 @@ func TestUniformWalks(t *testing.T) {
 	}
 	r := tinyRig(t, seed, sentences...)
 	r.flat(t)
-	begun := r.journey(t, r.run(t, func(in []*Node) []*Node {
-		g := in[0].Graph()
-		return r.SetOut(r.Begin(r.scope(), in[0], in[1]), rng.In(in[2]), Const(g, int32(0)), Const(g, true), plain(g)).List()
-	}, r.words, r.lengths, rng.Key(seed, "wake")))
+	begun := r.wake(t, seed, plain)
 	shapes, trees := map[int]map[string]int{4: {}, 5: {}}, map[int]map[string]int{4: {}, 5: {}}
-	forward := float64s(t, begun[3])
+	forward := float64s(t, begun.MadeForward)
 	for b, p := range pathsOf(r, begun) {
 		n := len(p.words)
 		z := forests(n, p.steps)[n-1]
@@ -118,34 +115,38 @@ func sameNumbers(t *testing.T, what string, got, want []float64) {
 	}
 }
 
+// threeSizes are histories to score together, with room for more words and fewer.
+type threeSizes[H any] struct{ Given, Narrow, Wide H }
+
 // describe collects, for each sentence, what the network says of a path, and what walks do that leave nothing to chance: their trees,
 // with the embeddings of all nodes, and the probabilities of another way to the same trees.
 func (r *rig) describe(t *testing.T, seed uint64, paths []hostPath) [][]float64 {
 	t.Helper()
 	// Other paths of the same evaluation, over more words and less, do not matter either.
-	others := append(pathArgs(r.n-1, []hostPath{{words: []int32{0, 1}, steps: []closing{{0, 1}}}}),
-		pathArgs(r.n+2, []hostPath{{words: []int32{2, 1, 1}, steps: []closing{{1, 1}, {0, 0}}}})...)
-	scores := r.run(t, func(in []*Node) []*Node {
-		few, many := Batch{pathOf(in[pathSize:]), 1}, Batch{pathOf(in[2*pathSize:]), r.n + 1}
-		s := r.Score(r.scope(), 200, few, Batch{pathOf(in), r.n - 1}, many)[1]
-		return []*Node{s.LogPF, s.LogPB, s.Flow}
-	}, append(pathArgs(r.n, paths), others...)...)
+	scores := call[scoreTensors](t, r, func(in threeSizes[History]) gfn.Scores {
+		few, many := Histories{in.Narrow, 1}, Histories{in.Wide, r.n + 1}
+		return r.Score(r.scope(), 200, few, Histories{in.Given, r.n - 1}, many)[1].Scores
+	}, threeSizes[historyTensors]{
+		Given:  pack(r.n, paths),
+		Narrow: pack(r.n-1, []hostPath{{words: []int32{0, 1}, steps: []closing{{0, 1}}}}),
+		Wide:   pack(r.n+2, []hostPath{{words: []int32{2, 1, 1}, steps: []closing{{1, 1}, {0, 0}}}}),
+	})
 	wake, move := r.walk(t, seed, 3, surely)
 	sampled := pathsOf(r, wake)
 	out := make([][]float64, len(paths))
 	for b, p := range paths {
 		n := len(p.words)
-		for _, x := range scores {
-			out[b] = append(out[b], float64s(t, x)[b*(r.n-1):][:n-1]...)
+		for _, x := range tensorsOf(scores) {
+			out[b] = append(out[b], float64s(t, x.Tensor)[b*(r.n-1):][:n-1]...)
 		}
 		for _, s := range sampled[b].steps {
 			out[b] = append(out[b], float64(s.gap), float64(s.label))
 		}
-		for _, x := range [][]float64{float64s(t, wake[3]), float64s(t, wake[4]), float64s(t, move[1]), float64s(t, move[2])} {
-			out[b] = append(out[b], x[b])
+		for _, x := range []*tensors.Tensor{wake.MadeForward, wake.MadeBack, move.UndoneBack, move.UndoneForward} {
+			out[b] = append(out[b], float64s(t, x)[b])
 		}
-		for _, w := range []walkTensors{wake, move} {
-			all := float64s(t, w[0])
+		for _, w := range []WalkTensors{wake, move} {
+			all := float64s(t, w.Nodes)
 			for node := range 2*r.n - 1 {
 				if node < n || node >= r.n && node < r.n+n-1 {
 					out[b] = append(out[b], all[(b*(2*r.n-1)+node)*r.Width:][:r.Width]...)
@@ -162,19 +163,15 @@ func TestEmbeddingsSurvive(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
 	r := tinyRig(t, seed, []int32{0, 1, 2, 0, 1, 1, 2}, []int32{2, 1}, []int32{2, 0, 1, 1}, []int32{1, 0, 2, 2, 0, 1})
-	wake, _ := r.walk(t, seed, 1, plain)
+	wake := r.wake(t, seed, plain)
 	for _, back := range []int32{0, 1, 3, 6} {
-		split := r.journey(t, r.run(t, func(in []*Node) []*Node {
-			g := in[0].Graph()
-			return r.SetOut(WalkOf(in[1:]), rng.In(in[0]), Const(g, back), Const(g, false), plain(g)).List()
-		}, append([]any{rng.Key(seed, "split")}, anys(wake)...)...))
-		again := r.run(t, func(in []*Node) []*Node {
-			f := WalkOf(in[1:]).Forest
-			return []*Node{r.Embed(r.scope(), f, in[0]).Nodes}
-		}, append([]any{r.words}, anys(split)...)...)[0]
-		before, after, fresh := float64s(t, wake[0]), float64s(t, split[0]), float64s(t, again)
+		split := r.back(t, rng.Key(seed, "split"), wake, back, false, plain)
+		again := call[WalkTensors](t, r, func(in walked[Sentences, Walk]) Walk {
+			return r.Embed(r.scope(), in.Move.Forest, in.Sentences.Words)
+		}, r.walked(wake, split))
+		before, after, fresh := float64s(t, wake.Nodes), float64s(t, split.Nodes), float64s(t, again.Nodes)
 		lengths := tensors.MustCopyFlatData[int32](r.lengths)
-		for b, trees := range readForests(split[WalkForest:]) {
+		for b, trees := range readForests(split.Forest) {
 			length := lengths[b]
 			if want := max(1, min(int(back)+1, int(length))); len(trees) != want {
 				t.Errorf("%d steps back: sentence %d has %d trees, want %d", back, b, len(trees), want)

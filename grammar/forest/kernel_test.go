@@ -204,6 +204,12 @@ func chiSquare(counts map[string]int, p map[string]float64) float64 {
 // alpha is the false-alarm rate of one statistical check; no test makes more than ten.
 const alpha = 1e-5
 
+// movable is what moves start from, each so many steps back and then forward or not.
+type movable[T, F any] struct {
+	Key, Words, Back, Rise T
+	From                   F
+}
+
 // TestMoves compares tempered moves of the loop with what the plain policy says: the four probabilities that each reports, and how often
 // it goes each of the ways there are.
 func TestMoves(t *testing.T) {
@@ -226,11 +232,12 @@ func TestMoves(t *testing.T) {
 			from[i], rise[i] = i%len(l.Objects), i%5 > 0
 		}
 	}
-	out := r.journey(t, r.run(t, func(in []*Node) []*Node {
-		key, words, back, rise, trees := in[0], in[1], in[2], in[3], in[4:]
-		start := r.Embed(r.scope(), FromState(trees), words)
-		return r.SetOut(start, rng.In(key), back, rise, tempered(beta)(key.Graph())).List()
-	}, append([]any{rng.Key(seed, "move"), r.words, back, rise}, l.objects(from)...)...))
+	out := r.finish(t, 3, call[RolloutTensors](t, r, func(in movable[*Node, Forest]) Rollout {
+		start := r.Embed(r.scope(), in.From, in.Words)
+		return r.Rollout(start, rng.In(in.Key), in.Back, in.Rise, tempered(beta)(in.Key.Graph()))
+	}, movable[*tensors.Tensor, ForestTensors]{
+		rng.Key(seed, "move"), r.words, tensors.FromValue(back), tensors.FromValue(rise), l.objects(from),
+	}))
 	counts := map[int32]map[string]int{1: {}, 2: {}, 3: {}}
 	for i, o := range l.taken(out, from) {
 		if i < rows/2 {
@@ -261,8 +268,9 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// objects are the states of given objects, as arguments.
-func (l *listing) objects(which []int) (out []any) {
+// objects are the states of given objects.
+func (l *listing) objects(which []int) ForestTensors {
+	var out []*tensors.Tensor
 	for _, all := range l.ObjectStates() {
 		values := tensors.MustCopyFlatData[int32](all)
 		width := len(values) / len(l.Objects)
@@ -274,17 +282,17 @@ func (l *listing) objects(which []int) (out []any) {
 		dims[0] = len(which)
 		out = append(out, tensors.FromFlatDataAndDimensions(flat, dims...))
 	}
-	return out
+	return fromState(out)
 }
 
 // taken reads what walks from given objects did, with the probabilities that they report.
-func (l *listing) taken(walk []*tensors.Tensor, from []int) (out []outcome) {
+func (l *listing) taken(walk WalkTensors, from []int) (out []outcome) {
 	gaps := len(l.words) - 1
-	ints := func(i int) []int32 { return tensors.MustCopyFlatData[int32](walk[i]) }
-	floats := func(i int) []float64 { return tensors.MustCopyFlatData[float64](walk[i]) }
-	undone, made, label := ints(WalkUndone), ints(WalkMade), ints(WalkLabel)
-	b1, f1, f2, b2 := floats(WalkUndoneBack), floats(WalkUndoneForward), floats(WalkMadeForward), floats(WalkMadeBack)
-	ends := readForests(walk[WalkForest:])
+	ints, floats := tensors.MustCopyFlatData[int32], tensors.MustCopyFlatData[float64]
+	undone, made, label := ints(walk.Undone), ints(walk.Made), ints(walk.Forest.Label)
+	b1, f1 := floats(walk.UndoneBack), floats(walk.UndoneForward)
+	f2, b2 := floats(walk.MadeForward), floats(walk.MadeBack)
+	ends := readForests(walk.Forest)
 	for row, start := range from {
 		was := map[int]int{}
 		visit(l.forest[l.Objects[start]], func(v, _ *tree) { was[v.gap] = v.label })

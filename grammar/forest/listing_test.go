@@ -29,7 +29,7 @@ func list(t testing.TB, labels int, words ...int32) *listing {
 		t.Fatal(err)
 	}
 	l := &listing{DAG: d, words: words, index: map[string]int{}, edge: map[[2]int]int{}}
-	l.forest = readForests(d.States())
+	l.forest = readForests(fromState(d.States()))
 	for s, f := range l.forest {
 		l.index[key(f, len(words))] = s
 	}
@@ -46,12 +46,17 @@ func observation(words []int32) []*tensors.Tensor {
 	return []*tensors.Tensor{tensors.FromValue([][]int32{words}), tensors.FromValue([]int32{int32(len(words))})}
 }
 
-// readForests makes trees of the tensors of states, row by row.
-func readForests(states []*tensors.Tensor) (out [][]*tree) {
-	gaps := states[0].Shape().Dim(1)
-	flat := func(i int) []int32 { return tensors.MustCopyFlatData[int32](states[i]) }
-	label, left, right := flat(0), flat(1), flat(2)
-	for row, length := range flat(6) {
+// fromState is FromState on the host.
+func fromState(s []*tensors.Tensor) ForestTensors {
+	return ForestTensors{Label: s[0], Left: s[1], Right: s[2], Root: s[3], First: s[4], Last: s[5], Length: s[6]}
+}
+
+// readForests makes trees of forests, row by row.
+func readForests(f ForestTensors) (out [][]*tree) {
+	gaps := f.Label.Shape().Dim(1)
+	flat := tensors.MustCopyFlatData[int32]
+	label, left, right := flat(f.Label), flat(f.Left), flat(f.Right)
+	for row, length := range flat(f.Length) {
 		of := func(x []int32) []int32 { return x[row*gaps:][:gaps] }
 		out = append(out, readForest(of(label), of(left), of(right), int(length)))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
@@ -329,14 +330,21 @@ func TestNetworkAgainstLoops(t *testing.T) {
 			x[i] += 0.1 * random.NormFloat64()
 		}
 	})
-	wake, _ := r.walk(t, seed, 1, plain)
-	paths := pathsOf(r, wake)
-	out := r.run(t, func(in []*Node) []*Node {
-		p := pathOf(in)
-		s := r.Score(r.scope(), 200, Batch{p, r.n - 1})[0]
-		return []*Node{s.LogPF, s.LogPB, s.Flow, r.LogZ(r.scope(), p.Leaves, p.Length)}
-	}, pathArgs(r.n, paths)...)
-	logPF, logPB, flow, logZ := float64s(t, out[0]), float64s(t, out[1]), float64s(t, out[2]), float64s(t, out[3])
+	paths := pathsOf(r, r.wake(t, seed, plain))
+	type said struct {
+		Scores gfn.Scores
+		LogZ   *Node
+	}
+	type saidTensors struct {
+		Scores scoreTensors
+		LogZ   *tensors.Tensor
+	}
+	out := call[saidTensors](t, r, func(h History) said {
+		s := r.Score(r.scope(), 200, Histories{h, r.n - 1})[0]
+		return said{s.Scores, r.LogZ(r.scope(), Sentences{h.Leaves, h.Length})}
+	}, pack(r.n, paths))
+	logPF, logPB, flow := float64s(t, out.Scores.LogPF), float64s(t, out.Scores.LogPB), float64s(t, out.Scores.Flow)
+	logZ := float64s(t, out.LogZ)
 
 	host := &hostNet{Network: r.Network, value: map[string][]float64{}}
 	for path, x := range valuesOf(r.store) {

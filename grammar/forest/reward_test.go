@@ -67,12 +67,12 @@ func (r *rig) flat(t testing.TB) {
 	})
 }
 
-// rewarded scores paths and gives them their rewards.
-func (r *rig) rewarded(g *grammar.Grammar, p Path) gfn.Path {
-	q := potentials(g, p)
-	nodes, logR := q.ScoreTrees(p.Trees).Nodes, q.LogTree(p.Trees)
-	most := p.When.Shape().Dim(1)
-	return r.Score(r.scope(), 1000, Batch{p, most})[0].Rewarded(g.Kind, nodes, logR)
+// rewarded scores histories and gives them their rewards.
+func (r *rig) rewarded(g *grammar.Grammar, h History) gfn.Path {
+	q := potentials(g, h)
+	nodes, logR := q.ScoreTrees(h.Trees).Nodes, q.LogTree(h.Trees)
+	most := h.When.Shape().Dim(1)
+	return r.Score(r.scope(), 1000, Histories{h, most})[0].Rewarded(g.Kind, nodes, logR)
 }
 
 func checkNumber(t testing.TB, what string, got, want, within float64) {
@@ -84,6 +84,8 @@ func checkNumber(t testing.TB, what string, got, want, within float64) {
 
 // eight is the precision of reference numbers that have eight decimals.
 const eight = 0.51e-8
+
+type lossesOf[T any] struct{ SubTB, HalfSubTB, TB, LogR, LogPB T }
 
 // TestReferenceLosses checks losses of two given paths under uniform policies and flows of zero, scored by the network itself in one
 // padded batch.
@@ -100,22 +102,25 @@ func TestReferenceLosses(t *testing.T) {
 		grammar.CFG:  {{15.95251036, 12.90340443, 31.19804000, -7.66496211}, {26.51414129, math.NaN(), math.NaN(), -11.42282318}},
 		grammar.NCFG: {{28.99595458, 28.08650742, 33.54319039, -7.87108987}, {math.NaN(), math.NaN(), math.NaN(), -12.55193099}},
 	} {
-		out := r.run(t, func(in []*Node) []*Node {
-			p := r.rewarded(tinyGrammar(kind), pathOf(in))
-			return []*Node{gfn.SubTB{}.Loss(p), gfn.SubTB{Lambda: 0.5}.Loss(p), gfn.TB{}.Loss(p), p.LogR, p.LogPB}
-		}, pathArgs(5, paths)...)
+		out := call[lossesOf[*tensors.Tensor]](t, r, func(h History) lossesOf[*Node] {
+			p := r.rewarded(tinyGrammar(kind), h)
+			return lossesOf[*Node]{gfn.SubTB{}.Loss(p), gfn.SubTB{Lambda: 0.5}.Loss(p), gfn.TB{}.Loss(p), p.LogR, p.LogPB}
+		}, pack(5, paths))
+		numbers := []*tensors.Tensor{out.SubTB, out.HalfSubTB, out.TB, out.LogR}
 		for b := range paths {
 			for i, what := range []string{"SubTB", "SubTB with lambda 0.5", "TB", "log p(x,z)"} {
 				if !math.IsNaN(want[b][i]) {
-					checkNumber(t, fmt.Sprintf("%s, path %d: %s", kind, b, what), float64s(t, out[i])[b], want[b][i], eight)
+					checkNumber(t, fmt.Sprintf("%s, path %d: %s", kind, b, what), float64s(t, numbers[i])[b], want[b][i], eight)
 				}
 			}
 		}
 		for i, want := range []float64{0, 0, 0, 0, 0, -math.Ln2, 0, 0} {
-			checkNumber(t, fmt.Sprintf("log P_B %d", i), float64s(t, out[4])[i], want, 1e-12)
+			checkNumber(t, fmt.Sprintf("log P_B %d", i), float64s(t, out.LogPB)[i], want, 1e-12)
 		}
 	}
 }
+
+type rewardsOf[T any] struct{ Partial, LogR, Terminal, Valid T }
 
 // TestPartialRewards compares the partial rewards of sampled paths of many lengths with those of their forests on the host. At the last
 // state they lack the rule of ROOT and, where the parent matters, the top.
@@ -123,16 +128,17 @@ func TestPartialRewards(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
 	r := tinyRig(t, seed, []int32{0, 1, 2, 0, 1}, []int32{2, 1}, []int32{2, 0, 1, 1}, []int32{0, 1, 2}, []int32{1, 1, 0, 2, 2}, []int32{0, 0, 0, 1})
-	wake, _ := r.walk(t, seed, 1, plain)
+	wake := r.wake(t, seed, plain)
 	paths := pathsOf(r, wake)
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
 		g := tinyGrammar(kind)
-		out := r.run(t, func(in []*Node) []*Node {
-			p := r.rewarded(g, WalkOf(in[1:]).Path(in[0]))
+		out := call[rewardsOf[*tensors.Tensor]](t, r, func(in walked[Sentences, Walk]) rewardsOf[*Node] {
+			p := r.rewarded(g, in.Wake.Built(in.Sentences.Words))
 			number := func(x *Node) *Node { return ConvertDType(x, dtypes.Float64) }
-			return []*Node{p.Partial, p.LogR, number(p.Terminal), number(p.Valid)}
-		}, append([]any{r.words}, anys(wake)...)...)
-		partial, logR, terminal, valid := float64s(t, out[0]), float64s(t, out[1]), float64s(t, out[2]), float64s(t, out[3])
+			return rewardsOf[*Node]{p.Partial, p.LogR, number(p.Terminal), number(p.Valid)}
+		}, r.walked(wake, WalkTensors{}))
+		partial, logR := float64s(t, out.Partial), float64s(t, out.LogR)
+		terminal, valid := float64s(t, out.Terminal), float64s(t, out.Valid)
 		for b, p := range paths {
 			states := forests(len(p.words), p.steps)
 			last := len(p.steps)

@@ -28,13 +28,13 @@ type Sampler struct {
 	Energy func(parameters *Node, z grammar.Trees, lengths *Node) *Node
 
 	weigh   *program.Program[SentenceTensors, grammar.PotentialTensors]
-	start   *program.Program[startIn, RolloutTensors]
-	undo    *program.Program[undoIn, RolloutTensors]
-	segment *program.Program[segmentIn, RolloutTensors]
-	whole   *program.Program[segmentIn, WalkTensors]
-	reward  *program.Program[rewardIn, Rewards[*tensors.Tensor]]
+	start   *program.Program[startTensors, RolloutTensors]
+	undo    *program.Program[undoTensors, RolloutTensors]
+	segment *program.Program[segmentTensors, RolloutTensors]
+	whole   *program.Program[segmentTensors, WalkTensors]
+	reward  *program.Program[rewardTensors, Rewards[*tensors.Tensor]]
 	flow    *program.Program[SentenceTensors, flows[*tensors.Tensor]]
-	embed   *program.Program[embedIn, WalkTensors]
+	embed   *program.Program[embedTensors, WalkTensors]
 }
 
 // SentenceTensors are Sentences on the host.
@@ -43,7 +43,7 @@ type SentenceTensors struct{ Words, Lengths *tensors.Tensor }
 // Weigh returns the weights of derivations of sentences.
 func Weigh(t grammar.Tables, x Sentences) grammar.PotentialParts[*Node] {
 	q := t.For(x.Words, x.Lengths)
-	return grammar.PotentialParts[*Node]{q.Root, q.Rules, q.Terms}
+	return grammar.PotentialParts[*Node]{Root: q.Root, Rules: q.Rules, Terms: q.Terms}
 }
 
 // Target is what trees are sampled in proportion to: derivations of sentences, and a prior with its coldness, one over its
@@ -56,53 +56,38 @@ type Target[T any] struct {
 // Rewards of whole trees: log R [B], and the scores of their nodes [B,G].
 type Rewards[T any] struct{ LogR, Nodes T }
 
+// What programs take, in graphs and on the host.
 type (
-	startIn struct {
-		Key       *tensors.Tensor
-		Knobs     em.Knobs[*tensors.Tensor]
-		Sentences SentenceTensors
+	startIn[T, S any] struct {
+		Key       T
+		Knobs     em.Knobs[T]
+		Sentences S
 	}
-	startNodes struct {
-		Key       *Node
-		Knobs     em.Knobs[*Node]
-		Sentences Sentences
+	undoIn[T, B, W any] struct {
+		Key  T
+		Back B
+		Walk W
 	}
-	undoIn struct {
-		Key  *tensors.Tensor
-		Back int32
-		Walk WalkTensors
-	}
-	undoNodes struct {
-		Key, Back *Node
-		Walk      Walk
-	}
-	segmentIn struct {
+	segmentIn[P, R any] struct {
 		MaxTrees int
-		Passes   *int32 // nil: all of them
-		Rollout  RolloutTensors
+		Passes   P // nil: all of them
+		Rollout  R
 	}
-	segmentNodes struct {
-		MaxTrees int
-		Passes   *Node
-		Rollout  Rollout
+	rewardIn[T, F any] struct {
+		Target Target[T]
+		Forest F
 	}
-	rewardIn struct {
-		Target Target[*tensors.Tensor]
-		Forest ForestTensors
-	}
-	rewardNodes struct {
-		Target Target[*Node]
-		Forest Forest
-	}
-	embedIn struct {
-		Sentences SentenceTensors
-		Trees     grammar.TreeTensors
-	}
-	embedNodes struct {
-		Sentences Sentences
-		Trees     grammar.Trees
+	embedIn[S, Z any] struct {
+		Sentences S
+		Trees     Z
 	}
 	flows[T any] struct{ LogZ T }
+
+	startTensors   = startIn[*tensors.Tensor, SentenceTensors]
+	undoTensors    = undoIn[*tensors.Tensor, int32, WalkTensors]
+	segmentTensors = segmentIn[*int32, RolloutTensors]
+	rewardTensors  = rewardIn[*tensors.Tensor, ForestTensors]
+	embedTensors   = embedIn[SentenceTensors, grammar.TreeTensors]
 )
 
 // NewSampler prepares a sampler whose variables live below em.Phi in the store of a set.
@@ -112,27 +97,27 @@ func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.Table
 	s.weigh = program.New[SentenceTensors, grammar.PotentialTensors](set, "potentials", func(x Sentences) grammar.PotentialParts[*Node] {
 		return Weigh(s.Tables(x.Words.Graph()), x)
 	})
-	s.start = program.New[startIn, RolloutTensors](set, "start", func(in startNodes) Rollout {
+	s.start = program.New[startTensors, RolloutTensors](set, "start", func(in startIn[*Node, Sentences]) Rollout {
 		g := in.Key.Graph()
 		how := gfn.Behaviour{Beta: in.Knobs.Beta, Epsilon: in.Knobs.Epsilon}
 		return s.Rollout(s.Begin(s.scope(), in.Sentences), rng.In(in.Key), Const(g, int32(0)), Const(g, true), how)
 	})
-	s.undo = program.New[undoIn, RolloutTensors](set, "undo", func(in undoNodes) Rollout {
+	s.undo = program.New[undoTensors, RolloutTensors](set, "undo", func(in undoIn[*Node, *Node, Walk]) Rollout {
 		return s.Rollout(in.Walk, rng.In(in.Key), in.Back, Const(in.Key.Graph(), false), gfn.Behaviour{})
 	})
-	s.segment = program.New[segmentIn, RolloutTensors](set, "rollout", func(in segmentNodes) Rollout {
+	s.segment = program.New[segmentTensors, RolloutTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Rollout {
 		return s.Segment(s.scope(), in.Rollout, in.Passes, in.MaxTrees)
 	})
-	s.whole = program.New[segmentIn, WalkTensors](set, "rollout", func(in segmentNodes) Walk {
+	s.whole = program.New[segmentTensors, WalkTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Walk {
 		return s.Run(s.scope(), in.Rollout, in.MaxTrees)
 	})
-	s.reward = program.New[rewardIn, Rewards[*tensors.Tensor]](set, "reward", func(in rewardNodes) Rewards[*Node] {
+	s.reward = program.New[rewardTensors, Rewards[*tensors.Tensor]](set, "reward", func(in rewardIn[*Node, Forest]) Rewards[*Node] {
 		return s.RewardOf(in.Target, in.Forest)
 	})
 	s.flow = program.New[SentenceTensors, flows[*tensors.Tensor]](set, "flow", func(x Sentences) flows[*Node] {
 		return flows[*Node]{ConvertDType(s.LogZ(s.scope(), x), dtypes.Float64)}
 	})
-	s.embed = program.New[embedIn, WalkTensors](set, "embed", func(in embedNodes) Walk {
+	s.embed = program.New[embedTensors, WalkTensors](set, "embed", func(in embedIn[Sentences, grammar.Trees]) Walk {
 		return s.Embed(s.scope(), FromTrees(in.Trees, in.Sentences.Lengths), in.Sentences.Words)
 	})
 	return s
@@ -160,14 +145,14 @@ func (s *Sampler) Potentials(x SentenceTensors) (grammar.PotentialTensors, error
 
 // Reward returns log R and the scores of nodes of whole trees.
 func (s *Sampler) Reward(t Target[*tensors.Tensor], f ForestTensors) (Rewards[*tensors.Tensor], error) {
-	return s.reward.Call(rewardIn{t, f})
+	return s.reward.Call(rewardTensors{t, f})
 }
 
 // Draw makes walks from bare words, of which the longest sentence has so many, to whole trees.
 func (s *Sampler) Draw(
 	key *tensors.Tensor, knobs em.Knobs[*tensors.Tensor], x SentenceTensors, longest int,
 ) (WalkTensors, error) {
-	r, err := s.start.Call(startIn{key, knobs, x})
+	r, err := s.start.Call(startTensors{key, knobs, x})
 	if err != nil {
 		return WalkTensors{}, err
 	}
@@ -177,7 +162,7 @@ func (s *Sampler) Draw(
 // Undo makes walks from whole trees, of which the longest sentence has so many words, back to bare words.
 func (s *Sampler) Undo(key *tensors.Tensor, from WalkTensors, longest int) (WalkTensors, error) {
 	// One step more than there are: the network settles a step when it looks at where it led to.
-	r, err := s.undo.Call(undoIn{key, int32(longest), from})
+	r, err := s.undo.Call(undoTensors{key, int32(longest), from})
 	if err != nil {
 		return WalkTensors{}, err
 	}
@@ -186,7 +171,7 @@ func (s *Sampler) Undo(key *tensors.Tensor, from WalkTensors, longest int) (Walk
 
 // StandAt makes walks that stand at whole trees in order of gaps.
 func (s *Sampler) StandAt(x SentenceTensors, z grammar.TreeTensors) (WalkTensors, error) {
-	return s.embed.Call(embedIn{x, z})
+	return s.embed.Call(embedTensors{x, z})
 }
 
 // LogFlow returns what the network takes log p(x) for, [B] float64.

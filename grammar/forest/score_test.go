@@ -7,21 +7,23 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
-// replay turns paths into trajectories of the plain environment.
-func replay(env Env, x gfn.Batch, p Path) gfn.Trajectory {
-	s := p.steps(env.Steps())
-	f := Start(env.Words, p.Length)
+// replay turns histories into trajectories of the plain environment.
+func replay(env Env, x gfn.Batch, h History) gfn.Trajectory {
+	s := h.steps(env.Steps())
+	f := Start(env.Words, h.Length)
 	// What is closed from the start is closed bottom-up.
-	order := NewPlan(p.Trees, p.live())
+	order := NewPlan(h.Trees, h.live())
 	for step := range env.Steps() {
 		gap := Squeeze(SliceAxis(order.gap, 1, AxisElem(step)), 1)
-		there := LogicalAnd(at(p.live(), gap), Equal(at(p.When, gap), Neg(OnesLike(gap))))
-		f = f.Merge(gap, at(p.Trees.Label, gap), there)
+		there := LogicalAnd(at(h.live(), gap), Equal(at(h.When, gap), Neg(OnesLike(gap))))
+		f = f.Merge(gap, at(h.Trees.Label, gap), there)
 	}
 	tr := gfn.Trajectory{X: x, States: []gfn.State{f.State()}}
 	for t := range env.Steps() {
@@ -45,18 +47,14 @@ func TestScore(t *testing.T) {
 			r := newRig(t, seed, dtypes.Float64, 5, 2, 7, 3, 7)
 			wake, move := r.walk(t, seed, back, plain)
 			env := Env{Words: r.n, Labels: r.Labels}
-			program := func(fast, rolled bool) func(in []*Node) []*Node {
-				return func(in []*Node) []*Node {
-					words, length := in[0], in[1]
-					k := len(wake)
-					first, second := WalkOf(in[2:2+k]), WalkOf(in[2+k:])
-					paths := []Path{first.Path(words), second.UndonePath(first.Forest, words), second.Path(words)}
-					x := gfn.Batch{words, length}
+			build := func(fast, rolled bool) func(in walked[Sentences, Walk]) scoredAll[*Node, gfn.Scores] {
+				return func(in walked[Sentences, Walk]) scoredAll[*Node, gfn.Scores] {
+					made := histories(in)
 					var scores []gfn.Scores
 					if fast {
-						var all []Batch
-						for _, p := range paths {
-							all = append(all, Batch{p, r.n - 1})
+						var all []Histories
+						for _, h := range made {
+							all = append(all, Histories{h, r.n - 1})
 						}
 						net := r.Network
 						net.Rolled = rolled
@@ -65,59 +63,66 @@ func TestScore(t *testing.T) {
 						}
 					} else {
 						net := gfn.Net{Env: env, Policy: Policy{r.Network}, Scope: r.scope()}
-						for _, p := range paths {
-							scores = append(scores, net.Score(replay(env, x, p), gfn.Behaviour{}))
+						for _, h := range made {
+							scores = append(scores, net.Score(replay(env, in.Sentences.Batch(), h), gfn.Behaviour{}))
 						}
 					}
-					var out []*Node
-					total := ScalarZero(words.Graph(), r.DType)
+					g := in.Sentences.Words.Graph()
+					total := ScalarZero(g, r.DType)
 					for i, s := range scores {
-						valid := paths[i].steps(env.Steps()).valid
-						flow := Where(valid, s.Flow, ZerosLike(s.Flow))
-						out = append(out, s.LogPF, s.LogPB, flow)
-						for j, v := range []*Node{s.LogPF, s.LogPB, flow} {
-							weight := Sin(MulScalar(IotaFull(v.Graph(), v.Shape()), float64(3*i+j+1)))
+						valid := made[i].steps(env.Steps()).valid
+						scores[i].Flow = Where(valid, s.Flow, ZerosLike(s.Flow))
+						for j, v := range program.Nodes(scores[i]) {
+							weight := Sin(MulScalar(IotaFull(g, v.Shape()), float64(3*i+j+1)))
 							total = Add(total, ReduceAllSum(Mul(v, weight)))
 						}
 					}
 					var vars []*Node
 					for v := range r.store.RootScope().IterVariables() {
-						vars = append(vars, v.NodeValue(words.Graph()))
+						vars = append(vars, v.NodeValue(g))
 					}
-					return append(out, Gradient(total, vars...)...)
+					return scoredAll[*Node, gfn.Scores]{scores[0], scores[1], scores[2], Gradient(total, vars...)}
 				}
 			}
-			args := append(append([]any{r.words, r.lengths}, anys(wake)...), anys(move)...)
-			want := r.run(t, program(false, false), args...)
-			var names []string
-			for _, path := range []string{"wake", "undone", "made"} {
-				names = append(names, path+" log P_F", path+" log P_B", path+" flow")
+			score := func(fast, rolled bool) scoredAll[*tensors.Tensor, scoreTensors] {
+				return call[scoredAll[*tensors.Tensor, scoreTensors]](t, r, build(fast, rolled), r.walked(wake, move))
 			}
-			for v := range r.store.RootScope().IterVariables() {
-				names = append(names, "gradient of "+v.Path())
-			}
+			want := score(false, false)
 			for _, rolled := range []bool{false, true} {
-				for i, got := range r.run(t, program(true, rolled), args...) {
-					near(t, fmt.Sprintf("%s, rolled: %v", names[i], rolled), got, want[i], 1e-9)
+				got := score(true, rolled)
+				how := fmt.Sprintf("rolled: %v,", rolled)
+				same(t, how+" wake", got.Wake, want.Wake, 1e-9)
+				same(t, how+" undone", got.Undone, want.Undone, 1e-9)
+				same(t, how+" made", got.Made, want.Made, 1e-9)
+				i := 0
+				for v := range r.store.RootScope().IterVariables() {
+					near(t, how+" gradient of "+v.Path(), got.Gradients[i], want.Gradients[i], 1e-9)
+					i++
 				}
 			}
 		})
 	}
 }
 
+// scoredAll is what the network says of wake and of the two halves of a move, and gradients by variable.
+type scoredAll[T, S any] struct {
+	Wake, Undone, Made S
+	Gradients          []T
+}
+
 // TestNoRoom: paths that do not fit on the line are not scored wrongly.
 func TestNoRoom(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := newRig(t, seed, dtypes.Float64, 7, 7)
-	wake, _ := r.walk(t, seed, 1, plain)
+	wake := r.wake(t, seed, plain)
 	for _, c := range []struct {
 		size int
 		nan  bool
 	}{{2 * 27, false}, {48, true}} { // 6 steps have 27 trees; lines are whole blocks of 8
-		out := r.run(t, func(in []*Node) []*Node {
-			return []*Node{r.Score(r.scope(), c.size, Batch{WalkOf(in[1:]).Path(in[0]), r.n - 1})[0].LogPF}
-		}, append([]any{r.words}, anys(wake)...)...)
-		for i, v := range float64s(t, out[0]) {
+		out := call[scoreTensors](t, r, func(in walked[Sentences, Walk]) gfn.Scores {
+			return r.Score(r.scope(), c.size, Histories{in.Wake.Built(in.Sentences.Words), r.n - 1})[0].Scores
+		}, r.walked(wake, WalkTensors{}))
+		for i, v := range float64s(t, out.LogPF) {
 			if got := math.IsNaN(v); got != c.nan {
 				t.Errorf("on a line of %d places, log P_F of step %d is not a number: %v, want %v", c.size, i, got, c.nan)
 			}

@@ -54,12 +54,12 @@ func (s *Sampler) Finish(trees []int, r RolloutTensors) (WalkTensors, error) {
 		if len(trees) > 0 && slices.Max(trees) <= fewTrees {
 			most = fewTrees
 		}
-		return s.whole.Call(segmentIn{MaxTrees: most, Rollout: r})
+		return s.whole.Call(segmentTensors{MaxTrees: most, Rollout: r})
 	}
 	for _, part := range plan(trees, r.Forest.Words()) {
 		passes := int32(part.passes)
 		var err error
-		if r, err = s.segment.Call(segmentIn{MaxTrees: part.maxTrees, Passes: &passes, Rollout: r}); err != nil {
+		if r, err = s.segment.Call(segmentTensors{MaxTrees: part.maxTrees, Passes: &passes, Rollout: r}); err != nil {
 			return WalkTensors{}, err
 		}
 	}

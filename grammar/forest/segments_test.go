@@ -6,134 +6,154 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
-	"github.com/gfnem/gfnem/treebank"
 )
 
 func TestPlan(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		trees, want []int
-		legs        []leg
+		segments    []segment
 	}{
-		{"from ten words", rising(10), []int{10, 9, 8, 7, 6, 5, 4, 3, 2}, []leg{{12, 2}, {8, math.MaxInt32}}},
-		{"one step", backAndForth(1), []int{2}, []leg{{8, math.MaxInt32}}},
-		{"nine steps", backAndForth(9), []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 9, 8, 7, 6, 5, 4, 3, 2}, []leg{{8, 7}, {12, 3}, {8, math.MaxInt32}}},
-		{"down alone", falling(13), []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, []leg{{8, 7}, {12, 4}, {13, math.MaxInt32}}},
-		{"two at once", alongside(rising(9), falling(3)), []int{9, 8, 7, 6, 5, 4, 3, 3}, []leg{{12, 1}, {8, math.MaxInt32}}},
-		{"the other is longer", alongside(rising(3), falling(9)), []int{3, 3, 4, 5, 6, 7, 8}, []leg{{8, math.MaxInt32}}},
-		{"nowhere", rising(1), nil, []leg{{13, math.MaxInt32}}},
+		{"from ten words", Rising(10), []int{10, 9, 8, 7, 6, 5, 4, 3, 2}, []segment{{12, 2}, {8, math.MaxInt32}}},
+		{"one step", BackAndForth(1), []int{2}, []segment{{8, math.MaxInt32}}},
+		{
+			"nine steps", BackAndForth(9), []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 9, 8, 7, 6, 5, 4, 3, 2},
+			[]segment{{8, 7}, {12, 3}, {8, math.MaxInt32}},
+		},
+		{
+			"down alone", Falling(13), []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13},
+			[]segment{{8, 7}, {12, 4}, {13, math.MaxInt32}},
+		},
+		{
+			"two at once", Alongside(Rising(9), Falling(3)), []int{9, 8, 7, 6, 5, 4, 3, 3},
+			[]segment{{12, 1}, {8, math.MaxInt32}},
+		},
+		{"the other is longer", Alongside(Rising(3), Falling(9)), []int{3, 3, 4, 5, 6, 7, 8}, []segment{{8, math.MaxInt32}}},
+		{"nowhere", Rising(1), nil, []segment{{13, math.MaxInt32}}},
 	} {
 		if !slices.Equal(c.trees, c.want) {
 			t.Errorf("%s: trees %v, want %v", c.name, c.trees, c.want)
 		}
-		if got := plan(c.trees, 13); !slices.Equal(got, c.legs) {
-			t.Errorf("%s: legs %v, want %v", c.name, got, c.legs)
+		if got := plan(c.trees, 13); !slices.Equal(got, c.segments) {
+			t.Errorf("%s: segments %v, want %v", c.name, got, c.segments)
 		}
 	}
 }
 
-// TestTravel: what an E-step and an evaluation do by journeys in legs, or with few places where they are enough, is what they do by whole ones
-// with all places. Bits may differ, since sums have other lengths, so the seed is fixed: with one in a thousand a choice would be another.
-func TestTravel(t *testing.T) {
-	c := smallGFN()
-	c.Moves, c.BackSteps, c.MaxLength, c.DreamLeaves, c.DreamSteps = 6, 12, 13, 20, 11
-	s := tinySession(t, c)
-	for _, longest := range []int{13, 11, 4} { // dreams are deeper than the last
-		b := longBatch(c.Batch, longest)
-		all, err := s.gfn.way(s.gfn.net.Positions)
-		if err != nil {
-			t.Fatal(err)
+// TestSamplerInSegments: walks that a sampler makes in segments, or by a program for few trees where they are enough,
+// are those of whole loops for all trees. Bits may differ, since sums have other lengths, so the seed is fixed: with one
+// in a thousand a choice would be another.
+func TestSamplerInSegments(t *testing.T) {
+	const seed = 3
+	for _, c := range []struct{ longest, room int }{{13, 13}, {11, 11}, {9, 13}, {4, 4}} {
+		s, x := newSampler(t, seed, c.longest, c.room)
+		whole := func(r RolloutTensors, err error) WalkTensors {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := s.whole.Call(segmentTensors{MaxTrees: s.Positions, Rollout: r})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return w
 		}
-		s.gfn.ways[fewPlaces] = all
-		whole := journeys(t, s, b, false)
-		delete(s.gfn.ways, fewPlaces)
-		for how, onCPU := range map[string]bool{"in legs": true, "with few places": false} {
-			got := journeys(t, s, b, onCPU)
-			for name, want := range whole {
-				if len(want) == 0 {
-					t.Fatalf("%s: no journeys", name)
-				}
-				for i, x := range want {
-					if y := got[name][i]; x.DType() == dtypes.Int32 {
-						if !x.Equal(y) {
-							t.Fatalf("%s %s, %d words: tensor %d is %v, want %v", name, how, longest, i, y, x)
-						}
-					} else if v, g := widened(x), widened(y); !floats.EqualApprox(v, g, 1e-4) {
-						t.Fatalf("%s %s, %d words: tensor %d is %v, want %v", name, how, longest, i, g, v)
-					}
-				}
+		drawn := whole(s.start.Call(startTensors{Key: rng.Key(seed, "draw"), Sentences: x}))
+		undone := whole(s.undo.Call(undoTensors{rng.Key(seed, "undo"), int32(c.longest), drawn}))
+		whereDrawn, whereUndone := readForests(drawn.Forest), readForests(undone.Forest)
+		for i, length := range tensors.MustCopyFlatData[int32](x.Lengths) {
+			if up, down := len(whereDrawn[i]), len(whereUndone[i]); up != 1 || down != int(length) {
+				t.Errorf("sentence %d of %d words: %d trees are drawn, and %d left when that is undone", i, length, up, down)
 			}
 		}
-		if s.gfn.ways[fewPlaces] == nil {
-			t.Errorf("%d words: no journey with few places", longest)
+		for how, quick := range map[string]bool{"in segments": true, "in whole loops": false} {
+			s.Quick = quick
+			got, err := s.Draw(rng.Key(seed, "draw"), em.Knobs[*tensors.Tensor]{}, x, c.longest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameWalks(t, "drawn "+how, got, drawn)
+			if got, err = s.Undo(rng.Key(seed, "undo"), got, c.longest); err != nil {
+				t.Fatal(err)
+			}
+			sameWalks(t, "undone "+how, got, undone)
 		}
-	}
-	if len(s.gfn.legs) < 2 {
-		t.Errorf("%d programs for legs, want several", len(s.gfn.legs))
 	}
 }
 
-// journeys makes all kinds of them.
-func journeys(t *testing.T, s *session, b batch, onCPU bool) map[string][]*tensors.Tensor {
+// newSampler returns one with sentences of at most so many words, the first of which has as many.
+func newSampler(t *testing.T, seed uint64, longest, room int) (*Sampler, SentenceTensors) {
 	t.Helper()
-	s.gfn.onCPU = onCPU
-	must := func(err error) {
-		t.Helper()
+	var lengths []int32
+	for i := range 5 {
+		lengths = append(lengths, int32(max(2, longest-3*i)))
+	}
+	r := newRig(t, seed, dtypes.Float32, append(lengths, int32(room))...)
+	r.Layers, r.Positions = 1, 13
+	words := tensors.MustCopyFlatData[int32](r.words)[:len(lengths)*room]
+	set := program.NewSet(r.b, r.store)
+	t.Cleanup(set.Close)
+	return NewSampler(set, r.Network, nil), SentenceTensors{
+		tensors.FromFlatDataAndDimensions(words, len(lengths), room), tensors.FromValue(lengths),
+	}
+}
+
+func sameWalks(t *testing.T, what string, got, want WalkTensors) {
+	t.Helper()
+	all := tensorsOf(want)
+	for i, x := range tensorsOf(got) {
+		if x.DType() == dtypes.Int32 {
+			if !x.Equal(all[i].Tensor) {
+				t.Fatalf("%s: %s is %v, want %v", what, x.name, x.Tensor, all[i].Tensor)
+			}
+		} else if v, g := float64s(t, all[i].Tensor), float64s(t, x.Tensor); !floats.EqualApprox(v, g, 1e-4) {
+			t.Fatalf("%s: %s is %v, want %v", what, x.name, g, v)
+		}
+	}
+}
+
+// TestFinish: backends that are quick to compile get programs for several numbers of trees, others for few or all.
+func TestFinish(t *testing.T) {
+	for _, c := range []struct {
+		quick bool
+		trees []int
+		want  []int
+	}{
+		{true, BackAndForth(9), []int{8, 12}}, // the first serves again
+		{true, nil, []int{13}},
+		{false, Rising(13), []int{13}},
+		{false, Falling(11), []int{13}},
+		{false, Rising(10), []int{fewTrees}},
+		{false, BackAndForth(9), []int{fewTrees}},
+		{false, nil, []int{13}},
+	} {
+		s, x := newSampler(t, 1, 13, 13)
+		s.Quick = c.quick
+		var got []int
+		s.segment = program.New[segmentTensors, RolloutTensors](s.Set, "rollout", func(in segmentIn[*Node, Rollout]) Rollout {
+			got = append(got, in.MaxTrees)
+			return in.Rollout
+		})
+		s.whole = program.New[segmentTensors, WalkTensors](s.Set, "rollout", func(in segmentIn[*Node, Rollout]) Walk {
+			got = append(got, in.MaxTrees)
+			return in.Rollout.Walk
+		})
+		r, err := s.start.Call(startTensors{Key: rng.Key(1, "draw"), Sentences: x})
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	w := &eStep{gflownet: s.gfn, seed: 3, batch: b}
-	w.choose(w.stepsBack(true, 0))
-	must(w.walk())
-	out := map[string][]*tensors.Tensor{"wake": w.walks, "sleep": w.learning.down}
-	must(w.moveOn())
-	out["moves"], out["trained move"] = w.walks, w.learning.after
-	p := newGFNParser(s.gfn)
-	d, err := p.draw(b, w.key("draw"))
-	must(err)
-	out["draw"] = d.walks
-	orders, err := p.orders(b, d.walks, 2, func(k int) *tensors.Tensor { return w.key("order", uint64(k)) })
-	must(err)
-	for _, x := range orders {
-		out["orders"] = append(out["orders"], tensors.FromValue([]float32{float32(x[0]), float32(x[1])}))
-	}
-	return out
-}
-
-// longBatch has sentences of at most n words.
-func longBatch(rows, n int) batch {
-	r := rng.New(0, "long")
-	var sentences []treebank.Sentence
-	for i := range rows {
-		words := make([]int32, max(2, n-3*i))
-		for k := range words {
-			words[k] = int32(r.IntN(3))
+		if _, err := s.Finish(c.trees, r); err != nil {
+			t.Fatal(err)
 		}
-		sentences = append(sentences, treebank.Sentence{Words: words})
-	}
-	return newBatch(sentences, rows, n, n)
-}
-
-// TestForACard: an E-step by the programs that are made for a card says what one by those for a CPU does.
-func TestForACard(t *testing.T) {
-	c := smallGFN()
-	c.Moves, c.BackSteps, c.DreamLeaves, c.DreamSteps = 3, 12, 20, 11
-	cpu, card := tinySession(t, c), tinySession(t, c)
-	card.gfn.onCPU, card.gfn.net.Rolled = false, true
-	want, got := awake(t, cpu, true), awake(t, card, true)
-	for i, x := range want.forests() {
-		if !x.Equal(got.forests()[i]) {
-			t.Error("moves lead to other trees")
+		if !slices.Equal(got, c.want) {
+			t.Errorf("quick to compile: %v, trees %v: programs for %v, want %v", c.quick, c.trees, got, c.want)
 		}
 	}
-	a, b := got.outcome, want.outcome
-	closeTo(t, "wake", a.wake, b.wake, 1e-5)
-	closeTo(t, "balance", a.balance, b.balance, 1e-5)
-	closeTo(t, "sleep", a.sleep, b.sleep, 1e-5)
-	closeTo(t, "norm of the gradient", a.norm, b.norm, 1e-5)
 }

@@ -1,10 +1,11 @@
 package forest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
-	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/internal/testkit"
 )
@@ -16,17 +17,30 @@ func TestTogether(t *testing.T) {
 	large.b = small.b
 	_, a := small.walk(t, seed, 2, plain)
 	_, b := large.walk(t, seed, 3, plain)
-	out := small.run(t, func(in []*Node) []*Node {
-		x, y := WalkOf(in[:WalkSize]), WalkOf(in[WalkSize:])
-		p, q := Apart(Together(x, y), 3, small.n, large.n)
-		all := append(p.List(), q.List()...)
+	got := call[union[WalkTensors]](t, small, func(in union[Walk]) union[Walk] {
+		all := Together(in.A, in.B)
+		a, b := Apart(all, 3, small.n, large.n)
+		return union[Walk]{a, b, all}
+	}, union[WalkTensors]{A: a, B: b})
+	same(t, "first batch:", got.A, a, 0)
+	same(t, "second batch:", got.B, b, 0)
 
-		return all
-	}, append(anys(a), anys(b)...)...)
-	want := append(a, b...)
-	for i := range want {
-		if !out[i].Equal(want[i]) {
-			t.Errorf("tensor %d is %v, was %v", i, out[i], want[i])
+	inside, before := readForests(got.All.Forest), readForests(a.Forest)
+	steps := func(w WalkTensors, n, row, gap int) []int32 {
+		ints := tensors.MustCopyFlatData[int32]
+		return []int32{ints(w.Undone)[row*(n-1)+gap], ints(w.Made)[row*(n-1)+gap]}
+	}
+	for row, f := range before {
+		if got, want := key(inside[row], large.n), key(f, large.n); got != want {
+			t.Errorf("forest %d is %s, was %s", row, got, want)
+		}
+		for gap := range small.n - 1 {
+			if got, want := steps(got.All, large.n, row, gap), steps(a, small.n, row, gap); !slices.Equal(got, want) {
+				t.Errorf("walk %d opened and closed gap %d at %v, was %v", row, gap, got, want)
+			}
 		}
 	}
 }
+
+// union is two batches of walks and both of them together.
+type union[W any] struct{ A, B, All W }

@@ -221,8 +221,14 @@ type hostPath struct {
 	done  int
 }
 
-// pathArgs makes tensors of paths, padded to n words, for pathOf.
-func pathArgs(n int, paths []hostPath) []any {
+// historyTensors are a History on the host.
+type historyTensors struct {
+	Trees                       grammar.TreeTensors
+	Leaves, Length, When, Steps *tensors.Tensor
+}
+
+// pack makes tensors of paths, padded to n words.
+func pack(n int, paths []hostPath) historyTensors {
 	var left, right, label, when, leaves, length, steps []int32
 	for _, p := range paths {
 		l, r, x, w := make([]int32, n-1), make([]int32, n-1), make([]int32, n-1), make([]int32, n-1)
@@ -245,22 +251,16 @@ func pathArgs(n int, paths []hostPath) []any {
 	two := func(x []int32, width int) *tensors.Tensor {
 		return tensors.FromFlatDataAndDimensions(x, len(paths), width)
 	}
-	return []any{two(left, n-1), two(right, n-1), two(label, n-1), two(when, n-1), two(leaves, n), length, steps}
-}
-
-const pathSize = 7
-
-// pathOf undoes pathArgs in a graph.
-func pathOf(in []*Node) Path {
-	return Path{
-		Trees: grammar.Trees{Left: in[0], Right: in[1], Label: in[2]}, When: in[3], Leaves: in[4], Length: in[5], Steps: in[6],
+	return historyTensors{
+		Trees:  grammar.TreeTensors{Left: two(left, n-1), Right: two(right, n-1), Label: two(label, n-1)},
+		Leaves: two(leaves, n), Length: tensors.FromValue(length), When: two(when, n-1), Steps: tensors.FromValue(steps),
 	}
 }
 
-// pathsOf reads the paths that walks made, [B,G] Made, from what List says of them.
-func pathsOf(r *rig, walk walkTensors) (out []hostPath) {
-	labels := tensors.MustCopyFlatData[int32](walk[WalkLabel])
-	return r.paths(labels, tensors.MustCopyFlatData[int32](walk[WalkMade]))
+// pathsOf reads the paths that walks made.
+func pathsOf(r *rig, walk WalkTensors) (out []hostPath) {
+	labels := tensors.MustCopyFlatData[int32](walk.Forest.Label)
+	return r.paths(labels, tensors.MustCopyFlatData[int32](walk.Made))
 }
 
 // paths are paths from bare words, given labels plus one and the step of each gap.
@@ -277,9 +277,9 @@ func (r *rig) paths(labels, when []int32) (out []hostPath) {
 	return out
 }
 
-// potentials are those of a grammar for the sentences of paths, in double precision.
-func potentials(g *grammar.Grammar, p Path) grammar.Potentials {
+// potentials are those of a grammar for the sentences of histories, in double precision.
+func potentials(g *grammar.Grammar, h History) grammar.Potentials {
 	tables := g.LogTables(dtypes.Float64)
-	c := func(t *tensors.Tensor) *Node { return ConstCachedTensor(p.Leaves.Graph(), t) }
-	return grammar.Tables{Root: c(tables.Root), Rules: c(tables.Rules), Emit: c(tables.Emit)}.For(p.Leaves, p.Length)
+	c := func(t *tensors.Tensor) *Node { return ConstCachedTensor(h.Leaves.Graph(), t) }
+	return grammar.Tables{Root: c(tables.Root), Rules: c(tables.Rules), Emit: c(tables.Emit)}.For(h.Leaves, h.Length)
 }

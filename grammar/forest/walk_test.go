@@ -1,7 +1,9 @@
 package forest
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
@@ -19,56 +22,53 @@ func TestWalkProbabilities(t *testing.T) {
 		r := newRig(t, seed, dtypes.Float64, 7, 4, 2, 6)
 		r.Linear = back == 3 // either attention is the same in both evaluations
 		r.UniformBack = back == 6
-		out := r.compare(t, seed, back)
-		for i, name := range walkNames {
-			near(t, name, out[2*i], out[2*i+1], 1e-10)
-		}
+		got := r.compare(t, seed, back)
+		same(t, "what walks say of", got.Walks, got.Steps, 1e-10)
 	}
 }
 
-// TestLegs: a journey in parts, with no more places than its forests have trees, is the one that is made at once.
-func TestLegs(t *testing.T) {
+// TestSegments: a rollout in segments of one pass, by programs for no more trees than there are, is the one that is made
+// at once.
+func TestSegments(t *testing.T) {
 	seed := testkit.Seed(t)
 	for _, back := range []int32{1, 3, 6} {
 		r := newRig(t, seed, dtypes.Float64, 7, 4, 2, 6)
 		r.Linear, r.Mixes = back == 3, back == 1
 		wake, move := r.walk(t, seed, back, plain)
-		r.legs = true
+		r.segments = true
 		wake2, move2 := r.walk(t, seed, back, plain)
-		for i := range wake {
-			for _, pair := range [][2]*tensors.Tensor{{wake[i], wake2[i]}, {move[i], move2[i]}} {
-				if pair[0].DType() == dtypes.Float64 {
-					near(t, "a walk", pair[1], pair[0], 1e-10)
-				} else if !pair[0].Equal(pair[1]) {
-					t.Errorf("%d steps back, tensor %d: %v, want %v", back, i, pair[1], pair[0])
-				}
-			}
-		}
+		same(t, fmt.Sprintf("%d steps back: wake", back), wake2, wake, 1e-10)
+		same(t, fmt.Sprintf("%d steps back: move", back), move2, move, 1e-10)
 	}
 }
 
-var walkNames = []string{"wake forward", "wake back", "undone forward", "undone back", "made forward", "made back"}
+// pathSums are log-probabilities of what wake made, what a move undid of it, and what it made instead.
+type pathSums[T any] struct{ WakeForward, WakeBack, UndoneForward, UndoneBack, MadeForward, MadeBack T }
 
-// compare makes walks, and returns what they say of their paths, each followed by the sum over steps that were scored again.
-func (r *rig) compare(t *testing.T, seed uint64, back int32) []*tensors.Tensor {
+// comparison is what walks say of their paths, and sums over steps that were scored again.
+type comparison[T any] struct{ Walks, Steps pathSums[T] }
+
+// compare makes walks and scores them again.
+func (r *rig) compare(t *testing.T, seed uint64, back int32) comparison[*tensors.Tensor] {
 	t.Helper()
 	wake, move := r.walk(t, seed, back, plain)
-	return r.run(t, func(in []*Node) []*Node {
-		k := len(wake)
-		first, second := WalkOf(in[1:1+k]), WalkOf(in[1+k:])
-		paths := []Path{first.Path(in[0]), second.UndonePath(first.Forest, in[0]), second.Path(in[0])}
-		var all []Batch
-		for _, p := range paths {
-			all = append(all, Batch{p, r.n - 1})
+	return call[comparison[*tensors.Tensor]](t, r, func(in walked[Sentences, Walk]) comparison[*Node] {
+		var all []Histories
+		for _, h := range histories(in) {
+			all = append(all, Histories{h, r.n - 1})
 		}
 		s := r.Score(r.scope(), 1000, all...)
 		sum := func(x *Node) *Node { return ReduceSum(x, 1) }
-		return []*Node{
-			first.MadeForward, sum(s[0].LogPF), first.MadeBack, sum(s[0].LogPB),
-			second.UndoneForward, sum(s[1].LogPF), second.UndoneBack, sum(s[1].LogPB),
-			second.MadeForward, sum(s[2].LogPF), second.MadeBack, sum(s[2].LogPB),
+		wake, move := in.Wake, in.Move
+		return comparison[*Node]{
+			Walks: pathSums[*Node]{
+				wake.MadeForward, wake.MadeBack, move.UndoneForward, move.UndoneBack, move.MadeForward, move.MadeBack,
+			},
+			Steps: pathSums[*Node]{
+				sum(s[0].LogPF), sum(s[0].LogPB), sum(s[1].LogPF), sum(s[1].LogPB), sum(s[2].LogPF), sum(s[2].LogPB),
+			},
 		}
-	}, append(append([]any{r.words}, anys(wake)...), anys(move)...)...)
+	}, r.walked(wake, move))
 }
 
 // TestHalf: with products of 16-bit numbers a network says nearly the same, not quite, and walks agree with scores nearly as well. Rounding
@@ -78,14 +78,14 @@ func TestHalf(t *testing.T) {
 	for _, linear := range []bool{false, true} {
 		full := newRig(t, seed, dtypes.Float32, 7, 4, 2, 6)
 		full.Linear = linear
-		wake, _ := full.walk(t, seed, 1, plain)
+		wake := full.wake(t, seed, plain)
 		score := func(half bool) []float64 {
 			r := *full
 			r.Half = half
-			return float64s(t, r.run(t, func(in []*Node) []*Node {
-				s := r.Score(r.scope(), 1000, Batch{WalkOf(in[1:]).Path(in[0]), r.n - 1})[0]
-				return []*Node{Concatenate([]*Node{s.LogPF, s.LogPB, s.Flow}, 0)}
-			}, append([]any{r.words}, anys(wake)...)...)[0])
+			s := call[scoreTensors](t, &r, func(in walked[Sentences, Walk]) gfn.Scores {
+				return r.Score(r.scope(), 1000, Histories{in.Wake.Built(in.Sentences.Words), r.n - 1})[0].Scores
+			}, r.walked(wake, WalkTensors{}))
+			return slices.Concat(float64s(t, s.LogPF), float64s(t, s.LogPB), float64s(t, s.Flow))
 		}
 		want, apart := score(false), 0.0
 		for i, v := range score(true) {
@@ -98,10 +98,8 @@ func TestHalf(t *testing.T) {
 		}
 		half := newRig(t, seed, dtypes.Float32, 7, 4, 2, 6)
 		half.Linear, half.Half = linear, true
-		out := half.compare(t, seed, 3)
-		for i, name := range walkNames {
-			near(t, name+" in 16 bits", out[2*i], out[2*i+1], 0.02)
-		}
+		got := half.compare(t, seed, 3)
+		same(t, "in 16 bits, what walks say of", got.Walks, got.Steps, 0.02)
 	}
 }
 
@@ -110,12 +108,12 @@ func TestHalf(t *testing.T) {
 func TestUniformBack(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := newRig(t, seed, dtypes.Float64, 7, 5, 2, 6)
-	learned, _ := r.walk(t, seed, 1, plain)
+	learned := r.wake(t, seed, plain)
 	r.UniformBack = true
-	wake, _ := r.walk(t, seed, 1, plain)
-	near(t, "log P_F", wake[WalkMadeForward], learned[WalkMadeForward], 1e-12)
-	ints := func(i int) []int32 { return tensors.MustCopyFlatData[int32](wake[i]) }
-	made, left, right := ints(WalkMade), ints(WalkLeft), ints(WalkRight)
+	wake := r.wake(t, seed, plain)
+	near(t, "log P_F", wake.MadeForward, learned.MadeForward, 1e-12)
+	ints := tensors.MustCopyFlatData[int32]
+	made, left, right := ints(wake.Made), ints(wake.Forest.Left), ints(wake.Forest.Right)
 	for b, n := range tensors.MustCopyFlatData[int32](r.lengths) {
 		row := b * (r.n - 1)
 		until := make([]int32, n-1) // the step that joins the node of a gap with another
@@ -136,7 +134,7 @@ func TestUniformBack(t *testing.T) {
 			}
 			want -= math.Log(tops)
 		}
-		if got := float64s(t, wake[WalkMadeBack])[b]; !(math.Abs(got-want) <= 1e-10) {
+		if got := float64s(t, wake.MadeBack)[b]; !(math.Abs(got-want) <= 1e-10) {
 			t.Errorf("sentence %d: log P_B is %g, want %g", b, got, want)
 		}
 	}
@@ -150,7 +148,7 @@ func TestTempering(t *testing.T) {
 	wake, move := cold.walk(t, seed, 3, tempered(beta))
 
 	scaled := newRig(t, seed, dtypes.Float64, 6, 5, 3)
-	scaled.walk(t, seed, 1, plain) // makes the variables
+	scaled.wake(t, seed, plain) // makes the variables
 	for v := range scaled.store.RootScope().IterVariables() {
 		if strings.Contains(v.Path(), "/readout/") && !strings.Contains(v.Path(), "/flow/") {
 			x := float64s(t, v.MustValue())
@@ -163,12 +161,9 @@ func TestTempering(t *testing.T) {
 		}
 	}
 	wake2, move2 := scaled.walk(t, seed, 3, plain)
-	for i, name := range []string{"nodes", "undone back", "undone forward", "made forward", "made back"} {
-		near(t, "wake "+name, wake[i], wake2[i], 1e-10)
-		near(t, "move "+name, move[i], move2[i], 1e-10)
-	}
-	plainWake, _ := cold.walk(t, seed, 3, plain)
-	if a, b := float64s(t, wake[WalkMadeForward]), float64s(t, plainWake[WalkMadeForward]); a[0] == b[0] {
+	same(t, "wake", wake, wake2, 1e-10)
+	same(t, "move", move, move2, 1e-10)
+	if a, b := float64s(t, wake.MadeForward), float64s(t, cold.wake(t, seed, plain).MadeForward); a[0] == b[0] {
 		t.Error("tempering changed nothing")
 	}
 }
@@ -177,7 +172,7 @@ func TestTempering(t *testing.T) {
 func TestBrokenNetwork(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := newRig(t, seed, dtypes.Float64, 5, 3)
-	r.walk(t, seed, 1, plain)
+	r.wake(t, seed, plain)
 	for v := range r.store.RootScope().IterVariables() {
 		if strings.HasSuffix(v.Path(), "/readout/bias") {
 			x := float64s(t, v.MustValue())
@@ -190,7 +185,7 @@ func TestBrokenNetwork(t *testing.T) {
 		}
 	}
 	wake, _ := r.walk(t, seed, 2, plain)
-	for i, x := range tensors.MustCopyFlatData[int32](wake[WalkLabel]) {
+	for i, x := range tensors.MustCopyFlatData[int32](wake.Forest.Label) {
 		if x != 0 {
 			t.Errorf("label %d at %d", x, i)
 		}

@@ -33,20 +33,8 @@ type gfnStep struct {
 var _ em.EStepper[parse.Padded, latents] = gfnStep{}
 
 // Infer implements em.EStepper.
-func (s gfnStep) Infer(at em.Moment, b parse.Padded) (out em.Inference[latents], err error) {
-	w := s.walker(at, b)
-	if err := w.run(at.Maximizes, int(at.Iteration/s.perEpoch)); err != nil {
-		return out, err
-	}
-	l, err := w.update(w.optimizer.Rates(at.Iteration))
-	if err != nil {
-		return out, err
-	}
-	out = em.NewInference(latents{Forests: &w.walks.Forest})
-	out.Wake = em.Update{Loss: l.Wake, GradNorm: l.GradNorm, OK: l.OK}
-	out.Unfit = !l.OK // trees of a network that is not finite are none to learn from
-	out.Metrics = w.metrics(l)
-	return out, nil
+func (s gfnStep) Infer(at em.Moment, b parse.Padded) (em.Inference[latents], error) {
+	return s.walker(at, b).infer(at.Maximizes, int(at.Iteration/s.perEpoch))
 }
 
 // walker makes the walks of one iteration.
@@ -67,7 +55,7 @@ type walker struct {
 	down     *forest.WalkTensors // the walks that took dreams apart; nil without sleep
 	logR     *tensors.Tensor
 	next     forest.RolloutTensors // the next move, started
-	learning learnIn
+	learning learnArgs
 	trees    int     // on the line of the learner
 	accepted float64 // the fraction of moves that was
 }
@@ -84,6 +72,22 @@ func (w *walker) key(stream string, more ...uint64) *tensors.Tensor {
 	return rng.Key(w.seed, "gfn/"+stream, append([]uint64{w.it}, more...)...)
 }
 
+// infer makes the E-step.
+func (w *walker) infer(maximize bool, epoch int) (out em.Inference[latents], err error) {
+	if err := w.run(maximize, epoch); err != nil {
+		return out, err
+	}
+	l, err := w.update(w.optimizer.Rates(w.it))
+	if err != nil {
+		return out, err
+	}
+	out = em.NewInference(latents{Forests: &w.walks.Forest})
+	out.Wake = em.Update{Loss: l.Wake, GradNorm: l.GradNorm, OK: l.OK}
+	out.Unfit = !l.OK // trees of a network that is not finite are none to learn from
+	out.Metrics = w.metrics(l)
+	return out, nil
+}
+
 // run makes the walks, and the moves from where those of wake end.
 func (w *walker) run(maximize bool, epoch int) error {
 	w.choose(w.stepsBack(maximize, epoch))
@@ -94,7 +98,7 @@ func (w *walker) run(maximize bool, epoch int) error {
 }
 
 // update learns from the walks.
-func (w *walker) update(rates []float32) (learnOut, error) {
+func (w *walker) update(rates []float32) (learnResult, error) {
 	w.learning.Rates, w.learning.Size = rates, w.lineSize(w.trees)
 	return w.learn.Call(w.learning)
 }
@@ -106,12 +110,12 @@ func (w *walker) walk() error {
 	if err != nil {
 		return err
 	}
-	out, err := w.propose.Call(proposeIn{Moves: w.keys, Knobs: w.knobs, Target: w.target, Walk: walks})
+	out, err := w.propose.Call(proposeArgs{Moves: w.keys, Knobs: w.knobs, Target: w.target, Walk: walks})
 	if err != nil {
 		return err
 	}
 	w.walks, w.down, w.logR, w.next = out.Wake, out.Sleep, out.Rewards.LogR, out.Next
-	w.learning = learnIn{Words: w.batch.Words, Wake: out.Wake.RouteTensors, Rewards: out.Rewards}
+	w.learning = learnArgs{Words: w.batch.Words, Wake: out.Wake.RouteTensors, Rewards: out.Rewards}
 	for _, n := range w.batch.LengthOf {
 		w.trees += forest.Tokens(int(n) - 1)
 	}
@@ -125,7 +129,7 @@ func (w *walker) walk() error {
 }
 
 // rollOut makes the walks of wake and, behind them, those of sleep, which take the dreams apart that it returns; nil without sleep.
-func (w *walker) rollOut() (*dreamt[*tensors.Tensor, grammar.TreeTensors], forest.WalkTensors, error) {
+func (w *walker) rollOut() (*dreamTensors, forest.WalkTensors, error) {
 	up, x := forest.Rising(w.batch.Longest()), w.batch.SentenceTensors
 	if w.Sleep == 0 {
 		weights, err := w.Potentials(x)
@@ -136,7 +140,7 @@ func (w *walker) rollOut() (*dreamt[*tensors.Tensor, grammar.TreeTensors], fores
 		walks, err := w.Draw(w.key("wake"), w.knobs, x, w.batch.Longest())
 		return nil, walks, err
 	}
-	d, err := w.dream.Call(dreamIn{x, w.key("dream")})
+	d, err := w.dream.Call(dreamArgs{x, w.key("dream")})
 	if err != nil {
 		return nil, forest.WalkTensors{}, err
 	}
@@ -145,7 +149,7 @@ func (w *walker) rollOut() (*dreamt[*tensors.Tensor, grammar.TreeTensors], fores
 	if w.Quick { // elsewhere to read the dreams here would be to wait for them
 		down = slices.Max(w.undone(d.Dream.Lengths))
 	}
-	r, err := w.begin.Call(beginIn{w.key("wake"), w.knobs, x, d.Dream})
+	r, err := w.begin.Call(beginArgs{w.key("wake"), w.knobs, x, d.Dream})
 	if err != nil {
 		return nil, forest.WalkTensors{}, err
 	}
@@ -178,14 +182,14 @@ func (w *walker) moveOn() error {
 		if err != nil {
 			return err
 		}
-		out, err := w.accept.Call(acceptIn{
+		out, err := w.accept.Call(acceptArgs{
 			Moves: w.keys, Knobs: w.knobs, Accepted: accepted, LogR: w.logR, Before: w.walks, After: after, Target: w.target,
 		})
 		if err != nil {
 			return err
 		}
 		if m == len(w.back)-1 && w.trainsMoves() {
-			w.learning.Move = &trainedMove[*tensors.Tensor, forest.ForestTensors, forest.RouteTensors]{
+			w.learning.Move = &moveTensors{
 				Before: w.walks.Forest, After: after.RouteTensors, BeforeR: w.logR, ProposedR: out.Proposed,
 			}
 			for _, n := range w.batch.LengthOf {
@@ -243,7 +247,7 @@ func (w *walker) stepsBack(maximize bool, epoch int) []int {
 }
 
 // metrics are those of the parts that are switched on.
-func (w *walker) metrics(l learnOut) map[string]float64 {
+func (w *walker) metrics(l learnResult) map[string]float64 {
 	out := map[string]float64{"gfn/grad_norm": l.GradNorm}
 	if w.objective() != nil {
 		out["wake/loss"] = l.Wake

@@ -24,11 +24,11 @@ type gflownet struct {
 	*forest.Sampler
 	optimizer optim.Optimizer
 
-	dream   *program.Program[dreamIn, dreamOut]              // weights of derivations, and trees of the grammar, from tables made once
-	begin   *program.Program[beginIn, forest.RolloutTensors] // from bare words up and from dreamt trees down
-	propose *program.Program[proposeIn, proposeOut]          // what begin led to, rewarded; starts the first move
-	accept  *program.Program[acceptIn, acceptOut]            // ends a move, starts the next one
-	learn   *program.Program[learnIn, learnOut]
+	dream   *program.Program[dreamArgs, dreamResult]           // weights of derivations, and trees of the grammar, from tables made once
+	begin   *program.Program[beginArgs, forest.RolloutTensors] // from bare words up and from dreamt trees down
+	propose *program.Program[proposeArgs, proposeResult]       // what begin led to, rewarded; starts the first move
+	accept  *program.Program[acceptArgs, acceptResult]         // ends a move, starts the next one
+	learn   *program.Program[learnArgs, learnResult]
 }
 
 // newSampler prepares the network of a configuration, whose variables live in the store of a set.
@@ -70,11 +70,11 @@ func newGFlowNet(set *program.Set, tables func(*Graph) grammar.Tables, words int
 		group(forest.EncoderScope, c.GFNLR), group(forest.ForwardScope, c.GFNLR), group(forest.BackwardScope, c.GFNLR),
 		group(forest.FlowScope, c.FlowLR),
 	}}
-	e.dream = program.New[dreamIn, dreamOut](set, "dream", e.dreams)
-	e.begin = program.New[beginIn, forest.RolloutTensors](set, "begin", e.rollouts)
-	e.propose = program.New[proposeIn, proposeOut](set, "propose", e.proposed)
-	e.accept = program.New[acceptIn, acceptOut](set, "accept", e.accepted)
-	e.learn = program.New[learnIn, learnOut](set, "learn", e.losses)
+	e.dream = program.New[dreamArgs, dreamResult](set, "dream", e.dreams)
+	e.begin = program.New[beginArgs, forest.RolloutTensors](set, "begin", e.rollouts)
+	e.propose = program.New[proposeArgs, proposeResult](set, "propose", e.proposed)
+	e.accept = program.New[acceptArgs, acceptResult](set, "accept", e.accepted)
+	e.learn = program.New[learnArgs, learnResult](set, "learn", e.losses)
 	return e, nil
 }
 
@@ -98,45 +98,38 @@ type dreamt[T, Z any] struct {
 }
 
 type (
-	dreamIn struct {
-		Sentences forest.SentenceTensors
-		Key       *tensors.Tensor
+	dreamIn[T, S any] struct {
+		Sentences S
+		Key       T
 	}
-	dreamNodes struct {
-		Sentences forest.Sentences
-		Key       *Node
+	dreamOut[T, Z any] struct {
+		Weights grammar.PotentialParts[T]
+		Dream   dreamt[T, Z]
 	}
-	dreamOut struct {
-		Weights grammar.PotentialTensors
-		Dream   dreamt[*tensors.Tensor, grammar.TreeTensors]
+	beginIn[T, S, Z any] struct {
+		Key       T
+		Knobs     em.Knobs[T]
+		Sentences S
+		Dream     dreamt[T, Z]
 	}
-	dreamResult struct {
-		Weights grammar.PotentialParts[*Node]
-		Dream   dreamt[*Node, grammar.Trees]
-	}
-	beginIn struct {
-		Key       *tensors.Tensor
-		Knobs     em.Knobs[*tensors.Tensor]
-		Sentences forest.SentenceTensors
-		Dream     dreamt[*tensors.Tensor, grammar.TreeTensors]
-	}
-	beginNodes struct {
-		Key       *Node
-		Knobs     em.Knobs[*Node]
-		Sentences forest.Sentences
-		Dream     dreamt[*Node, grammar.Trees]
-	}
+
+	dreamTensors = dreamt[*tensors.Tensor, grammar.TreeTensors]
+	dreamArgs    = dreamIn[*tensors.Tensor, forest.SentenceTensors]
+	dreamResult  = dreamOut[*tensors.Tensor, grammar.TreeTensors]
+	beginArgs    = beginIn[*tensors.Tensor, forest.SentenceTensors, grammar.TreeTensors]
 )
 
 // dreams draws from the grammar.
-func (e *gflownet) dreams(in dreamNodes) dreamResult {
+func (e *gflownet) dreams(in dreamIn[*Node, forest.Sentences]) dreamOut[*Node, grammar.Trees] {
 	tables := e.Tables(in.Key.Graph())
 	d := tables.Dream(rng.In(in.Key), e.Batch, e.DreamLeaves)
-	return dreamResult{forest.Weigh(tables, in.Sentences), dreamt[*Node, grammar.Trees]{d.Leaves, d.Lengths, d.Trees}}
+	return dreamOut[*Node, grammar.Trees]{
+		forest.Weigh(tables, in.Sentences), dreamt[*Node, grammar.Trees]{d.Leaves, d.Lengths, d.Trees},
+	}
 }
 
 // rollouts starts an iteration. Dreams are taken apart by the policy as it is, without exploring.
-func (e *gflownet) rollouts(in beginNodes) forest.Rollout {
+func (e *gflownet) rollouts(in beginIn[*Node, forest.Sentences, grammar.Trees]) forest.Rollout {
 	up := e.Begin(e.phi(), in.Sentences)
 	down := e.Embed(e.phi(), forest.FromTrees(in.Dream.Trees, in.Dream.Lengths), in.Dream.Leaves)
 	undone := MinScalar(SubScalar(in.Dream.Lengths, 1), e.DreamSteps)

@@ -26,27 +26,20 @@ func (e *gflownet) lineSize(trees int) int {
 }
 
 type (
-	// learnIn is what an iteration has to learn from.
-	learnIn struct {
+	// learnIn is what an iteration has to learn from: L are learning rates, F forests, R routes, Z trees.
+	learnIn[T, L, F, R, Z any] struct {
 		Size    int // of the line
-		Rates   []float32
-		Words   *tensors.Tensor
-		Wake    forest.RouteTensors
-		Rewards forest.Rewards[*tensors.Tensor] // of wake's trees
-		Move    *trainedMove[*tensors.Tensor, forest.ForestTensors, forest.RouteTensors]
-		Sleep   *undoneDreams[*tensors.Tensor, grammar.TreeTensors]
+		Rates   L
+		Words   T
+		Wake    R
+		Rewards forest.Rewards[T]     // of wake's trees
+		Move    *trainedMove[T, F, R] // nil without one
+		Sleep   *undoneDreams[T, Z]   // nil without a sleep phase
 	}
-	learnNodes struct {
-		Size    int
-		Rates   *Node
-		Words   *Node
-		Wake    forest.Route
-		Rewards forest.Rewards[*Node]
-		Move    *trainedMove[*Node, forest.Forest, forest.Route]
-		Sleep   *undoneDreams[*Node, grammar.Trees]
-	}
-	learnOut    = losses[float64, bool]
-	learnResult = losses[*Node, *Node]
+
+	learnArgs   = learnIn[*tensors.Tensor, []float32, forest.ForestTensors, forest.RouteTensors, grammar.TreeTensors]
+	learnResult = losses[float64, bool]
+	moveTensors = trainedMove[*tensors.Tensor, forest.ForestTensors, forest.RouteTensors]
 )
 
 // trainedMove is the move whose balance is trained: where it started, how it went, and log R at both ends.
@@ -69,7 +62,7 @@ type losses[T, B any] struct {
 }
 
 // losses builds the update of the GFlowNet: wake, the balance of a move, and sleep, in one gradient.
-func (e *gflownet) losses(in learnNodes) learnResult {
+func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Forest, forest.Route, grammar.Trees]) losses[*Node, *Node] {
 	words := in.Words
 	steps := words.Shape().Dim(1) - 1
 	var histories []forest.Histories
@@ -92,7 +85,7 @@ func (e *gflownet) losses(in learnNodes) learnResult {
 	scored = e.Score(e.phi(), in.Size, histories...)
 
 	zero := ScalarZero(words.Graph(), dtypes.Float32)
-	out := learnResult{Wake: zero, Balance: zero, Sleep: zero}
+	out := losses[*Node, *Node]{Wake: zero, Balance: zero, Sleep: zero}
 	total := zero
 	if o := e.objective(); o != nil {
 		out.Wake = ReduceAllMean(o.Loss(wake().Rewarded(grammar.Kind(e.Grammar), in.Rewards.Nodes, in.Rewards.LogR)))

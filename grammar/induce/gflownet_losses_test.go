@@ -21,7 +21,7 @@ import (
 // iteration is an E-step in its parts.
 type iteration struct {
 	*walker
-	losses learnOut
+	losses learnResult
 }
 
 func (w *iteration) update(t testing.TB, rates []float32) {

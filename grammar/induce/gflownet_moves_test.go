@@ -271,7 +271,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 				w.UndoneForward, w.MadeForward = ZerosLike(w.UndoneForward), ZerosLike(w.MadeForward)
 			},
 		} {
-			s.gfn.accept = program.New[acceptIn, acceptOut](s.set, "broken", func(in acceptNodes) acceptResult {
+			s.gfn.accept = program.New[acceptArgs, acceptResult](s.set, "broken", func(in acceptIn[*Node, forest.Walk]) acceptOut[*Node, forest.Walk, forest.Rollout] {
 				forget(&in.After)
 				return s.gfn.accepted(in)
 			})
@@ -320,7 +320,7 @@ func (c *chains) moves(t testing.TB, epoch int) {
 func (c *chains) propose(t testing.TB, back []int) {
 	t.Helper()
 	c.choose(back)
-	out, err := c.walker.propose.Call(proposeIn{Moves: c.keys, Knobs: c.knobs, Target: c.target, Walk: c.walks})
+	out, err := c.walker.propose.Call(proposeArgs{Moves: c.keys, Knobs: c.knobs, Target: c.target, Walk: c.walks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,14 +331,14 @@ func (c *chains) propose(t testing.TB, back []int) {
 const acceptedBefore = 2
 
 // once makes one move, and returns where it led to and whether it was accepted.
-func (c *chains) once(t testing.TB, back int) (after forest.WalkTensors, accepted acceptOut) {
+func (c *chains) once(t testing.TB, back int) (after forest.WalkTensors, accepted acceptResult) {
 	t.Helper()
 	c.propose(t, []int{back})
 	after, err := c.Finish(forest.BackAndForth(back), c.next)
 	if err != nil {
 		t.Fatal(err)
 	}
-	accepted, err = c.accept.Call(acceptIn{
+	accepted, err = c.accept.Call(acceptArgs{
 		Moves: c.keys, Knobs: c.knobs, Accepted: tensors.FromValue(float32(acceptedBefore)), LogR: c.logR,
 		Before: c.walks, After: after, Target: c.target,
 	})

@@ -30,61 +30,42 @@ func moveAt(m moveKeys[*Node], row int) move {
 	return move{rng.In(m.Accept), rng.In(m.Move), m.Back}
 }
 
+// What programs of moves take and return, in graphs and on the host: T is one tensor, W walks, R rollouts.
 type (
-	proposeIn struct {
-		Moves  moveKeys[*tensors.Tensor]
-		Knobs  em.Knobs[*tensors.Tensor]
-		Target forest.Target[*tensors.Tensor]
-		Walk   forest.WalkTensors
+	proposeIn[T, W any] struct {
+		Moves  moveKeys[T]
+		Knobs  em.Knobs[T]
+		Target forest.Target[T]
+		Walk   W
 	}
-	proposeNodes struct {
-		Moves  moveKeys[*Node]
-		Knobs  em.Knobs[*Node]
-		Target forest.Target[*Node]
-		Walk   forest.Walk
+	proposeOut[T, W, R any] struct {
+		Wake    W
+		Rewards forest.Rewards[T]
+		Sleep   *W // nil without a sleep phase
+		Next    R
 	}
-	proposeOut struct {
-		Wake    forest.WalkTensors
-		Rewards forest.Rewards[*tensors.Tensor]
-		Sleep   *forest.WalkTensors
-		Next    forest.RolloutTensors
+	acceptIn[T, W any] struct {
+		Moves          moveKeys[T]
+		Knobs          em.Knobs[T]
+		Accepted, LogR T // the sum of fractions accepted so far; log R before the move
+		Before, After  W
+		Target         forest.Target[T]
 	}
-	proposeResult struct {
-		Wake    forest.Walk
-		Rewards forest.Rewards[*Node]
-		Sleep   *forest.Walk
-		Next    forest.Rollout
+	acceptOut[T, W, R any] struct {
+		Moves                    moveKeys[T]
+		Accepted, Proposed, LogR T // log R of what was proposed, and after the move
+		Walk                     W
+		Next                     R
 	}
-	acceptIn struct {
-		Moves          moveKeys[*tensors.Tensor]
-		Knobs          em.Knobs[*tensors.Tensor]
-		Accepted, LogR *tensors.Tensor
-		Before, After  forest.WalkTensors
-		Target         forest.Target[*tensors.Tensor]
-	}
-	acceptNodes struct {
-		Moves          moveKeys[*Node]
-		Knobs          em.Knobs[*Node]
-		Accepted, LogR *Node // the sum of fractions accepted so far; log R before the move
-		Before, After  forest.Walk
-		Target         forest.Target[*Node]
-	}
-	acceptOut struct {
-		Moves                    moveKeys[*tensors.Tensor]
-		Accepted, Proposed, LogR *tensors.Tensor
-		Walk                     forest.WalkTensors
-		Next                     forest.RolloutTensors
-	}
-	acceptResult struct {
-		Moves                    moveKeys[*Node]
-		Accepted, Proposed, LogR *Node // log R of what was proposed, and after the move
-		Walk                     forest.Walk
-		Next                     forest.Rollout
-	}
+
+	proposeArgs   = proposeIn[*tensors.Tensor, forest.WalkTensors]
+	proposeResult = proposeOut[*tensors.Tensor, forest.WalkTensors, forest.RolloutTensors]
+	acceptArgs    = acceptIn[*tensors.Tensor, forest.WalkTensors]
+	acceptResult  = acceptOut[*tensors.Tensor, forest.WalkTensors, forest.RolloutTensors]
 )
 
 // proposed parts the walks of wake from those of dreams, if there are any, rewards the former, and starts the first move.
-func (e *gflownet) proposed(in proposeNodes) (out proposeResult) {
+func (e *gflownet) proposed(in proposeIn[*Node, forest.Walk]) (out proposeOut[*Node, forest.Walk, forest.Rollout]) {
 	out.Wake = in.Walk
 	if e.Sleep > 0 {
 		wake, down := forest.Apart(in.Walk, e.Batch, in.Target.Weights.Terms.Shape().Dim(1), e.DreamLeaves)
@@ -101,7 +82,7 @@ func (e *gflownet) nextMove(m move, from forest.Walk, knobs em.Knobs[*Node]) for
 
 // accepted ends a move, with the probability of Metropolis and Hastings, and starts the next one. It turns the rows of the moves, so that
 // the next one is the first.
-func (e *gflownet) accepted(in acceptNodes) (out acceptResult) {
+func (e *gflownet) accepted(in acceptIn[*Node, forest.Walk]) (out acceptOut[*Node, forest.Walk, forest.Rollout]) {
 	out.Proposed = e.RewardOf(in.Target, in.After.Forest).LogR
 	yes := gfn.Accept(moveAt(in.Moves, 0).accept, Add(Sub(out.Proposed, in.LogR), in.After.LogRatio()))
 	out.Accepted = Add(in.Accepted, ReduceAllMean(ConvertDType(yes, dtypes.Float32)))

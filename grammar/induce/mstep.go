@@ -17,48 +17,48 @@ import (
 type mStep struct {
 	*Config
 	optimizer optim.Optimizer
-	program   *program.Program[mIn, mOut]
+	program   *program.Program[mArgs, mResult]
 }
 
 var _ em.MStepper[parse.Padded, latents] = mStep{}
 
 type (
 	// mIn has a key for exact samples, trees, or neither for all trees.
-	mIn struct {
-		Rates     []float32
-		Sentences forest.SentenceTensors
-		Key       *tensors.Tensor
-		Trees     *grammar.TreeTensors
-		Forests   *forest.ForestTensors
+	mIn[T, L, S, Z, F any] struct {
+		Rates     L
+		Sentences S
+		Key       T
+		Trees     *Z
+		Forests   *F
 	}
-	mNodes struct {
-		Rates     *Node
-		Sentences forest.Sentences
-		Key       *Node
-		Trees     *grammar.Trees
-		Forests   *forest.Forest
+	mArgs  = mIn[*tensors.Tensor, []float32, forest.SentenceTensors, grammar.TreeTensors, forest.ForestTensors]
+	mNodes = mIn[*Node, *Node, forest.Sentences, grammar.Trees, forest.Forest]
+
+	mOut[T, B any] struct {
+		Loss, GradNorm T
+		OK             B
 	}
-	mOut struct {
-		Loss, GradNorm float64
-		OK             bool
-	}
-	mResult struct{ Loss, GradNorm, OK *Node }
+	mResult = mOut[float64, bool]
 )
 
 func newMStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) mStep {
-	m := mStep{Config: c, optimizer: optim.Optimizer{
+	return newMStepBy(set, tables, c, optim.Optimizer{
 		ClipNorm: c.Clip,
 		Groups: []optim.Group{{Scope: em.Theta, Rule: optim.Adam{Beta1: c.Beta1, Beta2: c.Beta2}, Rate: optim.Rate{
 			Base: c.LR, Warmup: uint64(c.Warmup),
 			Drops: []optim.Drop{{Step: uint64(c.Warmup), Factor: c.FinalLR}},
 			Fall:  optim.Fall{From: uint64(c.Updates / 4), To: uint64(c.Updates), End: c.Decay},
 		}}},
-	}}
-	m.program = program.New[mIn, mOut](set, "M-step", func(in mNodes) mResult {
+	})
+}
+
+func newMStepBy(set *program.Set, tables func(*Graph) grammar.Tables, c *Config, o optim.Optimizer) mStep {
+	m := mStep{Config: c, optimizer: o}
+	m.program = program.New[mArgs, mResult](set, "M-step", func(in mNodes) mOut[*Node, *Node] {
 		q := tables(in.Rates.Graph()).For(in.Sentences.Words, in.Sentences.Lengths)
 		loss := Neg(ReduceAllMean(m.logP(q, in)))
 		r := m.optimizer.Minimize(set.Store, loss, in.Rates)
-		return mResult{loss, r.GradNorm, r.OK}
+		return mOut[*Node, *Node]{loss, r.GradNorm, r.OK}
 	})
 	return m
 }
@@ -82,7 +82,7 @@ func (m mStep) logP(q grammar.Potentials, in mNodes) *Node {
 
 // Maximize implements em.MStepper.
 func (m mStep) Maximize(at em.Moment, b parse.Padded, z latents) (em.Maximization, error) {
-	in := mIn{Rates: m.optimizer.Rates(at.M), Sentences: b.SentenceTensors, Trees: z.Trees, Forests: z.Forests}
+	in := mArgs{Rates: m.optimizer.Rates(at.M), Sentences: b.SentenceTensors, Trees: z.Trees, Forests: z.Forests}
 	if m.Method == Exact {
 		in.Key = rng.Key(m.Seed, "grammar/sample", at.M)
 	}

@@ -1,87 +1,81 @@
 package induce
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// TestTravel: what an E-step and an evaluation do by journeys in legs, or with few places where they are enough, is what they do by whole ones
-// with all places. Bits may differ, since sums have other lengths, so the seed is fixed: with one in a thousand a choice would be another.
-func TestTravel(t *testing.T) {
+// TestSegments: an E-step and an evaluation whose rollouts run in segments, for as many trees as forests can have, do what they do by whole
+// loops, for few trees where that is enough. Bits may differ, since sums have other lengths, so the seed is fixed: with one in a
+// thousand a choice would be another.
+func TestSegments(t *testing.T) {
 	c := smallGFN()
 	c.Moves, c.BackSteps, c.MaxLength, c.DreamLeaves, c.DreamSteps = 6, 12, 13, 20, 11
 	s := tinySession(t, c)
 	for _, longest := range []int{13, 11, 4} { // dreams are deeper than the last
 		b := longBatch(c.Batch, longest)
-		all, err := s.gfn.way(s.gfn.net.Positions)
-		if err != nil {
-			t.Fatal(err)
+		whole, segments := rollouts(t, s, b, false), rollouts(t, s, b, true)
+		if len(whole) < 30 || len(whole) != len(segments) {
+			t.Fatalf("%d tensors of rollouts, and %d of those in segments", len(whole), len(segments))
 		}
-		s.gfn.ways[fewPlaces] = all
-		whole := journeys(t, s, b, false)
-		delete(s.gfn.ways, fewPlaces)
-		for how, onCPU := range map[string]bool{"in legs": true, "with few places": false} {
-			got := journeys(t, s, b, onCPU)
-			for name, want := range whole {
-				if len(want) == 0 {
-					t.Fatalf("%s: no journeys", name)
+		for name, want := range whole {
+			if got := segments[name]; want.DType() == dtypes.Int32 {
+				if !want.Equal(got) {
+					t.Fatalf("%s, %d words: %v, want %v", name, longest, got, want)
 				}
-				for i, x := range want {
-					if y := got[name][i]; x.DType() == dtypes.Int32 {
-						if !x.Equal(y) {
-							t.Fatalf("%s %s, %d words: tensor %d is %v, want %v", name, how, longest, i, y, x)
-						}
-					} else if v, g := widened(x), widened(y); !floats.EqualApprox(v, g, 1e-4) {
-						t.Fatalf("%s %s, %d words: tensor %d is %v, want %v", name, how, longest, i, g, v)
-					}
-				}
+			} else if v, g := widened(want), widened(got); !floats.EqualApprox(v, g, 1e-4) {
+				t.Fatalf("%s, %d words: %v, want %v", name, longest, g, v)
 			}
 		}
-		if s.gfn.ways[fewPlaces] == nil {
-			t.Errorf("%d words: no journey with few places", longest)
-		}
-	}
-	if len(s.gfn.legs) < 2 {
-		t.Errorf("%d programs for legs, want several", len(s.gfn.legs))
 	}
 }
 
-// journeys makes all kinds of them.
-func journeys(t *testing.T, s *session, b batch, onCPU bool) map[string][]*tensors.Tensor {
+// rollouts makes all kinds of walks, and returns what they are made of by name.
+func rollouts(t *testing.T, s *Session, b parse.Padded, quick bool) map[string]*tensors.Tensor {
 	t.Helper()
-	s.gfn.onCPU = onCPU
+	defer func(was bool) { s.gfn.Quick = was }(s.gfn.Quick)
+	s.gfn.Quick = quick
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	w := &eStep{gflownet: s.gfn, seed: 3, batch: b}
+	out := map[string]*tensors.Tensor{}
+	note := func(kind string, walks any) {
+		tensorsOf(walks, func(name string, x *tensors.Tensor) { out[kind+name] = x })
+	}
+	w := &walker{gflownet: s.gfn, seed: 3, batch: b}
 	w.choose(w.stepsBack(true, 0))
 	must(w.walk())
-	out := map[string][]*tensors.Tensor{"wake": w.walks, "sleep": w.learning.down}
+	note("wake", w.walks)
+	note("sleep", *w.down)
 	must(w.moveOn())
-	out["moves"], out["trained move"] = w.walks, w.learning.after
-	p := newGFNParser(s.gfn)
-	d, err := p.draw(b, w.key("draw"))
+	note("moves", w.walks)
+	note("trained move", w.learning.Move.After)
+	walks, err := w.Draw(w.key("draw"), em.Knobs[*tensors.Tensor]{}, b.SentenceTensors, b.Longest())
 	must(err)
-	out["draw"] = d.walks
-	orders, err := p.orders(b, d.walks, 2, func(k int) *tensors.Tensor { return w.key("order", uint64(k)) })
-	must(err)
-	for _, x := range orders {
-		out["orders"] = append(out["orders"], tensors.FromValue([]float32{float32(x[0]), float32(x[1])}))
+	note("draw", walks)
+	for k := range 2 {
+		back, err := w.Undo(w.key("order", uint64(k)), walks, b.Longest())
+		must(err)
+		note(fmt.Sprint("order ", k), back.UndoneForward)
+		note(fmt.Sprint("order back ", k), back.UndoneBack)
 	}
 	return out
 }
 
 // longBatch has sentences of at most n words.
-func longBatch(rows, n int) batch {
+func longBatch(rows, n int) parse.Padded {
 	r := rng.New(0, "long")
 	var sentences []treebank.Sentence
 	for i := range rows {
@@ -91,7 +85,7 @@ func longBatch(rows, n int) batch {
 		}
 		sentences = append(sentences, treebank.Sentence{Words: words})
 	}
-	return newBatch(sentences, rows, n, n)
+	return parse.Batches{Rows: rows, Bucket: n, Most: n}.Pad(sentences)
 }
 
 // TestForACard: an E-step by the programs that are made for a card says what one by those for a CPU does.
@@ -99,16 +93,12 @@ func TestForACard(t *testing.T) {
 	c := smallGFN()
 	c.Moves, c.BackSteps, c.DreamLeaves, c.DreamSteps = 3, 12, 20, 11
 	cpu, card := tinySession(t, c), tinySession(t, c)
-	card.gfn.onCPU, card.gfn.net.Rolled = false, true
+	card.gfn.Quick, card.gfn.Rolled = false, true
 	want, got := awake(t, cpu, true), awake(t, card, true)
-	for i, x := range want.forests() {
-		if !x.Equal(got.forests()[i]) {
-			t.Error("moves lead to other trees")
-		}
-	}
-	a, b := got.outcome, want.outcome
-	closeTo(t, "wake", a.wake, b.wake, 1e-5)
-	closeTo(t, "balance", a.balance, b.balance, 1e-5)
-	closeTo(t, "sleep", a.sleep, b.sleep, 1e-5)
-	closeTo(t, "norm of the gradient", a.norm, b.norm, 1e-5)
+	sameForests(t, got.walks.Forest, want.walks.Forest)
+	a, b := got.losses, want.losses
+	closeTo(t, "wake", a.Wake, b.Wake, 1e-5)
+	closeTo(t, "balance", a.Balance, b.Balance, 1e-5)
+	closeTo(t, "sleep", a.Sleep, b.Sleep, 1e-5)
+	closeTo(t, "norm of the gradient", a.GradNorm, b.GradNorm, 1e-5)
 }

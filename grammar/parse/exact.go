@@ -20,30 +20,22 @@ type Exact struct {
 	Batches
 	set    *program.Set
 	inside *program.Program[forest.SentenceTensors, logs[*tensors.Tensor]]
-	score  *program.Program[scoreIn, logs[*tensors.Tensor]]
-	decode *program.Program[decodeIn, decoded[*tensors.Tensor, grammar.TreeTensors]]
+	score  *program.Program[scoreTensors, logs[*tensors.Tensor]]
+	decode *program.Program[decodeTensors, decodedTensors]
 }
 
 var _ Parser = (*Exact)(nil)
 
+// What programs take and return, in graphs and on the host.
 type (
-	scoreIn struct {
-		Sentences forest.SentenceTensors
-		Trees     grammar.TreeTensors
+	scoreIn[S, Z any] struct {
+		Sentences S
+		Trees     Z
 	}
-	scoreNodes struct {
-		Sentences forest.Sentences
-		Trees     grammar.Trees
-	}
-	decodeIn struct {
+	decodeIn[T, S any] struct {
 		How       Decode
-		Sentences forest.SentenceTensors
-		Key       *tensors.Tensor
-	}
-	decodeNodes struct {
-		How       Decode
-		Sentences forest.Sentences
-		Key       *Node
+		Sentences S
+		Key       T
 	}
 	// logs are log-probabilities, [B] float64.
 	logs[T any] struct{ LogP T }
@@ -52,6 +44,10 @@ type (
 		Trees           Z
 		Tags, LogWeight T
 	}
+
+	scoreTensors   = scoreIn[forest.SentenceTensors, grammar.TreeTensors]
+	decodeTensors  = decodeIn[*tensors.Tensor, forest.SentenceTensors]
+	decodedTensors = decoded[*tensors.Tensor, grammar.TreeTensors]
 )
 
 // NewExact returns a parser of a table of probabilities, in double precision.
@@ -69,11 +65,11 @@ func ExactOf(set *program.Set, tables func(*Graph) grammar.Tables) *Exact {
 		inside: program.New[forest.SentenceTensors, logs[*tensors.Tensor]](set, "inside", func(x forest.Sentences) logs[*Node] {
 			return wide(grammar.LogLikelihood(potentials(x)))
 		}),
-		score: program.New[scoreIn, logs[*tensors.Tensor]](set, "score of trees", func(in scoreNodes) logs[*Node] {
+		score: program.New[scoreTensors, logs[*tensors.Tensor]](set, "score of trees", func(in scoreIn[forest.Sentences, grammar.Trees]) logs[*Node] {
 			return wide(potentials(in.Sentences).LogTree(in.Trees))
 		}),
-		decode: program.New[decodeIn, decoded[*tensors.Tensor, grammar.TreeTensors]](set, "decode",
-			func(in decodeNodes) decoded[*Node, grammar.Trees] {
+		decode: program.New[decodeTensors, decodedTensors](set, "decode",
+			func(in decodeIn[*Node, forest.Sentences]) decoded[*Node, grammar.Trees] {
 				q := potentials(in.Sentences)
 				var best grammar.Parses
 				switch in.How {
@@ -125,7 +121,7 @@ func (p *Exact) LogTrees(sentences []treebank.Sentence, trees []*grammar.Tree) (
 		if err != nil {
 			return err
 		}
-		y, err := p.score.Call(scoreIn{x.SentenceTensors, packed})
+		y, err := p.score.Call(scoreTensors{x.SentenceTensors, packed})
 		if err == nil {
 			fill[float64](out, at, y.LogP)
 		}
@@ -149,7 +145,7 @@ func (p *Exact) Parse(sentences []treebank.Sentence, how Decode, seed uint64) ([
 	}
 	out := make([]Found, len(sentences))
 	return out, p.each(sentences, func(_ int, at []int, x Padded) error {
-		y, err := p.decode.Call(decodeIn{how, x.SentenceTensors, rng.Key(seed, "grammar/parse", uint64(at[0]))})
+		y, err := p.decode.Call(decodeTensors{how, x.SentenceTensors, rng.Key(seed, "grammar/parse", uint64(at[0]))})
 		if err != nil {
 			return err
 		}

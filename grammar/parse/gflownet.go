@@ -27,31 +27,30 @@ const mbrSamples = 32
 type GFlowNet struct {
 	Batches
 	net  *forest.Sampler
-	best *program.Program[bestIn, bestTrees[*tensors.Tensor, grammar.TreeTensors]]
-	read *program.Program[listedIn, listedLogs[*tensors.Tensor]]
+	best *program.Program[bestIn[*tensors.Tensor], bestTensors]
+	read *program.Program[listedTensors, listedLogs[*tensors.Tensor]]
 }
 
 var _ Parser = (*GFlowNet)(nil)
 
 type (
-	bestIn    struct{ Spans, Lengths *tensors.Tensor }
-	bestNodes struct{ Spans, Lengths *Node }
+	bestIn[T any] struct{ Spans, Lengths T }
 	// bestTrees are those with the greatest sums of weights of spans.
 	bestTrees[T, Z any] struct {
 		Trees  Z
 		Weight T
 	}
+	bestTensors = bestTrees[*tensors.Tensor, grammar.TreeTensors]
 )
 
 // NewGFlowNet returns a parser that asks a sampler.
 func NewGFlowNet(s *forest.Sampler, b Batches) *GFlowNet {
 	p := &GFlowNet{Batches: b, net: s}
-	p.best = program.New[bestIn, bestTrees[*tensors.Tensor, grammar.TreeTensors]](s.Set, "best",
-		func(in bestNodes) bestTrees[*Node, grammar.Trees] {
-			r := grammar.BestSpans(in.Spans, in.Lengths)
-			return bestTrees[*Node, grammar.Trees]{r.Trees, r.LogWeight}
-		})
-	p.read = program.New[listedIn, listedLogs[*tensors.Tensor]](s.Set, "all actions", p.actions)
+	p.best = program.New[bestIn[*tensors.Tensor], bestTensors](s.Set, "best", func(in bestIn[*Node]) bestTrees[*Node, grammar.Trees] {
+		r := grammar.BestSpans(in.Spans, in.Lengths)
+		return bestTrees[*Node, grammar.Trees]{r.Trees, r.LogWeight}
+	})
+	p.read = program.New[listedTensors, listedLogs[*tensors.Tensor]](s.Set, "all actions", p.actions)
 	return p
 }
 
@@ -225,7 +224,7 @@ func (v *spanVotes) add(trees []*grammar.Tree) {
 
 // elect returns the binary trees with the most votes of their spans, and the votes by the number of trees.
 func (p *GFlowNet) elect(x Padded, v *spanVotes) ([]*grammar.Tree, []float64, error) {
-	out, err := p.best.Call(bestIn{tensors.FromFlatDataAndDimensions(v.count, len(x.LengthOf), v.n, v.n), x.Lengths})
+	out, err := p.best.Call(bestIn[*tensors.Tensor]{tensors.FromFlatDataAndDimensions(v.count, len(x.LengthOf), v.n, v.n), x.Lengths})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,20 +26,18 @@ type Listed struct {
 }
 
 type (
-	listedIn struct {
-		Sentence forest.SentenceTensors
-		Forests  []*tensors.Tensor // in the order of gfn.State
-	}
-	listedNodes struct {
-		Sentence forest.Sentences
-		Forests  gfn.State
+	listedIn[S, L any] struct {
+		Sentence S
+		Forests  L
 	}
 	// listedLogs are log P_F and log P_B of all actions at forests.
 	listedLogs[T any] struct{ Forward, Back T }
+
+	listedTensors = listedIn[forest.SentenceTensors, []*tensors.Tensor] // forests in the order of gfn.State
 )
 
 // actions reads the network at forests.
-func (p *GFlowNet) actions(in listedNodes) listedLogs[*Node] {
+func (p *GFlowNet) actions(in listedIn[forest.Sentences, gfn.State]) listedLogs[*Node] {
 	env := forest.Env{Words: in.Sentence.Words.Shape().Dim(1), Labels: p.net.Labels}
 	k := forest.FromState(in.Forests).Length.Shape().Dim(0)
 	phi := p.net.Set.Store.Scope(em.Phi)
@@ -122,7 +120,7 @@ func (p *GFlowNet) rewards(all *listing, x forest.SentenceTensors) ([]float64, e
 func (p *GFlowNet) policy(all *listing, x forest.SentenceTensors) (gfn.Table, error) {
 	var forward, back []float64
 	for _, part := range all.parts {
-		out, err := p.read.Call(listedIn{x, part})
+		out, err := p.read.Call(listedTensors{x, part})
 		if err != nil {
 			return gfn.Table{}, err
 		}

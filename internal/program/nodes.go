@@ -15,6 +15,9 @@ func Nodes[S any](s S) (all []*Node) {
 
 // Replace returns a struct with other nodes, in the order of Nodes.
 func Replace[S any](s S, nodes []*Node) S {
+	if have := len(Nodes(s)); have != len(nodes) {
+		panic(fmt.Errorf("%d nodes cannot be a %T, which has %d", len(nodes), s, have))
+	}
 	return Map(s, func(*Node) *Node {
 		n := nodes[0]
 		nodes = nodes[1:]
