@@ -5,6 +5,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -59,21 +60,21 @@ func (p Potentials) decode(r semiring, choose func(weights *Node) *Node) Parses 
 type descent struct {
 	*chart
 	choose func(weights *Node) *Node
-	spans  *Node   // [A*B*n*n,S]: log-weights by first word and number of words less one
-	table  *Node   // [A*Q,S*S]: rules
-	plan   *Node   // [sentences,n-1,4]: first word, number of words, label, parent
+	spans  *Node // [A*B*n*n,S]: log-weights by first word and number of words less one
+	table  *Node // [A*Q,S*S]: rules
+	plan   plan
 	splits []*Node // [sentences] each: the number of words of the left part
 	tags   *Node   // [sentences,n]
 	row    *Node   // [sentences]: 0, 1, ...
 }
 
-// Columns of a plan.
-const (
-	planStart = iota
-	planWidth
-	planLabel
-	planParent
-)
+// plan is what is known of the nodes of a walk, [sentences,n-1] each, 0 where nothing is; of one row of it [sentences].
+type plan struct{ Start, Width, Label, Parent *Node }
+
+// row returns what a plan says of one node of each sentence.
+func (p plan) row(step int) plan {
+	return program.Map(p, func(x *Node) *Node { return Squeeze(SliceAxis(x, 1, AxisElem(step)), 1) })
+}
 
 func (d *descent) begin(top *Node) {
 	g := top.Graph()
@@ -89,19 +90,17 @@ func (d *descent) begin(top *Node) {
 		pieces = append(pieces, Concatenate([]*Node{v.logChild, SliceAxis(none(d.pt), 2, AxisRangeFromStart(m))}, 3))
 	}
 	d.spans = Reshape(stackWidths(pieces, d.n, never, false), d.a*d.b*d.n*d.n, s)
-	zero := ZerosLike(top)
-	d.plan = grow(InsertAxes(Stack([]*Node{zero, d.lengths, top, zero}, 1), 1), 1, 0, d.n-2)
+	d.plan = program.Map(plan{ZerosLike(top), d.lengths, top, ZerosLike(top)}, func(x *Node) *Node {
+		return grow(InsertAxes(x, 1), 1, 0, d.n-2)
+	})
 	d.tags = Zeros(g, shapes.Make(dtypes.Int32, d.sentences, d.n))
 }
 
 // expand splits the node of one row of the plan, where the sentence has as many.
 func (d *descent) expand(step int) {
-	column := func(c int) *Node {
-		return Reshape(Slice(d.plan, AxisRange(), AxisElem(step), AxisElem(c)), d.sentences)
-	}
-	start, width, label, parent := column(planStart), column(planWidth), column(planLabel), column(planParent)
-	left, right, scale := d.parts(start, width, label)
-	table := d.rulesOf(label, parent)                                                    // [sentences,S,S]
+	x := d.plan.row(step)
+	left, right, scale := d.parts(x.Start, x.Width, x.Label)
+	table := d.rulesOf(x.Label, x.Parent)                                                // [sentences,S,S]
 	byLeft := d.times(left, d.dot(right, []int{2}, []int{0}, table, []int{2}, []int{0})) // [sentences,n-1,S]
 	at := d.choose(d.times(d.sum(byLeft, -1), scale))
 	leftSymbol := d.choose(d.pick(byLeft, at))
@@ -109,23 +108,23 @@ func (d *descent) expand(step int) {
 	split := AddScalar(at, 1)
 	d.splits = append(d.splits, split)
 
-	rest, alive := Sub(width, split), GreaterThan(width, ZerosLike(width))
-	d.enter(AddScalar(ZerosLike(start), step+1), alive, start, split, leftSymbol, label)
-	d.enter(AddScalar(split, step), alive, Add(start, split), rest, rightSymbol, label)
+	parent, alive := AddScalar(x.Label, 1), GreaterThan(x.Width, ZerosLike(x.Width))
+	d.enter(AddScalar(ZerosLike(x.Start), step+1), alive, plan{x.Start, split, leftSymbol, parent})
+	d.enter(AddScalar(split, step), alive, plan{Add(x.Start, split), Sub(x.Width, split), rightSymbol, parent})
 }
 
-// enter writes a child: into its row of the plan if it has two words or more, as a tag if it has one.
-func (d *descent) enter(row, alive, start, width, symbol, parent *Node) {
-	one := OnesLike(width)
-	inner := LogicalAnd(alive, GreaterThan(width, one))
+// enter writes a child: into its row of the plan if it has two words or more, as a tag if it has one. Its label is a symbol.
+func (d *descent) enter(row, alive *Node, child plan) {
+	one := OnesLike(child.Width)
+	put := func(hit, value, old *Node) *Node {
+		return Where(hit, BroadcastToShape(InsertAxes(value, -1), old.Shape()), old)
+	}
+	inner := LogicalAnd(alive, GreaterThan(child.Width, one))
 	hit := LogicalAnd(d.oneOf(row, d.n-1), InsertAxes(inner, -1))
-	value := Stack([]*Node{start, width, symbol, AddScalar(parent, 1)}, 1)
-	dims := d.plan.Shape().Dimensions
-	d.plan = Where(BroadcastToDims(InsertAxes(hit, -1), dims...), BroadcastToDims(InsertAxes(value, 1), dims...), d.plan)
+	d.plan = program.Zip(d.plan, child, func(old, value *Node) *Node { return put(hit, value, old) })
 
-	hit = LogicalAnd(d.oneOf(start, d.n), InsertAxes(LogicalAnd(alive, Equal(width, one)), -1))
-	tag := MaxScalar(SubScalar(symbol, d.nt), 0)
-	d.tags = Where(hit, BroadcastToDims(InsertAxes(tag, -1), d.sentences, d.n), d.tags)
+	hit = LogicalAnd(d.oneOf(child.Start, d.n), InsertAxes(LogicalAnd(alive, Equal(child.Width, one)), -1))
+	d.tags = put(hit, MaxScalar(SubScalar(child.Label, d.nt), 0), d.tags)
 }
 
 // oneOf marks position at[b] of k: [sentences,k].
@@ -182,11 +181,9 @@ func (d *descent) parts(start, width, label *Node) (left, right, scale *Node) {
 
 // trees turns a finished plan into trees: the walk backwards is bottom-up.
 func (d *descent) trees() Trees {
-	g, k := d.plan.Graph(), d.n-1
-	column := func(c int) *Node { return Reshape(SliceAxis(d.plan, 2, AxisElem(c)), d.sentences, k) }
-	start, width, label := column(planStart), column(planWidth), column(planLabel)
+	start, width, label := d.plan.Start, d.plan.Width, d.plan.Label
 	split := Stack(d.splits, 1)
-	step := Iota(g, shapes.Make(dtypes.Int32, 1, k), 1)
+	step := Iota(start.Graph(), shapes.Make(dtypes.Int32, 1, d.n-1), 1)
 	// Row r of the walk is merge last-r, which makes node n+last-r.
 	last := SubScalar(InsertAxes(d.lengths, -1), 2)
 	node := func(row *Node) *Node { return AddScalar(Sub(last, row), d.n) }

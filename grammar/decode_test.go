@@ -44,7 +44,7 @@ func derive(g *Grammar, t *Tree) *derivation {
 }
 
 func TestViterbiAgainstEnumeration(t *testing.T) {
-	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p program) {
+	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled) {
 		flat, words, lens := sentences(r, n, 3, lengths)
 		out := p.run(t, g, words, lens)
 		trees := unpack(out, n, lengths)
@@ -80,7 +80,7 @@ func TestViterbiAgainstEnumeration(t *testing.T) {
 }
 
 func TestMBRAgainstEnumeration(t *testing.T) {
-	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p program) {
+	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled) {
 		flat, words, lens := sentences(r, n, 3, lengths)
 		out := p.run(t, g, words, lens)
 		trees := unpack(out, n, lengths)

@@ -1,13 +1,17 @@
 package grammar
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/gfnem/gfnem/badinput"
 )
@@ -33,25 +37,23 @@ func Load(path string) (*Grammar, error) {
 // Rules that are absent have probability 0. In an "ncfg" the keys of binary and emit carry the parent after a bar: "A|ROOT",
 // "A|A", "T|A". Every distribution that can be needed must be there, and sum to one within 1e-6.
 func Read(r io.Reader, file string) (*Grammar, error) {
-	text := &textReader{r: r, line: 1}
-	p := &fileReader{text: text, json: json.NewDecoder(text), file: file, parts: map[string]bool{}, known: map[string]string{}}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, badinput.Errorf("%s: %w", file, err)
+	}
+	p := &fileReader{text: text, json: json.NewDecoder(bytes.NewReader(text)), file: file, known: map[string]string{}}
 	p.json.UseNumber()
 	if err := p.read(); err != nil {
-		var input *badinput.Error
-		if errors.As(err, &input) {
-			return nil, err
-		}
-		return nil, p.fail("%w", err)
+		return nil, err
 	}
 	return p.grammar()
 }
 
-// fileReader reads JSON token by token: it sees duplicates, knows lines, and holds no more than the entries of the file.
+// fileReader reads JSON token by token: it sees duplicates, and knows where things are.
 type fileReader struct {
-	text  *textReader
+	text  []byte
 	json  *json.Decoder
 	file  string
-	parts map[string]bool   // keys met so far
 	known map[string]string // names of outcomes, each kept once
 
 	kind                              Kind
@@ -68,21 +70,22 @@ type (
 	}
 	row struct {
 		name    string
-		line    int
+		offset  int64 // in the text
 		entries []entry
 	}
 	entry struct {
-		name string
-		p    float64
-		line int
+		name   string
+		p      float64
+		offset int64
 	}
 )
 
 func (p *fileReader) fail(format string, args ...any) error {
-	return p.failAt(p.text.lineAt(p.json.InputOffset()), format, args...)
+	return p.failAt(p.json.InputOffset(), format, args...)
 }
 
-func (p *fileReader) failAt(line int, format string, args ...any) error {
+func (p *fileReader) failAt(offset int64, format string, args ...any) error {
+	line := 1 + bytes.Count(p.text[:offset], []byte("\n"))
 	return badinput.Errorf("%s:%d: %w", p.file, line, fmt.Errorf(format, args...))
 }
 
@@ -90,8 +93,6 @@ func (p *fileReader) failAt(line int, format string, args ...any) error {
 func (p *fileReader) token() (json.Token, error) {
 	t, err := p.json.Token()
 	switch {
-	case p.text.bad != nil:
-		return nil, p.failAt(p.text.badLine, "%w", p.text.bad)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, p.fail("the file ends too early")
 	case err != nil:
@@ -133,13 +134,35 @@ func (p *fileReader) object(what string, each func(key string) error) error {
 }
 
 func (p *fileReader) read() error {
-	if err := p.object("grammar", p.part); err != nil {
+	for at := 0; at < len(p.text); {
+		r, size := utf8.DecodeRune(p.text[at:])
+		if r == utf8.RuneError && size == 1 {
+			return p.failAt(int64(at), "the text is not UTF-8")
+		}
+		at += size
+	}
+	left := map[string]func(key string) error{
+		"kind":         p.readKind,
+		"nonterminals": func(key string) error { return p.names(&p.nonterminals, key, true) },
+		"preterminals": func(key string) error { return p.names(&p.preterminals, key, true) },
+		"words":        func(key string) error { return p.names(&p.words, key, false) },
+		"root":         func(key string) error { return p.row(&p.root, key) },
+		"binary":       func(key string) error { return p.rows(&p.binary, key) },
+		"emit":         func(key string) error { return p.rows(&p.emit, key) },
+	}
+	err := p.object("grammar", func(key string) error {
+		part, ok := left[key]
+		if !ok {
+			return p.fail("unknown key %q", key)
+		}
+		delete(left, key)
+		return part(key)
+	})
+	if err != nil {
 		return err
 	}
-	for _, key := range []string{"kind", "nonterminals", "preterminals", "words", "root", "binary", "emit"} {
-		if !p.parts[key] {
-			return p.fail("%q is missing", key)
-		}
+	for _, key := range slices.Sorted(maps.Keys(left)) {
+		return p.fail("%q is missing", key)
 	}
 	if t, err := p.json.Token(); err == nil {
 		return p.fail("%v after the end of the grammar", t)
@@ -149,85 +172,65 @@ func (p *fileReader) read() error {
 	return nil
 }
 
-func (p *fileReader) part(key string) (err error) {
-	p.parts[key] = true
-	switch key {
-	case "kind":
-		var t json.Token
-		if t, err = p.token(); err != nil {
-			return err
-		}
-		if p.kind = Kind(fmt.Sprint(t)); p.kind != CFG && p.kind != NCFG {
-			return p.fail("kind %q: it is \"cfg\" or \"ncfg\"", p.kind)
-		}
-	case "nonterminals":
-		p.nonterminals, err = p.names(key, true)
-	case "preterminals":
-		p.preterminals, err = p.names(key, true)
-	case "words":
-		p.words, err = p.names(key, false)
-	case "root":
-		p.root, err = p.row(key)
-	case "binary":
-		p.binary, err = p.rows(key)
-	case "emit":
-		p.emit, err = p.rows(key)
-	default:
-		return p.fail("unknown key %q", key)
+func (p *fileReader) readKind(string) error {
+	t, err := p.token()
+	if err != nil {
+		return err
 	}
-	return err
+	if p.kind = Kind(fmt.Sprint(t)); p.kind != CFG && p.kind != NCFG {
+		return p.fail("kind %q: it is \"cfg\" or \"ncfg\"", p.kind)
+	}
+	return nil
 }
 
 // names reads a list of names. Symbols stand in brackets and before bars, so they hold neither.
-func (p *fileReader) names(what string, symbols bool) (nameList, error) {
-	n := nameList{at: map[string]int{}}
+func (p *fileReader) names(n *nameList, what string, symbols bool) error {
+	n.at = map[string]int{}
 	if err := p.expect('[', what); err != nil {
-		return n, err
+		return err
 	}
 	for p.json.More() {
 		t, err := p.token()
 		if err != nil {
-			return n, err
+			return err
 		}
 		name, ok := t.(string)
 		switch _, twice := n.at[name]; {
 		case !ok:
-			return n, p.fail("%s: %v is not a name", what, t)
+			return p.fail("%s: %v is not a name", what, t)
 		case name == "":
-			return n, p.fail("%s: an empty name", what)
+			return p.fail("%s: an empty name", what)
 		case strings.ContainsFunc(name, unicode.IsSpace):
-			return n, p.fail("%s: the name %q has a space in it", what, name)
+			return p.fail("%s: the name %q has a space in it", what, name)
 		case symbols && strings.ContainsAny(name, "|()"):
-			return n, p.fail("%s: the name %q has a bar or a bracket in it", what, name)
+			return p.fail("%s: the name %q has a bar or a bracket in it", what, name)
 		case symbols && name == RootName:
-			return n, p.fail("%s: %s is what is above the top and cannot be listed", what, RootName)
+			return p.fail("%s: %s is what is above the top and cannot be listed", what, RootName)
 		case twice:
-			return n, p.fail("%s: %q twice", what, name)
+			return p.fail("%s: %q twice", what, name)
 		}
 		n.at[name] = len(n.list)
 		n.list = append(n.list, name)
 	}
-	if _, err := p.token(); err != nil {
-		return n, err
+	_, err := p.token()
+	if err == nil && len(n.list) == 0 {
+		return p.fail("%s: the list is empty", what)
 	}
-	if len(n.list) == 0 {
-		return n, p.fail("%s: the list is empty", what)
-	}
-	return n, nil
+	return err
 }
 
-func (p *fileReader) rows(what string) (out []row, err error) {
-	err = p.object(what, func(key string) error {
-		r, err := p.row(key)
-		out = append(out, r)
+func (p *fileReader) rows(to *[]row, what string) error {
+	return p.object(what, func(key string) error {
+		var r row
+		err := p.row(&r, key)
+		*to = append(*to, r)
 		return err
 	})
-	return out, err
 }
 
 // row reads a distribution: an object of probabilities that sum to one.
-func (p *fileReader) row(name string) (row, error) {
-	r := row{name: name, line: p.text.lineAt(p.json.InputOffset())}
+func (p *fileReader) row(r *row, name string) error {
+	r.name, r.offset = name, p.json.InputOffset()
 	total := 0.0
 	err := p.object(name, func(key string) error {
 		t, err := p.token()
@@ -242,21 +245,15 @@ func (p *fileReader) row(name string) (row, error) {
 		if err != nil || !(v >= 0 && v <= 1+sumTolerance) {
 			return p.fail("%s: the probability of %q is %s", name, key, number)
 		}
+		if _, ok := p.known[key]; !ok {
+			p.known[key] = key
+		}
 		total += v
-		r.entries = append(r.entries, entry{p.once(key), v, p.text.lineAt(p.json.InputOffset())})
+		r.entries = append(r.entries, entry{p.known[key], v, p.json.InputOffset()})
 		return nil
 	})
 	if err == nil && !(total > 1-sumTolerance && total < 1+sumTolerance) {
-		return r, p.failAt(r.line, "probabilities of %s sum to %.9g, not to 1", name, total)
+		return p.failAt(r.offset, "probabilities of %s sum to %.9g, not to 1", name, total)
 	}
-	return r, err
-}
-
-// once returns the same text, held in memory once however often it is met.
-func (p *fileReader) once(text string) string {
-	if have, ok := p.known[text]; ok {
-		return have
-	}
-	p.known[text] = text
-	return text
+	return err
 }

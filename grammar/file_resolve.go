@@ -11,7 +11,7 @@ const sumTolerance = 1e-6
 func (p *fileReader) grammar() (*Grammar, error) {
 	for _, name := range p.preterminals.list {
 		if _, both := p.nonterminals.at[name]; both {
-			return nil, p.failAt(1, "%q is both a nonterminal and a preterminal", name)
+			return nil, p.failAt(0, "%q is both a nonterminal and a preterminal", name)
 		}
 	}
 	n, s, v := len(p.nonterminals.list), len(p.nonterminals.list)+len(p.preterminals.list), len(p.words.list)
@@ -20,14 +20,14 @@ func (p *fileReader) grammar() (*Grammar, error) {
 		rules, emissions = rules*float64(n+1), emissions*float64(n)
 	}
 	if rules > maxEntries || emissions > maxEntries {
-		return nil, p.failAt(1, "%d nonterminals, %d preterminals and %d words need tables of %.3g rules and %.3g emissions; at most %d fit",
+		return nil, p.failAt(0, "%d nonterminals, %d preterminals and %d words need tables of %.3g rules and %.3g emissions; at most %d fit",
 			n, s-n, v, rules, emissions, maxEntries)
 	}
 	g := New(p.kind, p.nonterminals.list, p.preterminals.list, p.words.list)
 	for _, e := range p.root.entries {
 		x, ok := p.nonterminals.at[e.name]
 		if !ok {
-			return nil, p.failAt(e.line, "root: %q is not a nonterminal", e.name)
+			return nil, p.failAt(e.offset, "root: %q is not a nonterminal", e.name)
 		}
 		g.Root[x] = e.p
 	}
@@ -42,7 +42,7 @@ func (p *fileReader) grammar() (*Grammar, error) {
 		}
 	}
 	if err := g.reachable(); err != nil {
-		return nil, p.failAt(1, "%w", err)
+		return nil, p.failAt(0, "%w", err)
 	}
 	return g, nil
 }
@@ -52,18 +52,18 @@ func (p *fileReader) head(what string, r row, symbols nameList) (symbol, parent 
 	name, above, bar := strings.Cut(r.name, "|")
 	switch {
 	case bar && p.kind == CFG:
-		return 0, 0, p.failAt(r.line, "%s: %q names a parent, but the kind is \"cfg\"", what, r.name)
+		return 0, 0, p.failAt(r.offset, "%s: %q names a parent, but the kind is \"cfg\"", what, r.name)
 	case !bar && p.kind == NCFG:
-		return 0, 0, p.failAt(r.line, "%s: %q names no parent; write %q or the like", what, r.name, r.name+"|"+p.nonterminals.list[0])
+		return 0, 0, p.failAt(r.offset, "%s: %q names no parent; write %q or the like", what, r.name, r.name+"|"+p.nonterminals.list[0])
 	}
 	symbol, ok := symbols.at[name]
 	if !ok {
-		return 0, 0, p.failAt(r.line, "%s: unknown symbol %q", what, name)
+		return 0, 0, p.failAt(r.offset, "%s: unknown symbol %q", what, name)
 	}
 	if bar && above != RootName {
 		x, ok := p.nonterminals.at[above]
 		if !ok {
-			return 0, 0, p.failAt(r.line, "%s: the parent %q of %q is not a nonterminal", what, above, name)
+			return 0, 0, p.failAt(r.offset, "%s: the parent %q of %q is not a nonterminal", what, above, name)
 		}
 		parent = x + 1
 	}
@@ -81,7 +81,7 @@ func (p *fileReader) fillRules(g *Grammar, r row) error {
 		l, okLeft := p.symbol(left)
 		s, okRight := p.symbol(right)
 		if !ok || !okLeft || !okRight {
-			return p.failAt(e.line, "binary: %q is not two symbols with a space between", e.name)
+			return p.failAt(e.offset, "binary: %q is not two symbols with a space between", e.name)
 		}
 		table[l*g.symbols()+s] = e.p
 	}
@@ -102,13 +102,13 @@ func (p *fileReader) fillEmissions(g *Grammar, r row) error {
 		return err
 	}
 	if p.kind == NCFG && parent == 0 {
-		return p.failAt(r.line, "emit: %q: a preterminal is below a nonterminal", r.name)
+		return p.failAt(r.offset, "emit: %q: a preterminal is below a nonterminal", r.name)
 	}
 	table := g.EmitRow(t, max(parent-1, 0))
 	for _, e := range r.entries {
 		w, ok := p.words.at[e.name]
 		if !ok {
-			return p.failAt(e.line, "emit: unknown word %q", e.name)
+			return p.failAt(e.offset, "emit: unknown word %q", e.name)
 		}
 		table[w] = e.p
 	}

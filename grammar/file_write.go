@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"io"
 	"slices"
@@ -75,15 +76,7 @@ func (f *fileWriter) row(p []float64, names []string) {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case p[i] > p[j]:
-			return -1
-		case p[i] < p[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[j], p[i]) })
 	f.text("{")
 	for k, i := range order {
 		if k > 0 {

@@ -133,20 +133,17 @@ func (g *Grammar) LogTables(dtype dtypes.DType) TableTensors {
 	if g.Kind == NCFG {
 		ruleDims, emitDims = []int{n, n + 1, s, s}, []int{v, t, n}
 	}
-	return TableTensors{logTensor(dtype, g.Root, n), logTensor(dtype, g.Rules, ruleDims...), logTensor(dtype, byWord, emitDims...)}
+	logs := logTensor[float64]
+	if dtype == dtypes.Float32 {
+		logs = logTensor[float32]
+	}
+	return TableTensors{logs(g.Root, n), logs(g.Rules, ruleDims...), logs(byWord, emitDims...)}
 }
 
-func logTensor(dtype dtypes.DType, p []float64, dims ...int) *tensors.Tensor {
-	if dtype == dtypes.Float32 {
-		out := make([]float32, len(p))
-		for i, v := range p {
-			out[i] = float32(math.Log(v))
-		}
-		return tensors.FromFlatDataAndDimensions(out, dims...)
-	}
-	out := make([]float64, len(p))
+func logTensor[F float32 | float64](p []float64, dims ...int) *tensors.Tensor {
+	out := make([]F, len(p))
 	for i, v := range p {
-		out[i] = math.Log(v)
+		out[i] = F(math.Log(v))
 	}
 	return tensors.FromFlatDataAndDimensions(out, dims...)
 }
@@ -164,12 +161,16 @@ func (g *Grammar) SetLogTables(t TableTensors) error {
 			return fmt.Errorf("grammar: %s of shape %s for %d probabilities", c.what, c.from.Shape(), len(c.to))
 		}
 	}
-	expInto(g.Root, t.Root)
-	normalise(g.Root, n)
-	expInto(g.Rules, t.Rules)
-	normalise(g.Rules, s*s)
+	exp := expInto[float64]
+	if t.Root.DType() == dtypes.Float32 {
+		exp = expInto[float32]
+	}
 	byWord := make([]float64, len(g.Emit))
-	expInto(byWord, t.Emit)
+	exp(g.Root, t.Root)
+	exp(g.Rules, t.Rules)
+	exp(byWord, t.Emit)
+	normalise(g.Root, n)
+	normalise(g.Rules, s*s)
 	rows := len(g.Preterminals) * g.hosts()
 	for r := range rows {
 		for w := range v {
@@ -180,15 +181,9 @@ func (g *Grammar) SetLogTables(t TableTensors) error {
 	return nil
 }
 
-func expInto(to []float64, from *tensors.Tensor) {
-	if from.DType() == dtypes.Float32 {
-		for i, v := range tensors.MustCopyFlatData[float32](from) {
-			to[i] = math.Exp(float64(v))
-		}
-		return
-	}
-	for i, v := range tensors.MustCopyFlatData[float64](from) {
-		to[i] = math.Exp(v)
+func expInto[F float32 | float64](to []float64, from *tensors.Tensor) {
+	for i, v := range tensors.MustCopyFlatData[F](from) {
+		to[i] = math.Exp(float64(v))
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 )
 
 // program runs a function of potentials on explicit grammars; it is compiled once for each shape.
-type program struct{ exec *Exec }
+type compiled struct{ exec *Exec }
 
-func newProgram(t testing.TB, f func(p Potentials) []*Node) program {
+func newProgram(t testing.TB, f func(p Potentials) []*Node) compiled {
 	t.Helper()
 	exec, err := NewExec(newBackend(), func(in []*Node) []*Node {
 		return f(Tables{in[0], in[1], in[2]}.For(in[3], in[4]))
@@ -23,16 +23,16 @@ func newProgram(t testing.TB, f func(p Potentials) []*Node) program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return program{exec}
+	return compiled{exec}
 }
 
-func (p program) run(t testing.TB, g *Grammar, words, lengths *tensors.Tensor) [][]float64 {
+func (p compiled) run(t testing.TB, g *Grammar, words, lengths *tensors.Tensor) [][]float64 {
 	t.Helper()
 	tables := g.LogTables(dtypes.Float64)
 	return p.call(t, tables.Root, tables.Rules, tables.Emit, words, lengths)
 }
 
-func (p program) call(t testing.TB, args ...any) [][]float64 {
+func (p compiled) call(t testing.TB, args ...any) [][]float64 {
 	t.Helper()
 	out, err := p.exec.Call(args...)
 	if err != nil {
@@ -76,7 +76,7 @@ var sizes = []struct {
 }
 
 // forRandomGrammars calls f for a thousand grammars of all sizes, the same program for all of a size.
-func forRandomGrammars(t *testing.T, f func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p program), build func(Potentials) []*Node) {
+func forRandomGrammars(t *testing.T, f func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled), build func(Potentials) []*Node) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, s := range sizes {
 		p := newProgram(t, build)
@@ -115,7 +115,7 @@ func TestMarginalsAgainstEnumeration(t *testing.T) {
 		grads := Gradient(ReduceAllSum(Mul(finite, weight)), p.Root, p.Rules, p.Terms, p.Spans)
 		return append([]*Node{m.LogLikelihood, m.Root, m.Rules, m.Tags, m.Labels, m.Spans, like}, grads...)
 	}
-	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p program) {
+	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled) {
 		flat, words, lens := sentences(r, n, 3, lengths)
 		one, weighted := newTally(g, n, len(lengths)), newTally(g, n, len(lengths))
 		var likes []float64

@@ -120,7 +120,7 @@ func TestReferenceSentences(t *testing.T) {
 }
 
 // scoreAll scores trees of one sentence.
-func scoreAll(t *testing.T, p program, g *Grammar, words []int32, trees []*Tree) []float64 {
+func scoreAll(t *testing.T, p compiled, g *Grammar, words []int32, trees []*Tree) []float64 {
 	t.Helper()
 	n, b := len(words), len(trees)
 	flat, lengths := make([]int32, 0, n*b), make([]int32, b)

@@ -44,7 +44,7 @@ func TestSample(t *testing.T) {
 			})
 			full, shape := map[string]float64{}, map[string]float64{}
 			for c := range calls {
-				out := program{exec}.call(t, tables.Root, tables.Rules, tables.Emit, tensors.FromFlatDataAndDimensions(words, 2*copies, n),
+				out := compiled{exec}.call(t, tables.Root, tables.Rules, tables.Emit, tensors.FromFlatDataAndDimensions(words, 2*copies, n),
 					tensors.FromFlatDataAndDimensions(lengths, 2*copies), rng.Key(seed, "sample", uint64(c)))
 				for _, z := range unpack(out, n, lengths) {
 					d := derive(g, z)

@@ -22,7 +22,7 @@ func randomTree(r *rand.Rand, n, nt, pt int) *Tree {
 }
 
 // treeProgram evaluates f on tables, words, lengths, trees and tags.
-func treeProgram(t testing.TB, f func(p Potentials, z Trees, tags *Node) []*Node) program {
+func treeProgram(t testing.TB, f func(p Potentials, z Trees, tags *Node) []*Node) compiled {
 	t.Helper()
 	exec, err := NewExec(newBackend(), func(in []*Node) []*Node {
 		p := Tables{in[0], in[1], in[2]}.For(in[3], in[4])
@@ -31,10 +31,10 @@ func treeProgram(t testing.TB, f func(p Potentials, z Trees, tags *Node) []*Node
 	if err != nil {
 		t.Fatal(err)
 	}
-	return program{exec}
+	return compiled{exec}
 }
 
-func (p program) runTrees(t testing.TB, g *Grammar, words, lengths *tensors.Tensor, trees []*Tree, n int) [][]float64 {
+func (p compiled) runTrees(t testing.TB, g *Grammar, words, lengths *tensors.Tensor, trees []*Tree, n int) [][]float64 {
 	t.Helper()
 	tables := g.LogTables(dtypes.Float64)
 	packed, err := PackTrees(trees, n)

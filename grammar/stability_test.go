@@ -33,7 +33,7 @@ func TestLongSentencesInFloat32(t *testing.T) {
 		if kind == NCFG {
 			dims = append(dims, hosts)
 		}
-		exec := program{MustNewExec(newBackend(), func(in []*Node) []*Node {
+		exec := compiled{MustNewExec(newBackend(), func(in []*Node) []*Node {
 			p := Potentials{Root: in[0], Rules: in[1], Terms: in[2], Lengths: in[3]}
 			like := LogLikelihood(p)
 			return append([]*Node{like, p.Viterbi().LogWeight}, Gradient(ReduceAllSum(like), p.Root, p.Rules, p.Terms)...)
@@ -72,7 +72,7 @@ func TestOwnTables(t *testing.T) {
 	potentials := func(in []*Node) []*Node {
 		return build(Potentials{Root: in[0], Rules: in[1], Terms: in[2], Lengths: in[3]})
 	}
-	exec := program{MustNewExec(newBackend(), potentials)}
+	exec := compiled{MustNewExec(newBackend(), potentials)}
 	draw := func(n int) []float64 {
 		x := make([]float64, n)
 		for i := range x {

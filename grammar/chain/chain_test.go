@@ -28,7 +28,7 @@ func TestWeights(t *testing.T) {
 				x[j] = int32(r.IntN(3))
 			}
 			s := weightsOf(t, g, [][]int32{x})
-			for _, z := range labelledTrees(t, len(x), 2) {
+			for _, z := range labelledTrees(len(x), 2) {
 				if got, want := s.LogTree(0, z), slowLogTree(g, x, z); !near(got, want) {
 					t.Errorf("log p(x,z) of %s is %v, want %v", z.Shape(), got, want)
 				}
@@ -102,8 +102,8 @@ type kernel struct {
 	p     [][]float64
 }
 
-func newKernel(t testing.TB, s *Weights, n, nt int, rotation bool, prior func(*Tree) float64) *kernel {
-	k := &kernel{trees: labelledTrees(t, n, nt), at: map[string]int{}}
+func newKernel(s *Weights, n, nt int, rotation bool, prior func(*Tree) float64) *kernel {
+	k := &kernel{trees: labelledTrees(n, nt), at: map[string]int{}}
 	for i, z := range k.trees {
 		k.at[z.Shape()] = i
 	}
@@ -176,7 +176,7 @@ func TestStationary(t *testing.T) {
 				}
 				s := weightsOf(t, g, [][]int32{x})
 				for _, rotation := range []bool{true, false} {
-					k := newKernel(t, s, n, 2, rotation, prior)
+					k := newKernel(s, n, 2, rotation, prior)
 					pi := stationary(s, k, prior)
 					for i, p := range k.step(pi) {
 						if !(math.Abs(p-pi[i]) <= 1e-12) {
@@ -206,7 +206,7 @@ func TestRotations(t *testing.T) {
 		if n == 6 {
 			labels = 1
 		}
-		trees := labelledTrees(t, n, labels)
+		trees := labelledTrees(n, labels)
 		at := map[string]int{}
 		for i, z := range trees {
 			at[z.Shape()] = i
@@ -278,7 +278,7 @@ func TestRun(t *testing.T) {
 				of = prior
 				c.LogPrior = func(_ int, t *Tree) float64 { return prior(t) }
 			}
-			rotate, label := newKernel(t, c.Weights, n, nt, true, of), newKernel(t, c.Weights, n, nt, false, of)
+			rotate, label := newKernel(c.Weights, n, nt, true, of), newKernel(c.Weights, n, nt, false, of)
 			pi := make([]float64, len(rotate.trees))
 			for i, z := range rotate.trees {
 				pi[i] = 1.0 / 6 / 8 // of six orders of three merges, with labels

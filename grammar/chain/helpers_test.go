@@ -146,32 +146,39 @@ func slowLogTree(g *grammar.Grammar, x []int32, z *grammar.Tree) float64 {
 }
 
 // labelledTrees lists all trees over n words.
-func labelledTrees(t testing.TB, n, nt int) (out []*grammar.Tree) {
-	g := &grammar.Grammar{}
-	for x := range nt {
-		g.Nonterminals = append(g.Nonterminals, fmt.Sprint(x))
+func labelledTrees(n, nt int) (out []*grammar.Tree) {
+	type node struct {
+		word, label int
+		left, right *node
 	}
-	var over func(first, last int) []string
-	over = func(first, last int) (out []string) {
+	var over func(first, last int) []*node
+	over = func(first, last int) (out []*node) {
 		if first == last {
-			return []string{"w"}
+			return []*node{{word: first}}
 		}
 		for mid := first; mid < last; mid++ {
 			for _, l := range over(first, mid) {
 				for _, r := range over(mid+1, last) {
 					for x := range nt {
-						out = append(out, fmt.Sprintf("(%d %s %s)", x, l, r))
+						out = append(out, &node{label: x, left: l, right: r})
 					}
 				}
 			}
 		}
 		return out
 	}
-	for _, text := range over(0, n-1) {
-		z, _, err := g.ParseTree(text)
-		if err != nil {
-			t.Fatal(err)
+	for _, top := range over(0, n-1) {
+		z := &grammar.Tree{}
+		var add func(at *node) int
+		add = func(at *node) int {
+			if at.left == nil {
+				return at.word
+			}
+			l, r := add(at.left), add(at.right)
+			z.Left, z.Right, z.Label = append(z.Left, l), append(z.Right, r), append(z.Label, at.label)
+			return n + len(z.Left) - 1
 		}
+		add(top)
 		out = append(out, z)
 	}
 	return out

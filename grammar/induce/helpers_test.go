@@ -114,27 +114,53 @@ func stateOf(t testing.TB, s *Session) run.State {
 
 // shapesOf are all trees over n words, with label 0.
 func shapesOf(n int) (out []*grammar.Tree) {
-	g := grammar.Grammar{Nonterminals: []string{"X"}}
-	var over func(first, last int) []string
-	over = func(first, last int) (out []string) {
+	type node struct {
+		word        int
+		left, right *node
+	}
+	var over func(first, last int) []*node
+	over = func(first, last int) (out []*node) {
 		if first == last {
-			return []string{"w"}
+			return []*node{{word: first}}
 		}
 		for mid := first; mid < last; mid++ {
 			for _, l := range over(first, mid) {
 				for _, r := range over(mid+1, last) {
-					out = append(out, "(X "+l+" "+r+")")
+					out = append(out, &node{left: l, right: r})
 				}
 			}
 		}
 		return out
 	}
-	for _, text := range over(0, n-1) {
-		z, _, err := g.ParseTree(text)
-		if err != nil {
-			panic(err)
+	for _, top := range over(0, n-1) {
+		z := &grammar.Tree{}
+		var add func(at *node) int
+		add = func(at *node) int {
+			if at.left == nil {
+				return at.word
+			}
+			l, r := add(at.left), add(at.right)
+			z.Left, z.Right, z.Label = append(z.Left, l), append(z.Right, r), append(z.Label, 0)
+			return n + len(z.Left) - 1
 		}
+		add(top)
 		out = append(out, z)
+	}
+	return out
+}
+
+// labelled are all ways to give a tree labels below nt.
+func labelled(z *grammar.Tree, nt int) []*grammar.Tree {
+	out := []*grammar.Tree{{Left: z.Left, Right: z.Right}}
+	for range z.Left {
+		var longer []*grammar.Tree
+		for _, t := range out {
+			for x := range nt {
+				label := append(append([]int{}, t.Label...), x)
+				longer = append(longer, &grammar.Tree{Left: z.Left, Right: z.Right, Label: label})
+			}
+		}
+		out = longer
 	}
 	return out
 }
@@ -155,22 +181,6 @@ func spreadPrior(r *rand.Rand, n int) []float64 {
 		last[i] *= 1.5 / (most - least)
 	}
 	return p
-}
-
-// labelled are all ways to give a tree labels below nt.
-func labelled(z *grammar.Tree, nt int) []*grammar.Tree {
-	out := []*grammar.Tree{{Left: z.Left, Right: z.Right}}
-	for range z.Left {
-		var longer []*grammar.Tree
-		for _, t := range out {
-			for x := range nt {
-				label := append(append([]int{}, t.Label...), x)
-				longer = append(longer, &grammar.Tree{Left: z.Left, Right: z.Right, Label: label})
-			}
-		}
-		out = longer
-	}
-	return out
 }
 
 // tinyGFN is a GFlowNet of a tiny grammar, three nonterminals and sentences of two to five words.
