@@ -110,8 +110,7 @@ func writeFile(d disk, path string, write func(io.Writer) error) (_ digest, err 
 // tmpSuffix marks what was being written or removed; a leftover with it means nothing and may be deleted.
 const tmpSuffix = ".tmp"
 
-// replace puts what write makes, durable, in the place of a path: whatever happens, there is what was there before or the
-// new.
+// replace puts what write makes, durable, in the place of a path: whatever happens, the path has the old or the new.
 func replace(d disk, path string, write func(tmp string) error) error {
 	tmp := path + tmpSuffix
 	err := write(tmp)

@@ -124,8 +124,8 @@ func encodeHeader(arrays map[string]Array) (header []byte, names []string, err e
 	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), names, nil
 }
 
-// ParseSafetensors reads what WriteSafetensors wrote, and nothing else: arrays have one encoding, so that writing those of
-// a file again gives the same bytes. The arrays share memory with data.
+// ParseSafetensors reads what WriteSafetensors wrote, and nothing else: arrays have one encoding, so that those of a
+// file are written as the same bytes again. The arrays share memory with data.
 func ParseSafetensors(data []byte) (map[string]Array, error) {
 	if len(data) < 8 {
 		return nil, errors.New("not a safetensors file: shorter than 8 bytes")
