@@ -104,18 +104,6 @@ func posteriorFigure(d Data, mu Means, names []string, assigned [][]Pair) report
 	return f
 }
 
-// curve reads one metric of a run.
-func curve(points []run.Point, key string) report.Series {
-	s := report.Series{Name: key}
-	for _, p := range points {
-		if v, ok := p.Values[key]; ok {
-			s.X = append(s.X, float64(p.Step))
-			s.Y = append(s.Y, v)
-		}
-	}
-	return s
-}
-
 // trace reads the means after every M-step, from the initial ones on.
 func (t *trainer) trace(points []run.Point) []Means {
 	out := []Means{t.start}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -167,25 +166,15 @@ func (t *trainer) means() Means {
 
 // State implements run.Job.
 func (t *trainer) State() (run.State, error) {
-	arrays, err := run.StoreArrays(t.learner.Store())
-	if err != nil {
-		return run.State{}, err
-	}
-	extra, err := json.Marshal(t.learner.State())
-	return run.State{Arrays: arrays, Extra: extra}, err
+	return run.StoreState(t.learner.Store(), t.learner.State())
 }
 
 // Restore implements run.Job.
 func (t *trainer) Restore(s run.State) error {
 	var counters em.State
-	if err := json.Unmarshal(s.Extra, &counters); err != nil {
-		return fmt.Errorf("counters: %w", err)
-	}
-	if err := run.SetStore(t.learner.Store(), s.Arrays); err != nil {
-		return err
-	}
+	err := run.RestoreStore(t.learner.Store(), s, &counters)
 	t.learner.SetState(counters)
-	return nil
+	return err
 }
 
 // Seed implements run.Session.

@@ -54,16 +54,9 @@ func (s Size) enlarge(scope *model.Scope, e *Node, norm norm) *Node {
 	return nn.Conv{Channels: 1, Window: nn.SquareWindow(1, 1, 0), Bias: true}.Apply(scope.At("out"), y)
 }
 
-// oneHot returns tokens [...] as [..., size]; a token outside of 0..size-1 is all zero.
-func oneHot(tokens *Node, size int, dtype dtypes.DType) *Node {
-	shape := shapes.Make(tokens.DType(), append(append([]int{}, tokens.Shape().Dimensions...), size)...)
-	same := Equal(Iota(tokens.Graph(), shape, -1), BroadcastToShape(InsertAxes(tokens, -1), shape))
-	return ConvertDType(same, dtype)
-}
-
 // lookUp reads numbers of a table [K] at codes z [B,n], as the decoder takes them: [B,h,w,1].
 func (s Size) lookUp(table, z *Node) *Node {
-	hot := oneHot(z, s.Codes, table.DType()) // [B,n,K]
+	hot := OneHot(z, s.Codes, table.DType()) // [B,n,K]
 	e := DotGeneral(hot, []int{2}, nil, table, []int{0}, nil)
 	return Reshape(e, z.Shape().Dim(0), s.Rows, s.Columns, 1)
 }

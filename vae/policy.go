@@ -67,7 +67,7 @@ func (p Policy) logits(scope *model.Scope, u, z *Node) *Node {
 
 // flatten returns states [N,n] as networks see them, [N,K*n].
 func (p Policy) flatten(z *Node) *Node {
-	hot := oneHot(z, p.Codes, p.float()) // [N,n,K]
+	hot := OneHot(z, p.Codes, p.float()) // [N,n,K], a position without a code being all zero
 	return Reshape(TransposeAllAxes(hot, 0, 2, 1), z.Shape().Dim(0), -1)
 }
 
@@ -78,7 +78,7 @@ func (p Policy) next(logits, z *Node) *Node {
 	}
 	rows, n := z.Shape().Dim(0), p.Positions()
 	filled := ReduceSum(ConvertDType(GreaterOrEqual(z, ZerosLike(z)), z.DType()), 1) // [N]
-	here := oneHot(filled, n, p.float())                                             // [N,n]
+	here := OneHot(filled, n, p.float())                                             // [N,n]
 	table := Reshape(logits, rows, p.Codes, n)
 	own := ReduceSum(Mul(table, BroadcastToShape(InsertAxes(here, 1), table.Shape())), 2)
 	if p.Floor > 0 {

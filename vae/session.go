@@ -1,7 +1,6 @@
 package vae
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -151,22 +150,15 @@ type saved struct {
 
 // State implements run.Job.
 func (s *session) State() (run.State, error) {
-	arrays, err := run.StoreArrays(s.store)
-	if err != nil {
-		return run.State{}, err
-	}
-	extra, err := json.Marshal(saved{s.size.Height, s.size.Width, s.trainer.State()})
-	return run.State{Arrays: arrays, Extra: extra}, err
+	return run.StoreState(s.store, saved{s.size.Height, s.size.Width, s.trainer.State()})
 }
 
 // Restore implements run.Job.
 func (s *session) Restore(state run.State) error {
 	var from saved
-	if err := json.Unmarshal(state.Extra, &from); err != nil {
-		return fmt.Errorf("counters: %w", err)
-	}
+	err := run.RestoreStore(s.store, state, &from)
 	s.trainer.SetState(from.Trainer)
-	return run.SetStore(s.store, state.Arrays)
+	return err
 }
 
 // Seed implements run.Session.

@@ -94,7 +94,7 @@ func (v VQ) loss(scope *model.Scope, x *Node) vqLoss {
 	out.total = Add(ReduceAllMean(pixels), out.commitment)
 	out.reconstruction = MulScalar(ReduceAllMean(pixels), v.Pixels())
 
-	hot := Reshape(oneHot(z, v.Codes, v.float()), -1, v.Codes) // [B*n,K]
+	hot := Reshape(OneHot(z, v.Codes, v.float()), -1, v.Codes) // [B*n,K]
 	out.perplexity = perplexity(ReduceMean(hot, 0))
 	out.changes = append(out.changes, book.follow(hot, StopGradient(Reshape(y, -1)))...)
 	return out

@@ -29,8 +29,8 @@ func TestGoldenCodebook(t *testing.T) {
 		book := v.codebook(store.Scope("/vq"), y.Graph())
 		entries := book.entries.NodeValue(y.Graph())
 		z := nearest(entries, y)
-		e := DotGeneral(oneHot(z, 3, y.DType()), []int{-1}, nil, entries, []int{0}, nil)
-		changes := book.follow(oneHot(z, 3, y.DType()), y)
+		e := DotGeneral(OneHot(z, 3, y.DType()), []int{-1}, nil, entries, []int{0}, nil)
+		changes := book.follow(OneHot(z, 3, y.DType()), y)
 		return []*Node{z, MulScalar(ReduceAllMean(Square(Sub(y, e))), commitment), changes[0].Value, changes[1].Value, changes[2].Value}
 	}, []float64{0, 0.12, 0.15, -0.3})
 	for i, want := range [][]float64{
