@@ -58,25 +58,12 @@ func (t Task) Tables() map[string][]string {
 	return map[string][]string{t.Name(): append(keys, figuresKey)}
 }
 
-// outcome is the log-likelihood of one run on the true scale, and that of the true means on the same data.
-type outcome struct{ LogLik, Truth float64 }
-
 // reproduced is the table.
 type reproduced struct {
 	Seed    uint64             `json:"seed"`
-	Rows    map[string]rowJSON `json:"rows"`
+	Rows    map[string]Summary `json:"rows"`
 	Figure2 *agreement         `json:"figure2,omitempty"`
 	table   *report.Table
-}
-
-// rowJSON is a row of the table; log-likelihoods are on the true scale.
-type rowJSON struct {
-	Mean      float64     `json:"mean"`
-	Std       float64     `json:"std"`
-	Median    float64     `json:"median"`
-	Published float64     `json:"mean_published"`
-	Success   report.Rate `json:"success"`
-	Runs      []float64   `json:"runs"`
 }
 
 // Reproduce implements run.Reproducer.
@@ -85,7 +72,7 @@ func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 		s.Runs = gfnRuns
 	}
 	e := Experiment{Runs: classicalRuns, Seed: s.Seed}
-	out := &reproduced{Seed: s.Seed, Rows: map[string]rowJSON{}}
+	out := &reproduced{Seed: s.Seed, Rows: map[string]Summary{}}
 	out.table = &report.Table{
 		Title:   "Hierarchical mixture, mean log-likelihood per point",
 		Columns: report.Columns("method", "paper", "ours, as published", "ours, true scale", "median", "at the optimum"),
@@ -100,11 +87,11 @@ func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 		if s.Rows != nil && !slices.Contains(s.Rows, row.key) {
 			continue
 		}
-		runs, err := t.outcomes(ctx, s, e, row)
+		runs, err := t.runs(ctx, s, e, row)
 		if err != nil {
 			return nil, err
 		}
-		j := summarise(runs)
+		j := e.Summarise(runs)
 		out.Rows[row.key] = j
 		reached := j.Success.Cell()
 		if row.key == "truth" {
@@ -117,18 +104,14 @@ func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 	return out, t.reproducePage(ctx, s, e, out, strip)
 }
 
-// outcomes makes the runs of a row.
-func (t Task) outcomes(ctx context.Context, s run.Study, e Experiment, row tableRow) ([]outcome, error) {
-	var out []outcome
+// runs makes those of a row.
+func (t Task) runs(ctx context.Context, s run.Study, e Experiment, row tableRow) ([]Run, error) {
 	if row.config == nil {
 		method := row.classical
 		if method == nil {
 			method = atTruth{}
 		}
-		for _, r := range e.Fit(method) {
-			out = append(out, outcome{r.LogLikelihood, r.True})
-		}
-		return out, context.Cause(ctx)
+		return e.Fit(method), context.Cause(ctx)
 	}
 	var cells []run.Cell
 	for k := range s.Runs {
@@ -143,29 +126,15 @@ func (t Task) outcomes(ctx context.Context, s run.Study, e Experiment, row table
 	if err != nil {
 		return nil, err
 	}
+	var out []Run
 	for _, data := range results {
 		var r result
 		if err := json.Unmarshal(data, &r); err != nil {
 			return nil, fmt.Errorf("result of %s: %w", row.key, err)
 		}
-		out = append(out, outcome{r.LogLik.GFN, r.LogLik.Truth})
+		out = append(out, Run{Fit: Fit{LogLikelihood: r.LogLik.GFN}, True: r.LogLik.Truth, Success: r.Success})
 	}
 	return out, nil
-}
-
-func summarise(runs []outcome) rowJSON {
-	var j rowJSON
-	j.Success.Trials = len(runs)
-	for _, r := range runs {
-		j.Runs = append(j.Runs, r.LogLik)
-		if Reached(r.LogLik, r.Truth) {
-			j.Success.Successes++
-		}
-	}
-	s := report.Summarize(j.Runs)
-	j.Mean, j.Std, j.Median = s.Mean, s.Std, s.Median
-	j.Published = s.Mean + Problem{}.PublishedOffset()
-	return j
 }
 
 // Print implements run.Result.
