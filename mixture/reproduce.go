@@ -2,12 +2,10 @@ package mixture
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
@@ -84,7 +82,7 @@ func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 	}
 	strip := report.Strip{Axes: report.Axes{X: report.Axis{Label: "log p(x) per point, true scale"}}}
 	for _, row := range tableRows() {
-		if s.Rows != nil && !slices.Contains(s.Rows, row.key) {
+		if !s.Asks(row.key) {
 			continue
 		}
 		runs, err := t.runs(ctx, s, e, row)
@@ -113,28 +111,18 @@ func (t Task) runs(ctx context.Context, s run.Study, e Experiment, row tableRow)
 		}
 		return e.Fit(method), context.Cause(ctx)
 	}
-	var cells []run.Cell
+	var configs []any
 	for k := range s.Runs {
 		c := row.config()
 		c.Seed, c.Run = s.Seed, k
-		cells = append(cells, run.Cell{Row: row.key, Index: k, Config: &c})
+		configs = append(configs, &c)
 	}
-	if s.Log != nil {
-		fmt.Fprintf(s.Log, "%s: %d runs\n", row.title, len(cells))
-	}
-	results, err := s.Grid.Run(ctx, cells)
-	if err != nil {
-		return nil, err
-	}
+	results, err := run.Repeat[result](ctx, s, row.key, row.title, configs)
 	var out []Run
-	for _, data := range results {
-		var r result
-		if err := json.Unmarshal(data, &r); err != nil {
-			return nil, fmt.Errorf("result of %s: %w", row.key, err)
-		}
+	for _, r := range results {
 		out = append(out, Run{Fit: Fit{LogLikelihood: r.LogLik.GFN}, True: r.LogLik.Truth, Success: r.Success})
 	}
-	return out, nil
+	return out, err
 }
 
 // Print implements run.Result.
@@ -165,7 +153,7 @@ func (t Task) reproducePage(ctx context.Context, s run.Study, e Experiment, out 
 			return err
 		}
 	}
-	if s.Rows == nil || slices.Contains(s.Rows, figuresKey) {
+	if s.Asks(figuresKey) {
 		f, agree, err := figure2(ctx, s)
 		if err != nil {
 			return err

@@ -46,11 +46,8 @@ type Config struct {
 	Epochs      int    `toml:"epochs" range:"0,2147483647" help:"passes over the data; 0 means as many as published for the method and number of codes"`
 
 	Model struct {
-		Codes    int     `toml:"codes" range:"2,256" was:"k" help:"K, the entries of the dictionary"`
-		Rows     int     `toml:"rows" range:"1,64" was:"rows" help:"rows of the grid of codes"`
-		Columns  int     `toml:"columns" range:"1,64" was:"columns" help:"columns of the grid of codes"`
-		Channels int     `toml:"channels" range:"1,4096" was:"channels" help:"channels of convolutions, of the PixelCNN's too"`
-		Gain     float64 `toml:"gain" range:"1e-3,100" was:"init_gain" help:"factor of the initial values of convolutions; 1 as published"`
+		Size
+		Gain float64 `toml:"gain" range:"1e-3,100" was:"init_gain" help:"factor of the initial values of convolutions; 1 as published"`
 	} `toml:"model" help:"codes and networks"`
 	Policy struct {
 		LogZ  string  `toml:"log_z" oneof:"scalar image none" was:"log_z" help:"one log Z for all images, as published, one for each, or samples of an image are compared; with the latter two exploration is sound"`
@@ -100,7 +97,7 @@ type Config struct {
 // PaperConfig is the published configuration, apart from its seeds.
 func PaperConfig() Config {
 	c := Config{Data: mnist.Digits, Method: MethodGFN, Batch: 128}
-	c.Model.Codes, c.Model.Rows, c.Model.Columns, c.Model.Channels, c.Model.Gain = 8, 4, 4, 128, 1
+	c.Model.Size, c.Model.Gain = Size{Codes: 8, Rows: 4, Columns: 4, Channels: 128}, 1
 	c.Policy.LogZ = logZScalar
 	c.Wake.Samples, c.Wake.Beta = 1, 1
 	c.Sleep.Probability, c.Sleep.Weight = 0.3, 10
@@ -152,10 +149,9 @@ func (c *Config) learnsPrior() bool { return c.Method == MethodPrior }
 
 // size returns the size of the networks for images.
 func (c *Config) size(images mnist.Size) Size {
-	return Size{
-		Height: images.Height, Width: images.Width,
-		Rows: c.Model.Rows, Columns: c.Model.Columns, Codes: c.Model.Codes, Channels: c.Model.Channels,
-	}
+	s := c.Model.Size
+	s.Height, s.Width = images.Height, images.Width
+	return s
 }
 
 // Validate implements the last word of config.Resolve. It also fills in what is published for the method, and makes the path of
