@@ -4,8 +4,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/gfnem/gfnem/nn"
 )
@@ -75,21 +75,6 @@ func CrossEntropy(logits, x *Node) *Node {
 func logBernoulli(logits, x *Node) *Node { return Neg(ReduceSum(CrossEntropy(logits, x), 1, 2, 3)) }
 
 // constant is a variable whose entries all start at one value.
-func constant(scope *model.Scope, dtype dtypes.DType, name string, value float64, dims ...int) *model.Variable {
-	if v := scope.GetVariable(name); v != nil {
-		return v
-	}
-	t := tensors.FromShape(shapes.Make(dtype, dims...))
-	if dtype == dtypes.Float64 {
-		tensors.MustMutableFlatData(t, func(flat []float64) { fill(flat, value) })
-	} else {
-		tensors.MustMutableFlatData(t, func(flat []float32) { fill(flat, float32(value)) })
-	}
-	return scope.VariableWithValue(name, t)
-}
-
-func fill[T any](flat []T, v T) {
-	for i := range flat {
-		flat[i] = v
-	}
+func constant(scope *model.Scope, dtype dtypes.DType, name string, start initializer.VariableInitializer, dims ...int) *model.Variable {
+	return scope.WithInitializer(start).VariableWithShape(name, shapes.Make(dtype, dims...))
 }
