@@ -106,12 +106,12 @@ func posteriorFigure(d Data, mu Means, names []string, assigned [][]Pair) report
 
 // trace reads the means after every M-step, from the initial ones on.
 func (t *trainer) trace(points []run.Point) []Means {
-	out := []Means{t.start}
+	out := []Means{t.model.start}
 	for _, p := range points {
 		if _, ok := p.Values[meanKey(0, 0)]; !ok {
 			continue
 		}
-		mu := make(Means, len(t.start))
+		mu := make(Means, len(t.model.start))
 		for i := range mu {
 			mu[i] = Point{p.Values[meanKey(i, 0)], p.Values[meanKey(i, 1)]}
 		}

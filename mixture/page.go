@@ -26,12 +26,12 @@ func (t *trainer) Report(r *run.Run, res run.Result) error {
 	}
 	figures := []report.Named{
 		{Name: "means", Caption: "The means that each method found, from the same start on the same data.",
-			Figure: meansFigure(t.problem, t.data, methodNames, []Means{own.exact.Means, own.meanField.Means, own.Means})},
+			Figure: meansFigure(t.model.Problem, t.data, methodNames, []Means{own.exact.Means, own.meanField.Means, own.Means})},
 		{Name: "paths", Caption: "The way of the means, one step per iteration.",
-			Figure: pathsFigure(t.problem, t.data, methodNames, [][]Means{own.exact.Trace, own.meanField.Trace, trace})},
-		{Name: "iterations", Caption: "GFlowNet-EM: the means after some of the iterations, axes twice the range of the data.",
-			Figure: gridFigure(t.data, trace)},
-		{Name: "data", Caption: "The data and the true means.", Figure: dataFigure(t.problem, t.data)},
+			Figure: pathsFigure(t.model.Problem, t.data, methodNames, [][]Means{own.exact.Trace, own.meanField.Trace, trace})},
+		{Name: "iterations", Figure: gridFigure(t.data, trace),
+			Caption: "GFlowNet-EM: the means after some of the iterations, axes twice the range of the data."},
+		{Name: "data", Caption: "The data and the true means.", Figure: dataFigure(t.model.Problem, t.data)},
 		draw(report.Plot{Name: "loglik", Caption: "Log-likelihood per point after each M-step of GFlowNet-EM.",
 			Keys: []string{"loglik"}, Names: []string{"GFlowNet-EM"}, Y: report.Axis{Label: "log p(x)"},
 			Levels: []report.Level{{Name: "true means", Value: own.LogLik.Truth}}}),

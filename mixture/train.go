@@ -44,9 +44,7 @@ func (Task) Start(b compute.Backend, config any) (run.Session, error) {
 // trainer is GFlowNet-EM on one data set.
 type trainer struct {
 	config  Config
-	problem Problem
 	data    Data
-	start   Means
 	backend compute.Backend
 	model   gfnModel
 	learner *em.Learner
@@ -56,12 +54,11 @@ var _ run.Session = (*trainer)(nil)
 
 // newTrainer draws the data and, unless it is given, the start.
 func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
-	t := &trainer{config: c, backend: b, problem: c.Model}
-	t.data, t.start = t.experiment().Draw(c.Run)
+	t := &trainer{config: c, backend: b, model: gfnModel{Problem: c.Model}}
+	t.data, t.model.start = Experiment{Problem: c.Model, Points: c.Points, Seed: c.Seed}.Draw(c.Run)
 	if start != nil {
-		t.start = start
+		t.model.start = start
 	}
-	t.model = gfnModel{t.problem, t.start}
 	all := pointTensor(t.data.X)
 	seed := rng.New(c.Seed, "mixture/learner", uint64(c.Run)).Uint64()
 
@@ -76,9 +73,8 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 	if end < 0 {
 		end = c.Wake.Epsilon
 	}
-	group := func(scope string, rule optim.Rule, rate optim.Rate) optim.Optimizer {
-		return optim.Optimizer{Groups: []optim.Group{{Scope: scope, Rule: rule, Rate: rate}}}
-	}
+	phi := optim.Rate{Base: c.Optim.Phi.Rate, Drops: []optim.Drop{{Step: half, Factor: c.Optim.Phi.Drop}}}
+	theta := optim.Rate{Base: c.Optim.Theta.Rate}
 	var err error
 	t.learner, err = em.New(b, model.NewStore(), em.Spec{
 		Model:  t.model,
@@ -89,7 +85,7 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 		Wake: em.Wake{
 			Reward:    t.model.reward(c.Wake.RewardClip),
 			Explore:   em.Explore{Epsilon: em.Linear{From: c.Wake.Epsilon, To: end, Over: half}},
-			Optimizer: group(em.Phi, optim.Adam{}, optim.Rate{Base: c.Optim.Phi.Rate, Drops: []optim.Drop{{Step: half, Factor: c.Optim.Phi.Drop}}}),
+			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Phi, Rate: phi}}},
 		},
 		Gate: em.Blocks{E: c.Gate.ESteps, First: c.Gate.FirstESteps, M: c.Gate.MSteps, Below: c.Gate.Below},
 		MStep: em.MStep{
@@ -97,14 +93,10 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 			Latents:    em.Drawn{Samples: c.MStep.Samples},
 			Moves:      c.Moves.Count,
 			ClosedForm: c.MStep.ClosedForm,
-			Optimizer:  group(em.Theta, optim.SGD{}, optim.Rate{Base: c.Optim.Theta.Rate}),
+			Optimizer:  optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rule: optim.SGD{}, Rate: theta}}},
 		},
 	})
 	return t, err
-}
-
-func (t *trainer) experiment() Experiment {
-	return Experiment{Problem: t.problem, Points: t.config.Points, Seed: t.config.Seed}
 }
 
 // total is the number of E-updates.
@@ -139,7 +131,7 @@ func (t *trainer) Step() (run.Tick, error) {
 		if t.config.Moves.Count > 0 {
 			tick.Log["m/accepted"] = r.Accepted
 		}
-		tick.Log["loglik"] = t.problem.LogLikelihood(t.data.X, mu)
+		tick.Log["loglik"] = t.model.Problem.LogLikelihood(t.data.X, mu)
 		for i, p := range mu {
 			tick.Log[meanKey(i, 0)], tick.Log[meanKey(i, 1)] = p[0], p[1]
 		}
@@ -154,7 +146,7 @@ func meanKey(i, axis int) string { return fmt.Sprintf("means/%d/%c", i, "xy"[axi
 func (t *trainer) means() Means {
 	v := t.learner.Store().GetVariable(em.Theta + "/means")
 	if v == nil {
-		return slices.Clone(t.start)
+		return slices.Clone(t.model.start)
 	}
 	flat := tensors.MustCopyFlatData[float32](v.MustValue())
 	mu := make(Means, len(flat)/2)

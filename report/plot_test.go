@@ -22,7 +22,10 @@ func TestPlot(t *testing.T) {
 	}
 	want := Lines{
 		Axes: Axes{X: p.X, Y: p.Y}, Levels: p.Levels,
-		Series: []Series{{Name: "learned", X: []float64{0, 5}, Y: []float64{3, 2}}, {Name: "bound", X: []float64{0}, Y: []float64{4}}},
+		Series: []Series{
+			{Name: "learned", X: []float64{0, 5}, Y: []float64{3, 2}},
+			{Name: "bound", X: []float64{0}, Y: []float64{4}},
+		},
 	}
 	if d := cmp.Diff(want, f.Panels[0][0]); d != "" {
 		t.Errorf("plot (-want +got):\n%s", d)

@@ -109,11 +109,12 @@ func PaperConfig() Config {
 	return c
 }
 
-// QuickConfig is the experiment in little, for two cores and a few minutes: grids of 2x2 codes, small networks, minibatches of 32
-// and, for every method alike, 5 epochs with ten times the published rates; and, for the GFlowNet, what makes it learn faster than
-// as published: an E- and an M-update of each minibatch instead of turns, several latents per image, which are compared with each other
-// instead of with a learned log Z and the best of which the M-update takes, a sleep step after each E-step, a decoder's rate that falls
-// too, and initial values that tell images apart from the start.
+// QuickConfig is the experiment in little, for two cores and a few minutes: grids of 2x2 codes, small networks,
+// minibatches of 32 and, for every method alike, 5 epochs with ten times the published rates; and, for the GFlowNet,
+// what makes it learn faster than as published: an E- and an M-update of each minibatch instead of turns, several
+// latents per image, which are compared with each other instead of with a learned log Z and the best of which the
+// M-update takes, a sleep step after each E-step, a decoder's rate that falls too, and initial values that tell images
+// apart from the start.
 func QuickConfig() Config {
 	c := PaperConfig()
 	c.Method, c.TestImages, c.Batch, c.Epochs = MethodGD, 1000, 32, 5
@@ -128,8 +129,8 @@ func QuickConfig() Config {
 
 var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfig}
 
-// published are the epochs of a method and the epoch, from 1, of its lower rate. The loop of the VQ-VAE's code counts from 0
-// and includes its end, so that 50 epochs are 51.
+// published are the epochs of a method and the epoch, from 1, of its lower rate. The loop of the VQ-VAE's code counts
+// from 0 and includes its end, so that 50 epochs are 51.
 func published(method string, codes int) (epochs, dropOn int) {
 	switch {
 	case method == MethodGFN:
@@ -154,12 +155,12 @@ func (c *Config) size(images mnist.Size) Size {
 	return s
 }
 
-// Validate implements the last word of config.Resolve. It also fills in what is published for the method, and makes the path of
-// the data absolute, since a run is resumed and evaluated from other folders, too.
+// Validate implements the last word of config.Resolve. It also fills in what is published for the method, and makes the
+// path of the data absolute, since a run is resumed and evaluated from other folders, too.
 func (c *Config) Validate() error {
 	if (c.Wake.Epsilon > 0 || c.Wake.Beta != 1) && c.Policy.LogZ == logZScalar {
-		return fmt.Errorf("wake.epsilon = %g and wake.beta = %g explore, which needs policy.log_z = %q or %q: with one log Z for "+
-			"all images the loss is biased off the policy", c.Wake.Epsilon, c.Wake.Beta, logZImage, logZNone)
+		return fmt.Errorf("wake.epsilon = %g and wake.beta = %g explore, which needs policy.log_z = %q or %q: "+
+			"with one log Z for all images the loss is biased off the policy", c.Wake.Epsilon, c.Wake.Beta, logZImage, logZNone)
 	}
 	if c.Policy.LogZ == logZNone && c.Wake.Samples < 2 {
 		return fmt.Errorf("policy.log_z = %q compares the samples of an image: set wake.samples to 2 or more", logZNone)
@@ -171,8 +172,8 @@ func (c *Config) Validate() error {
 		c.MStep.Latents = latentsGreedy
 	case c.MStep.Latents == latentsBest && c.Method != MethodVQ &&
 		(c.Gate.Turn != 0 || c.Moves.Count != 0 || c.MStep.GreedyProbability != 1 || c.Wake.Samples < 2):
-		return errors.New(`mstep.latents = "best" takes the best latent of an E-update: it needs gate.turn = 0, moves.count = 0, ` +
-			`mstep.greedy_probability = 1 and wake.samples of 2 or more; or set mstep.latents = "greedy"`)
+		return errors.New(`mstep.latents = "best" takes the best latent of an E-update: it needs gate.turn = 0, ` +
+			`moves.count = 0, mstep.greedy_probability = 1 and wake.samples of 2 or more; or set mstep.latents = "greedy"`)
 	}
 	if c.Optim.Theta.Drop == -1 {
 		c.Optim.Theta.Drop = 1
@@ -185,8 +186,8 @@ func (c *Config) Validate() error {
 		c.Epochs, c.Optim.DropOn = epochs, cmp.Or(c.Optim.DropOn, dropOn)
 	}
 	if c.Optim.DropOn > c.Epochs {
-		return fmt.Errorf("optim.drop_on = %d is after the last of %d epochs: set it to one of them, or to 0 (and epochs to %[2]d) for "+
-			"rates that stay", c.Optim.DropOn, c.Epochs)
+		return fmt.Errorf("optim.drop_on = %d is after the last of %d epochs: set it to one of them, "+
+			"or to 0 (and epochs to %[2]d) for rates that stay", c.Optim.DropOn, c.Epochs)
 	}
 	return config.MakeAbsolute("data", &c.Data, mnist.Digits, mnist.Binarized)
 }

@@ -75,6 +75,8 @@ func CrossEntropy(logits, x *Node) *Node {
 func logBernoulli(logits, x *Node) *Node { return Neg(ReduceSum(CrossEntropy(logits, x), 1, 2, 3)) }
 
 // constant is a variable whose entries all start at one value.
-func constant(scope *model.Scope, dtype dtypes.DType, name string, start initializer.VariableInitializer, dims ...int) *model.Variable {
+func constant(
+	scope *model.Scope, dtype dtypes.DType, name string, start initializer.VariableInitializer, dims ...int,
+) *model.Variable {
 	return scope.WithInitializer(start).VariableWithShape(name, shapes.Make(dtype, dims...))
 }

@@ -18,9 +18,11 @@ func (s *session) Report(r *run.Run, res run.Result) error {
 	if err != nil {
 		return err
 	}
+	z := s.size
 	page := &report.Page{
 		Title: "Discrete VAE",
-		Lead:  fmt.Sprintf("Images of %dx%d pixels as %dx%d codes, by %s.", s.size.Height, s.size.Width, s.size.Rows, s.size.Columns, titles[s.Method]),
+		Lead: fmt.Sprintf("Images of %dx%d pixels as %dx%d codes, by %s.",
+			z.Height, z.Width, z.Rows, z.Columns, titles[s.Method]),
 	}
 	page.Section("Result").Table(res.(*Result).table())
 	if err := page.Section("Images").Figures(r.Dir(), images...); err != nil {
@@ -39,16 +41,18 @@ func curves(points []run.Point) (out []report.Named) {
 	nats := report.Axis{Label: "nats"}
 	perImage := report.Axis{Label: "nats per image"}
 	for _, p := range []report.Plot{
-		{Name: "bound", Y: perImage, Keys: []string{"test/bound", "test/reconstruction"}, Names: []string{"bound", "reconstruction"},
-			Caption: fmt.Sprintf("Upper bound of −log p(x) from one latent per image, and −log p(x|z) of the most probable codes, "+
-				"on at most %d test images.", watched)},
+		{Name: "bound", Y: perImage,
+			Keys: []string{"test/bound", "test/reconstruction"}, Names: []string{"bound", "reconstruction"},
+			Caption: fmt.Sprintf("Upper bound of −log p(x) from one latent per image, and −log p(x|z) of the most "+
+				"probable codes, on at most %d test images.", watched)},
 		{Name: "balance", Y: report.Axis{Label: "loss", Log: true}, Keys: []string{"e/loss"},
 			Caption: "E-step: trajectory balance per position. With one log Z for all images it does not vanish " +
 				"but ends at the variance of log p(x), by n²."},
 		{Name: "sleep", Y: nats, Keys: []string{"sleep/loss"}, Caption: "Sleep step: −log q(z|x) of dreamt pairs."},
 		{Name: "decoder", Y: nats, Keys: []string{"m/loss"},
 			Caption: "M-step: −log p(x|z) per pixel, plus −log p(z) per position of a learned prior."},
-		{Name: "training", Y: perImage, Keys: []string{"reconstruction"}, Caption: "−log p(x|z) of the training batches of the VQ-VAE."},
+		{Name: "training", Y: perImage, Keys: []string{"reconstruction"},
+			Caption: "−log p(x|z) of the training batches of the VQ-VAE."},
 		{Name: "perplexity", Y: report.Axis{Label: "codes"}, Keys: []string{"perplexity"},
 			Caption: "Perplexity of the codes of the training batches."},
 	} {

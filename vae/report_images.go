@@ -31,7 +31,8 @@ func (s *session) imageFigures() ([]report.Named, error) {
 		return nil, err
 	}
 	samples, err := s.sampleFigure()
-	return []report.Named{s.encodingFigure(pixels, codes, means), s.reconstructionFigure(pixels, means), samples, usage}, err
+	encoding, reconstructions := s.encodingFigure(pixels, codes, means), s.reconstructionFigure(pixels, means)
+	return []report.Named{encoding, reconstructions, samples, usage}, err
 }
 
 // picture is image i of a list of pixels.
@@ -81,9 +82,11 @@ func (s *session) encodingFigure(pixels []float32, codes []Codes, means []float3
 	}
 	caption := "Encoding: an image, its latent after so many codes, one colour for each code, and the decoder's means. "
 	if s.Method == MethodVQ {
-		return report.Named{Name: "encoding", Caption: caption + "A VQ-VAE chooses all codes at once.", Figure: f}
+		caption += "A VQ-VAE chooses all codes at once."
+	} else {
+		caption += "The policy takes the most probable code at every position, in raster order."
 	}
-	return report.Named{Name: "encoding", Caption: caption + "The policy takes the most probable code at every position, in raster order.", Figure: f}
+	return report.Named{Name: "encoding", Caption: caption, Figure: f}
 }
 
 func (s *session) reconstructionFigure(pixels, means []float32) report.Named {
@@ -96,7 +99,8 @@ func (s *session) reconstructionFigure(pixels, means []float32) report.Named {
 		}
 		f.Panels = append(f.Panels, above, below)
 	}
-	return report.Named{Name: "reconstructions", Caption: "Test images, and below them the decoder's means for their most probable codes.", Figure: f}
+	caption := "Test images, and below them the decoder's means for their most probable codes."
+	return report.Named{Name: "reconstructions", Caption: caption, Figure: f}
 }
 
 func (s *session) sampleFigure() (report.Named, error) {
@@ -131,5 +135,6 @@ func (s *session) usageFigure() (report.Named, error) {
 	for k, c := range counts {
 		bars.Names, bars.Values = append(bars.Names, fmt.Sprint(k)), append(bars.Values, c/float64(len(codes)*s.size.Positions()))
 	}
-	return report.Named{Name: "usage", Caption: "How often the most probable latents of the test images use each code.", Figure: report.NewFigure(bars)}, nil
+	caption := "How often the most probable latents of the test images use each code."
+	return report.Named{Name: "usage", Caption: caption, Figure: report.NewFigure(bars)}, nil
 }

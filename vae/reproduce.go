@@ -48,9 +48,8 @@ func tableRows() (rows []tableRow) {
 	for _, method := range Methods() {
 		c := QuickConfig()
 		c.Method = method
-		rows = append(rows, tableRow{
-			key: "quick-" + method, title: fmt.Sprintf("%s, K = %d, preset quick", titles[method], c.Model.Codes), config: c, quick: true,
-		})
+		title := fmt.Sprintf("%s, K = %d, preset quick", titles[method], c.Model.Codes)
+		rows = append(rows, tableRow{key: "quick-" + method, title: title, config: c, quick: true})
 	}
 	return rows
 }

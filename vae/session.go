@@ -85,7 +85,7 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	if s.data, err = shuffled(c.Seed, c.Batch, s.table); err != nil {
 		return nil, err
 	}
-	if s.trainer, err = c.trainer(b, s.store, s.size, s.data, s.perEpoch()); err != nil {
+	if s.trainer, err = s.newTrainer(); err != nil {
 		return nil, err
 	}
 	s.codec = newCodec(b, s.store, c, s.size)

@@ -126,7 +126,14 @@ func TestKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d kills", seed, kills)
 	r := rand.New(rand.NewPCG(seed, 0))
-	l := newLives(t, "mixture", "seed = 3\npoints = 200\nbatch = 50\niterations = 400\npolicy.hidden = 8\n[gate]\nfirst_e_steps = 25\ne_steps = 25\n")
+	l := newLives(t, "mixture", `seed = 3
+points = 200
+batch = 50
+iterations = 400
+policy.hidden = 8
+gate.first_e_steps = 25
+gate.e_steps = 25
+`)
 	// Lives are killed within a part of the time that a whole run takes on this machine.
 	kill := func() <-chan time.Time { return time.After(time.Duration(r.Int64N(int64(l.took / 3)))) }
 	const least = 3 // lives that must have saved something for the test to show anything
