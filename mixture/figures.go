@@ -23,25 +23,21 @@ func places[P ~[]Point](points P) [][2]float64 {
 	return out
 }
 
-// dataFigure shows the points and the true means.
-func dataFigure(p Problem, d Data) report.Figure {
-	return report.NewFigure(report.Scatter{
+// dataScatter shows the points and the true means.
+func dataScatter(p Problem, d Data) report.Scatter {
+	return report.Scatter{
 		Axes: frame("", half), Points: places(d.X),
 		Marks: []report.Marks{{Name: "true means", Shape: report.Star, At: places(p.TrueMeans())}},
-	})
+	}
 }
 
 // meansFigure is the paper's Figure 3: the means that each method found.
 func meansFigure(p Problem, d Data, names []string, means []Means) report.Figure {
 	f := report.Figure{Columns: names, Panels: [][]report.Panel{nil}, Shared: true}
 	for _, mu := range means {
-		f.Panels[0] = append(f.Panels[0], report.Scatter{
-			Axes: frame("", half), Points: places(d.X),
-			Marks: []report.Marks{
-				{Name: "true means", Shape: report.Star, At: places(p.TrueMeans())},
-				{Name: "estimates", Shape: report.Dot, At: places(mu)},
-			},
-		})
+		s := dataScatter(p, d)
+		s.Marks = append(s.Marks, report.Marks{Name: "estimates", Shape: report.Dot, At: places(mu)})
+		f.Panels[0] = append(f.Panels[0], s)
 	}
 	return f
 }
@@ -50,10 +46,7 @@ func meansFigure(p Problem, d Data, names []string, means []Means) report.Figure
 func pathsFigure(p Problem, d Data, names []string, traces [][]Means) report.Figure {
 	f := report.Figure{Columns: names, Panels: [][]report.Panel{nil}, Shared: true}
 	for _, trace := range traces {
-		s := report.Scatter{
-			Axes: frame("", half), Points: places(d.X),
-			Marks: []report.Marks{{Name: "true means", Shape: report.Star, At: places(p.TrueMeans())}},
-		}
+		s := dataScatter(p, d)
 		for i := range trace[0] {
 			path := report.Path{}
 			for _, mu := range trace {

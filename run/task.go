@@ -25,6 +25,16 @@ type Task interface {
 	Start(b compute.Backend, config any) (Session, error)
 }
 
+// PresetOf is Task.Config for a table of presets.
+func PresetOf[C any](presets map[string]func() C, name string) any {
+	preset, ok := presets[name]
+	if !ok {
+		return nil
+	}
+	c := preset()
+	return &c
+}
+
 // Session is a model in training.
 type Session interface {
 	Job

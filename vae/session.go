@@ -29,13 +29,7 @@ func (Task) Name() string { return "vae" }
 func (Task) Presets() []string { return []string{"quick", "paper"} }
 
 // Config implements run.Task.
-func (Task) Config(preset string) any {
-	if p, ok := presets[preset]; ok {
-		c := p()
-		return &c
-	}
-	return nil
-}
+func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
 
 // Start implements run.Task.
 func (Task) Start(b compute.Backend, config any) (run.Session, error) {

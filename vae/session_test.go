@@ -335,7 +335,7 @@ func TestBadSessions(t *testing.T) {
 		change func(*Config, *mnist.Set)
 		want   string
 	}{
-		"batch":   {func(c *Config, _ *mnist.Set) { c.Batch = 53 }, "52 training images are fewer than a batch of 53"},
+		"batch": {func(c *Config, _ *mnist.Set) { c.Batch = 53 }, "52 training images are fewer than a batch of 53"},
 		"grid": {func(c *Config, _ *mnist.Set) { c.Model.Rows = 9 },
 			"a grid of 9x2 codes does not fit an image of 8x8 pixels"},
 		"no test": {func(_ *Config, s *mnist.Set) { s.Test = mnist.Images{} }, "no test images"},
