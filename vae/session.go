@@ -1,7 +1,6 @@
 package vae
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,13 +29,7 @@ func (Task) Name() string { return "vae" }
 func (Task) Presets() []string { return []string{"quick", "paper"} }
 
 // Config implements run.Task.
-func (Task) Config(preset string) any {
-	if p, ok := presets[preset]; ok {
-		c := p()
-		return &c
-	}
-	return nil
-}
+func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
 
 // Start implements run.Task.
 func (Task) Start(b compute.Backend, config any) (run.Session, error) {
@@ -86,7 +79,7 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	if s.data, err = shuffled(c.Seed, c.Batch, s.table); err != nil {
 		return nil, err
 	}
-	if s.trainer, err = c.trainer(b, s.store, s.size, s.data, s.perEpoch()); err != nil {
+	if s.trainer, err = s.newTrainer(); err != nil {
 		return nil, err
 	}
 	s.codec = newCodec(b, s.store, c, s.size)
@@ -151,22 +144,15 @@ type saved struct {
 
 // State implements run.Job.
 func (s *session) State() (run.State, error) {
-	arrays, err := run.StoreArrays(s.store)
-	if err != nil {
-		return run.State{}, err
-	}
-	extra, err := json.Marshal(saved{s.size.Height, s.size.Width, s.trainer.State()})
-	return run.State{Arrays: arrays, Extra: extra}, err
+	return run.StoreState(s.store, saved{s.size.Height, s.size.Width, s.trainer.State()})
 }
 
 // Restore implements run.Job.
 func (s *session) Restore(state run.State) error {
 	var from saved
-	if err := json.Unmarshal(state.Extra, &from); err != nil {
-		return fmt.Errorf("counters: %w", err)
-	}
+	err := run.RestoreStore(s.store, state, &from)
 	s.trainer.SetState(from.Trainer)
-	return run.SetStore(s.store, state.Arrays)
+	return err
 }
 
 // Seed implements run.Session.

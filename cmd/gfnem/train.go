@@ -50,7 +50,10 @@ func (s shortcuts) settings(task run.Task) ([]string, error) {
 		flag, key string
 		value     *string
 	}{
-		{"data", "data", s.Data}, {"method", "method", s.Method}, {"grammar", "grammar", s.Grammar}, {"k", "model.codes", s.K},
+		{"data", "data", s.Data},
+		{"method", "method", s.Method},
+		{"grammar", "grammar", s.Grammar},
+		{"k", "model.codes", s.K},
 		{"ebm", "ebm", ebm},
 	} {
 		if f.value == nil {
