@@ -181,7 +181,7 @@ func (e backendFlag) start(task run.Task, config any) (run.Session, string, erro
 		return nil, "", badinput.Errorf("%w", err)
 	}
 	s, err := task.Start(b, config)
-	return s, backend.Describe(b).String(), err
+	return s, backend.Describe(b), err
 }
 
 // finish drives a run to its end, then evaluates, exports and reports it. Once it is trained, stop ends listening for signals:
