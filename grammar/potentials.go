@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 )
 
 // Letters of axes: B sentences, n words of the longest sentence of a batch, m spans of one width, N nonterminals, T
@@ -21,6 +22,17 @@ type Tables struct {
 
 // TableTensors are Tables on the host.
 type TableTensors struct{ Root, Rules, Emit *tensors.Tensor }
+
+// Keep puts tables into variables below a scope, where they are not trained, and returns how graphs read them.
+func (t TableTensors) Keep(scope *model.Scope) func(*Graph) Tables {
+	for name, value := range map[string]*tensors.Tensor{"root": t.Root, "rules": t.Rules, "emit": t.Emit} {
+		scope.VariableWithValue(name, value).SetTrainable(false)
+	}
+	return func(g *Graph) Tables {
+		value := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
+		return Tables{Root: value("root"), Rules: value("rules"), Emit: value("emit")}
+	}
+}
 
 // Potentials are the log-weights of all derivations of a batch of sentences. They need not be normalised.
 type Potentials struct {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/grammar"
-	"github.com/gfnem/gfnem/grammar/induce"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -49,7 +49,7 @@ func TestInsideInOrder(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	lines := make([]string, 2*windowLines+200)
+	lines := make([]string, 2*parse.WindowLines+200)
 	var sentences []treebank.Sentence
 	for i := range lines {
 		n := 1 + r.IntN(30)
@@ -78,10 +78,7 @@ func TestInsideInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := induce.NewParser(b, g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := parse.NewExact(b, g)
 	defer p.Close()
 	p.Bucket = 30
 	want, err := p.LogLikelihoods(sentences)
@@ -117,7 +114,7 @@ func TestSampleStream(t *testing.T) {
 		}
 		return out
 	}
-	const n = 4 * windowLines
+	const n = 4 * parse.WindowLines
 	trees := draw(seed, n)
 	left := 0
 	for _, tree := range trees {
@@ -132,27 +129,12 @@ func TestSampleStream(t *testing.T) {
 	if fair(n) || fair(n*5/9) {
 		t.Error("the check accepts draws that are not fair")
 	}
-	window := func(i int) string { return strings.Join(trees[i*windowLines:(i+1)*windowLines], "\n") }
+	window := func(i int) string { return strings.Join(trees[i*parse.WindowLines:(i+1)*parse.WindowLines], "\n") }
 	if window(0) == window(1) || window(1) == window(2) {
 		t.Error("a window repeats the draws of another")
 	}
-	if again := draw(seed, windowLines); strings.Join(again, "\n") != window(0) {
+	if again := draw(seed, parse.WindowLines); strings.Join(again, "\n") != window(0) {
 		t.Error("the same seed gives other trees")
-	}
-}
-
-// TestLengthClasses counts the programs that sentences of all lengths need.
-func TestLengthClasses(t *testing.T) {
-	classes := map[int]bool{}
-	for n := 2; n <= 200; n++ {
-		c := lengthClass(n, 200)
-		if c < n || n > 5 && n < 150 && float64(c) >= 1.9*float64(n) {
-			t.Errorf("%d words are padded to %d", n, c)
-		}
-		classes[c] = true
-	}
-	if len(classes) != 11 {
-		t.Errorf("%d classes: %v", len(classes), classes)
 	}
 }
 
@@ -161,8 +143,8 @@ func TestBadText(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a b\na \xff\n", "standard input:2: the line is not valid UTF-8"},
 		{"a b\na \x00\n", "standard input:2: the line has a control character"},
-		{"a b\n" + strings.Repeat("a ", maxSentenceBytes) + "\nb a\n", "standard input:2: the line is longer than 1048576 bytes"},
-		{"a b\n" + strings.Repeat("x", maxSentenceBytes-1) + " a\nb a\n", "standard input:2: the line is longer than 1048576 bytes"},
+		{"a b\n" + strings.Repeat("a ", (1<<20)) + "\nb a\n", "standard input:2: the line is longer than 1048576 bytes"},
+		{"a b\n" + strings.Repeat("x", (1<<20)-1) + " a\nb a\n", "standard input:2: the line is longer than 1048576 bytes"},
 		{"a b\na " + strings.Repeat("c", 100) + "\n", `does not know the word "` + strings.Repeat("c", 60) + `", and`},
 	} {
 		command := insideCmd{grammarArg{ladderFile(t), backendFlag{"simd"}}, flags(false)}

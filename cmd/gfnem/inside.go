@@ -1,6 +1,10 @@
 package main
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/gfnem/gfnem/grammar/parse"
+)
 
 type insideCmd struct {
 	grammarArg
@@ -21,19 +25,19 @@ It is computed in double precision.
 
 // Run prints the likelihood of sentences.
 func (c insideCmd) Run(con console) error {
-	s, err := openStream(con, c.grammarArg, c.sentenceFlags)
+	g, b, err := c.open(con)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	s.compute = func(group []*sentence) error {
-		logs, err := s.parser.LogLikelihoods(idsOf(group))
+	exact := parse.NewExact(b, g)
+	defer exact.Close()
+	return c.answer(con, g, []parse.Parser{exact}, func(lines []*parse.Line) error {
+		logs, err := exact.LogLikelihoods(parse.Sentences(lines))
 		for i, v := range logs {
-			group[i].answer = formatLog(v)
+			lines[i].Answer = formatLog(v)
 		}
 		return err
-	}
-	return s.run()
+	}, nil)
 }
 
 // formatLog writes a logarithm with twelve decimals: "-5.371643054000", "-Inf".

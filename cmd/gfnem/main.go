@@ -15,7 +15,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/bench"
-	"github.com/gfnem/gfnem/grammar/induce"
+	"github.com/gfnem/gfnem/grammar/results"
 	"github.com/gfnem/gfnem/internal/suggest"
 	"github.com/gfnem/gfnem/mixture"
 	"github.com/gfnem/gfnem/run"
@@ -23,7 +23,7 @@ import (
 )
 
 // tasks are the models the program can train.
-var tasks = []run.Task{mixture.Task{}, induce.Task{}, vae.Task{}}
+var tasks = []run.Task{mixture.Task{}, results.Task{}, vae.Task{}}
 
 // Exit codes.
 const (

@@ -1,13 +1,22 @@
 package main
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute"
+
+	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/induce"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
 )
 
 type parseCmd struct {
@@ -48,80 +57,146 @@ A sentence without a tree is a line that cannot be used; one that is skipped giv
 
 // Run parses sentences.
 func (c parseCmd) Run(con console) error {
-	if !slices.Contains(induce.Decodes(), c.Decode) {
-		return unknown("decoder", c.Decode, induce.Decodes())
+	if !slices.Contains(parse.Decodes(), c.Decode) {
+		return unknown("decoder", c.Decode, parse.Decodes())
 	}
 	if err := checkSeed(c.Seed); err != nil {
 		return err
 	}
-	decode := induce.Decode(c.Decode)
-	open := openStream
-	if byNetwork(decode) {
-		open = openNetworkStream
-	}
-	s, err := open(con, c.grammarArg, c.sentenceFlags)
+	p := &parsing{decode: parse.Decode(c.Decode), seed: c.Seed, json: c.JSON}
+	g, b, err := p.open(con, c.grammarArg)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	p := &parsing{stream: s, decode: decode, seed: c.Seed, json: c.JSON, names: s.grammar}
-	if decode == induce.MBR || decode == induce.GFNMBR {
+	p.names, p.exact = g, parse.NewExact(b, g)
+	if p.decode.Unlabelled() {
 		p.names = &grammar.Grammar{Nonterminals: []string{"X"}, Preterminals: []string{"X"}}
 	}
-	s.compute = p.parse
-	if byNetwork(decode) {
-		s.compute = p.parseByNetwork
+	parsers := []parse.Parser{p.exact}
+	if p.Parser == nil {
+		p.Parser = p.exact
+	} else {
+		parsers = append(parsers, p.Parser)
 	}
+	for _, one := range parsers {
+		defer one.Close()
+	}
+	var instead func(*parse.Line) string
 	if c.JSON {
-		s.instead = func(s *sentence) string {
+		instead = func(l *parse.Line) string {
 			return encode(struct {
 				Line  int    `json:"line"`
 				Error string `json:"error"`
-			}{s.line, s.bad.err.Error()})
+			}{l.Number, l.Err.Error()})
 		}
 	}
-	return s.run()
+	return c.answer(con, g, parsers, p.parse, instead)
 }
 
 // parsing answers sentences with trees.
 type parsing struct {
-	*stream
-	decode induce.Decode
-	seed   uint64
-	json   bool
-	names  *grammar.Grammar // of symbols
-	calls  uint64
+	parse.Parser // that finds them
+	exact        *parse.Exact
+	decode       parse.Decode
+	seed         uint64
+	json         bool
+	names        *grammar.Grammar // of symbols
+	calls        uint64
+}
+
+// open reads the grammar, and the GFlowNet of a run if that is asked for.
+func (p *parsing) open(c console, arg grammarArg) (*grammar.Grammar, compute.Backend, error) {
+	if !p.decode.ByGFlowNet() {
+		return arg.open(c)
+	}
+	info, err := os.Stat(arg.Grammar)
+	if err != nil {
+		return nil, nil, badinput.Errorf("%s is not a run folder: %w", arg.Grammar, err)
+	}
+	if !info.IsDir() {
+		return nil, nil, badinput.Errorf(
+			"%s is a file with a grammar and has no GFlowNet: give the folder of a run of \"gfnem train grammar --method gfn\"",
+			arg.Grammar)
+	}
+	r, err := run.Read(arg.Grammar)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := backend.Open(arg.Backend)
+	if err != nil {
+		return nil, nil, badinput.Errorf("%w", err)
+	}
+	g, net, warnings, err := induce.ReadGFlowNet(b, r)
+	for _, w := range warnings {
+		fmt.Fprintln(c.err, "warning:", w)
+	}
+	if err == nil {
+		p.Parser = net
+	}
+	return g, b, err
 }
 
 // parse answers sentences of about the same length.
-func (p *parsing) parse(group []*sentence) error {
-	ids := idsOf(group)
-	trees, weights, err := p.parser.Parse(ids, p.decode, p.nextSeed())
+func (p *parsing) parse(lines []*parse.Line) error {
+	sentences := parse.Sentences(lines)
+	found, err := p.Parse(sentences, p.decode, p.nextSeed())
 	if err != nil {
 		return err
 	}
-	logs := weights // log p(x) of samples; not finite without a derivation, as that of the best one
-	if p.decode == induce.MBR || p.decode == induce.Viterbi && p.json {
-		if logs, err = p.parser.LogLikelihoods(ids); err != nil {
+	logX, err := p.logX(sentences, found)
+	if err != nil {
+		return err
+	}
+	logTree := make([]float64, len(found))
+	if p.json && p.decode == parse.GFNSample {
+		if logTree, err = p.exact.LogTrees(sentences, parse.Trees(found)); err != nil {
 			return err
 		}
 	}
-	for i, s := range group {
-		if math.IsInf(logs[i], -1) {
-			s.complain("without a tree", "the grammar has no tree for this sentence")
+	for i, l := range lines {
+		if math.IsInf(logX[i], -1) {
+			l.Complain("without a tree", "the grammar has no tree for this sentence")
 			continue
 		}
-		out := parseJSON{LogProb: logs[i]}
-		switch p.decode {
-		case induce.Viterbi:
-			out.LogProbDerivation = &weights[i]
-		case induce.MBR:
-			trees[i].Tags = make([]int, trees[i].Words())
-			out.ExpectedSpans = &weights[i]
+		f := found[i]
+		if p.decode.Unlabelled() {
+			f.Tree.Tags = make([]int, f.Tree.Words())
 		}
-		s.answer = p.format(s, trees[i], out)
+		out := parseJSON{
+			LogProb: logX[i], LogProbDerivation: known(f.LogDerivation), ExpectedSpans: known(f.Spans),
+			LogForward: known(f.LogForward), LogBackward: known(f.LogBack),
+		}
+		if p.decode == parse.GFNSample && !math.IsInf(logTree[i], -1) { // a tree that the grammar does not have can be drawn
+			out.LogProbTree = &logTree[i]
+		}
+		l.Answer = p.format(l, f.Tree, out)
 	}
 	return nil
+}
+
+// logX returns log p(x) where it is asked for, or anything that is -Inf for a sentence without a tree.
+func (p *parsing) logX(sentences []treebank.Sentence, found []parse.Found) ([]float64, error) {
+	if p.json && p.decode != parse.Sample || p.decode == parse.MBR {
+		return p.exact.LogLikelihoods(sentences)
+	}
+	out := make([]float64, len(found))
+	for i, f := range found {
+		switch p.decode {
+		case parse.Sample:
+			out[i] = f.LogP
+		case parse.Viterbi:
+			out[i] = f.LogDerivation
+		}
+	}
+	return out, nil
+}
+
+// known is nil for NaN.
+func known(x float64) *float64 {
+	if math.IsNaN(x) {
+		return nil
+	}
+	return &x
 }
 
 // nextSeed is the seed of a group of sentences.
@@ -132,12 +207,12 @@ func (p *parsing) nextSeed() uint64 {
 }
 
 // format writes a tree as text, or as JSON together with its probabilities.
-func (p *parsing) format(s *sentence, t *grammar.Tree, out parseJSON) string {
-	text := p.names.Format(t, s.words)
+func (p *parsing) format(l *parse.Line, t *grammar.Tree, out parseJSON) string {
+	text := p.names.Format(t, l.Words)
 	if !p.json {
 		return text
 	}
-	out.Words, out.Tree = s.words, text
+	out.Words, out.Tree = l.Words, text
 	for _, span := range t.Spans() {
 		out.Spans = append(out.Spans, spanJSON{span.First, span.Last, p.names.Nonterminals[span.Label]})
 	}

@@ -47,7 +47,7 @@ func Weigh(t grammar.Tables, x Sentences) grammar.PotentialParts[*Node] {
 }
 
 // Target is what trees are sampled in proportion to: derivations of sentences, and a prior with its coldness, one over its
-// temperature.
+// temperature; both nil where no prior counts.
 type Target[T any] struct {
 	Weights                  grammar.PotentialParts[T]
 	Lengths, Prior, Coldness T
@@ -131,7 +131,7 @@ func (s *Sampler) RewardOf(t Target[*Node], f Forest) Rewards[*Node] {
 	z := f.Trees()
 	score := q.ScoreTrees(z)
 	logR := Add(ReduceSum(score.Nodes, 1), score.Root)
-	if s.Energy != nil {
+	if s.Energy != nil && t.Prior != nil {
 		energy := ConvertDType(s.Energy(t.Prior, z, t.Lengths), logR.DType())
 		logR = Sub(logR, Mul(ConvertDType(t.Coldness, logR.DType()), energy))
 	}

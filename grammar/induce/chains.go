@@ -7,6 +7,7 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/internal/program"
 )
 
@@ -18,7 +19,7 @@ type chainStep struct {
 	logPrior func(at em.Moment, sentences int) func(sentence int, t *chain.Tree) float64
 }
 
-var _ em.EStepper[batch, latents] = chainStep{}
+var _ em.EStepper[parse.Padded, latents] = chainStep{}
 
 func newChainStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) chainStep {
 	weigh := func(x forest.Sentences) grammar.PotentialParts[*Node] {
@@ -30,7 +31,7 @@ func newChainStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Confi
 }
 
 // Infer implements em.EStepper.
-func (s chainStep) Infer(at em.Moment, b batch) (out em.Inference[latents], err error) {
+func (s chainStep) Infer(at em.Moment, b parse.Padded) (out em.Inference[latents], err error) {
 	results, err := s.run(at, b)
 	if err != nil {
 		return out, err
@@ -42,7 +43,7 @@ func (s chainStep) Infer(at em.Moment, b batch) (out em.Inference[latents], err 
 		all.Rotations, all.Rotated = all.Rotations+r.Rotations, all.Rotated+r.Rotated
 		all.Labels, all.Relabelled = all.Labels+r.Labels, all.Relabelled+r.Relabelled
 	}
-	packed, err := grammar.PackTrees(trees, b.n)
+	packed, err := grammar.PackTrees(trees, b.Room())
 	if err != nil {
 		return out, err
 	}
@@ -55,12 +56,12 @@ func (s chainStep) Infer(at em.Moment, b batch) (out em.Inference[latents], err 
 }
 
 // run makes the chains of a batch.
-func (s chainStep) run(at em.Moment, b batch) ([]chain.Result, error) {
-	w, err := s.weigh.Call(b.observed())
+func (s chainStep) run(at em.Moment, b parse.Padded) ([]chain.Result, error) {
+	w, err := s.weigh.Call(b.SentenceTensors)
 	if err != nil {
 		return nil, err
 	}
-	weights, err := chain.NewWeights(grammar.PotentialTensors(w), b.lengthOf)
+	weights, err := chain.NewWeights(w, b.LengthOf)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -171,6 +172,11 @@ func (c *Config) model(words int) grammar.Neural {
 	m := grammar.Paper(grammar.Kind(c.Grammar), words, 0)
 	m.Nonterminals, m.Preterminals, m.Width, m.ParentScale = c.Nonterminals, c.Preterminals, c.Width, c.ParentScale
 	return m
+}
+
+// batches says how sentences are put into batches.
+func (c *Config) batches() parse.Batches {
+	return parse.Batches{Rows: c.Batch, Bucket: c.Bucket, Most: c.MaxLength}
 }
 
 // newPrior prepares to learn the prior from gold trees.

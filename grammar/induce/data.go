@@ -6,10 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/gomlx/gomlx/core/tensors"
-
 	"github.com/gfnem/gfnem/badinput"
-	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -38,58 +36,6 @@ func openData(c Config) (*treebank.Dataset, error) {
 	return d.Between(2, c.MaxLength).Compact(), nil // no nonterminal covers a single word
 }
 
-// batch is sentences of about the same length, padded to a common one.
-type batch struct {
-	words, lengths *tensors.Tensor // [B,n], [B] int32
-	lengthOf       []int32         // the same: to read a tensor that has been sent to a card is to wait for it
-	size           int             // sentences that count; the rest repeats the last one
-	tokens         int             // of those: words, and one more for the end of each sentence
-	n              int
-	sentences      []treebank.Sentence
-}
-
-// observed are the sentences as programs take them.
-func (b batch) observed() forest.SentenceTensors {
-	return forest.SentenceTensors{Words: b.words, Lengths: b.lengths}
-}
-
-// longest is the greatest number of words.
-func (b batch) longest() int { return int(slices.Max(b.lengthOf)) }
-
-// longestOf is the greatest number of words, 0 without sentences.
-func longestOf(sentences []treebank.Sentence) (n int) {
-	for _, s := range sentences {
-		n = max(n, len(s.Words))
-	}
-	return n
-}
-
-// tokensOf counts words, and one more for the end of each sentence.
-func tokensOf(sentences []treebank.Sentence) (n int) {
-	for _, s := range sentences {
-		n += len(s.Words) + 1
-	}
-	return n
-}
-
-// newBatch packs sentences, repeating the last one until there are rows of them.
-func newBatch(sentences []treebank.Sentence, rows, bucket, most int) batch {
-	b := batch{size: len(sentences), tokens: tokensOf(sentences), sentences: sentences}
-	longest := longestOf(sentences)
-	b.n = min((longest+bucket-1)/bucket*bucket, most)
-	b.n = max(b.n, longest, 2)
-	words, lengths := make([]int32, rows*b.n), make([]int32, rows)
-	for i := range rows {
-		s := sentences[min(i, len(sentences)-1)]
-		copy(words[i*b.n:], s.Words)
-		lengths[i] = int32(len(s.Words))
-	}
-	b.lengthOf = lengths
-	b.words = tensors.FromFlatDataAndDimensions(words, rows, b.n)
-	b.lengths = tensors.FromValue(lengths)
-	return b
-}
-
 // sampler gives the batch of every update, as a pure function of its number: every epoch is a new order of the sentences, in
 // pools that are sorted by length, whose batches come in a new order. Sentences that do not fill a batch are left out.
 type sampler struct {
@@ -102,12 +48,12 @@ type sampler struct {
 // perEpoch is the number of batches of an epoch.
 func (s *sampler) perEpoch() uint64 { return uint64(len(s.sentences) / s.Batch) }
 
-func (s *sampler) at(update uint64) batch {
+func (s *sampler) at(update uint64) parse.Padded {
 	perEpoch := s.perEpoch()
 	if e := update / perEpoch; s.order == nil || e != s.epoch {
 		s.epoch, s.order = e, s.shuffle(e)
 	}
-	return newBatch(s.order[update%perEpoch], s.Batch, s.Bucket, s.MaxLength)
+	return s.batches().Pad(s.order[update%perEpoch])
 }
 
 func (s *sampler) shuffle(epoch uint64) [][]treebank.Sentence {

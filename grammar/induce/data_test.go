@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -34,17 +35,17 @@ func TestNewBatch(t *testing.T) {
 		{2, 4, 3, 3, "[5 6 0 7 8 9]", "[2 3]"}, // no longer than the greatest length
 		{2, 4, 2, 3, "[5 6 0 7 8 9]", "[2 3]"}, // but never too short for its sentences
 	} {
-		b := newBatch(some, c.rows, c.bucket, c.most)
-		if b.size != 2 || b.tokens != 7 || b.n != c.n {
-			t.Errorf("%+v: %d sentences, %d tokens, %d columns", c, b.size, b.tokens, b.n)
+		b := parse.Batches{Rows: c.rows, Bucket: c.bucket, Most: c.most}.Pad(some)
+		if len(b.Sentences) != 2 || parse.Tokens(b.Sentences) != 7 || b.Room() != c.n {
+			t.Errorf("%+v: %d sentences, %d tokens, %d columns", c, len(b.Sentences), parse.Tokens(b.Sentences), b.Room())
 		}
-		if d := b.words.Shape().Dimensions; d[0] != c.rows || d[1] != c.n {
+		if d := b.Words.Shape().Dimensions; d[0] != c.rows || d[1] != c.n {
 			t.Errorf("%+v: words of shape %v", c, d)
 		}
-		if got := fmt.Sprint(tensors.MustCopyFlatData[int32](b.words)); got != c.words {
+		if got := fmt.Sprint(tensors.MustCopyFlatData[int32](b.Words)); got != c.words {
 			t.Errorf("%+v: words %s", c, got)
 		}
-		if got := fmt.Sprint(tensors.MustCopyFlatData[int32](b.lengths)); got != c.lengths {
+		if got := fmt.Sprint(tensors.MustCopyFlatData[int32](b.Lengths)); got != c.lengths {
 			t.Errorf("%+v: lengths %s", c, got)
 		}
 	}
@@ -63,10 +64,10 @@ func TestSamplerEpochs(t *testing.T) {
 			var order []int32
 			for k := range perEpoch {
 				b := s.at(uint64(epoch*perEpoch + k))
-				if len(b.sentences) != batch || b.size != batch {
-					t.Fatalf("a batch of %d sentences", len(b.sentences))
+				if len(b.Sentences) != batch || len(b.LengthOf) != batch {
+					t.Fatalf("a batch of %d sentences", len(b.Sentences))
 				}
-				for _, x := range b.sentences {
+				for _, x := range b.Sentences {
 					count[x.Words[0]]++
 					order = append(order, x.Words[0])
 				}
@@ -92,8 +93,8 @@ func TestSamplerEpochs(t *testing.T) {
 func TestSamplerIsPure(t *testing.T) {
 	c := &Config{Seed: 3, Batch: 8, Bucket: 4, MaxLength: 20, Pool: 2}
 	all := numbered(53)
-	text := func(b batch) string {
-		return fmt.Sprint(tensors.MustCopyFlatData[int32](b.words), tensors.MustCopyFlatData[int32](b.lengths))
+	text := func(b parse.Padded) string {
+		return fmt.Sprint(tensors.MustCopyFlatData[int32](b.Words), tensors.MustCopyFlatData[int32](b.Lengths))
 	}
 	forward := &sampler{Config: c, sentences: all}
 	var want []string

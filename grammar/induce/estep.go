@@ -10,6 +10,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -29,10 +30,10 @@ type gfnStep struct {
 	prior func(at em.Moment) (parameters []float32, coldness float32)
 }
 
-var _ em.EStepper[batch, latents] = gfnStep{}
+var _ em.EStepper[parse.Padded, latents] = gfnStep{}
 
 // Infer implements em.EStepper.
-func (s gfnStep) Infer(at em.Moment, b batch) (em.Inference[latents], error) {
+func (s gfnStep) Infer(at em.Moment, b parse.Padded) (em.Inference[latents], error) {
 	return s.walker(at, b).infer(at.Maximizes, int(at.Iteration/s.perEpoch))
 }
 
@@ -41,7 +42,7 @@ type walker struct {
 	*gflownet
 	it       uint64
 	seed     uint64
-	batch    batch
+	batch    parse.Padded
 	prior    []float32
 	coldness float32
 
@@ -59,7 +60,7 @@ type walker struct {
 	accepted float64 // the fraction of moves that was
 }
 
-func (s gfnStep) walker(at em.Moment, b batch) *walker {
+func (s gfnStep) walker(at em.Moment, b parse.Padded) *walker {
 	w := &walker{gflownet: s.gflownet, it: at.Iteration, seed: s.seed, batch: b}
 	if s.prior != nil {
 		w.prior, w.coldness = s.prior(at)
@@ -114,8 +115,8 @@ func (w *walker) walk() error {
 		return err
 	}
 	w.walks, w.down, w.logR, w.next = out.Wake, out.Sleep, out.Rewards.LogR, out.Next
-	w.learning = learnArgs{Words: w.batch.words, Wake: out.Wake.RouteTensors, Rewards: out.Rewards}
-	for _, n := range w.batch.lengthOf {
+	w.learning = learnArgs{Words: w.batch.Words, Wake: out.Wake.RouteTensors, Rewards: out.Rewards}
+	for _, n := range w.batch.LengthOf {
 		w.trees += forest.Tokens(int(n) - 1)
 	}
 	if dream != nil {
@@ -129,14 +130,14 @@ func (w *walker) walk() error {
 
 // rollOut makes the walks of wake and, behind them, those of sleep, which take the dreams apart that it returns; nil without sleep.
 func (w *walker) rollOut() (*dreamTensors, forest.WalkTensors, error) {
-	up, x := forest.Rising(w.batch.longest()), w.batch.observed()
+	up, x := forest.Rising(w.batch.Longest()), w.batch.SentenceTensors
 	if w.Sleep == 0 {
 		weights, err := w.Potentials(x)
 		if err != nil {
 			return nil, forest.WalkTensors{}, err
 		}
 		w.aim(weights)
-		walks, err := w.Draw(w.key("wake"), w.knobs, x, w.batch.longest())
+		walks, err := w.Draw(w.key("wake"), w.knobs, x, w.batch.Longest())
 		return nil, walks, err
 	}
 	d, err := w.dream.Call(dreamArgs{x, w.key("dream")})
@@ -167,12 +168,9 @@ func (w *walker) undone(lengths *tensors.Tensor) []int {
 
 // aim sets what trees are rewarded by: tensors that are sent to the device once.
 func (w *walker) aim(weights grammar.PotentialTensors) {
-	prior := w.prior
-	if prior == nil {
-		prior = []float32{0}
-	}
-	w.target = forest.Target[*tensors.Tensor]{
-		Weights: weights, Lengths: w.batch.lengths, Prior: tensors.FromValue(prior), Coldness: tensors.FromValue(w.coldness),
+	w.target = forest.Target[*tensors.Tensor]{Weights: weights, Lengths: w.batch.Lengths}
+	if w.prior != nil {
+		w.target.Prior, w.target.Coldness = tensors.FromValue(w.prior), tensors.FromValue(w.coldness)
 	}
 }
 
@@ -194,7 +192,7 @@ func (w *walker) moveOn() error {
 			w.learning.Move = &moveTensors{
 				Before: w.walks.Forest, After: after.RouteTensors, BeforeR: w.logR, ProposedR: out.Proposed,
 			}
-			for _, n := range w.batch.lengthOf {
+			for _, n := range w.batch.LengthOf {
 				w.trees += 2 * forest.Tokens(min(back, int(n)-1))
 			}
 		}
@@ -237,7 +235,7 @@ func (w *walker) stepsBack(maximize bool, epoch int) []int {
 	if w.trainsMoves() {
 		moves = max(moves, 1)
 	}
-	back, longest := make([]int, moves), w.batch.longest()
+	back, longest := make([]int, moves), w.batch.Longest()
 	for m := range back {
 		most := w.BackSteps
 		if m == moves-1 && w.trainsMoves() {

@@ -122,19 +122,7 @@ func setFixed(store *model.Store, g *grammar.Grammar) func(*Graph) grammar.Table
 			}
 		})
 	}
-	return storeTables(store, tables)
-}
-
-// storeTables puts the logarithms of a grammar's probabilities into a store, where they are not trained, and returns how graphs read them.
-func storeTables(store *model.Store, t grammar.TableTensors) func(*Graph) grammar.Tables {
-	scope := store.Scope(given)
-	for name, value := range map[string]*tensors.Tensor{"root": t.Root, "rules": t.Rules, "emit": t.Emit} {
-		scope.VariableWithValue(name, value).SetTrainable(false)
-	}
-	return func(g *Graph) grammar.Tables {
-		value := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
-		return grammar.Tables{Root: value("root"), Rules: value("rules"), Emit: value("emit")}
-	}
+	return tables.Keep(store.Scope(given))
 }
 
 // symbols are the names of a fixed grammar, for a state.
@@ -151,31 +139,26 @@ func fixedTable(state run.State, saved counters) (*grammar.Grammar, error) {
 	}
 	g := grammar.New(saved.Symbols.Kind, saved.Symbols.Nonterminals, saved.Symbols.Preterminals, saved.Words)
 	store := model.NewStore()
-	part := map[string]run.Array{}
-	names := []string{given + "/root", given + "/rules", given + "/emit"}
-	for _, name := range names {
-		a, ok := state.Arrays[name]
+	var tables grammar.TableTensors
+	for name, to := range map[string]**tensors.Tensor{"root": &tables.Root, "rules": &tables.Rules, "emit": &tables.Emit} {
+		path := given + "/" + name
+		a, ok := state.Arrays[path]
 		if !ok || a.DType != "F32" {
-			return nil, fmt.Errorf("its checkpoint has no variable %s of type F32", name)
+			return nil, fmt.Errorf("its checkpoint has no variable %s of type F32", path)
 		}
-		part[name] = a
-	}
-	if err := run.SetStore(store, part); err != nil {
-		return nil, err
-	}
-	tables := make([]*tensors.Tensor, len(names))
-	for i, name := range names {
-		t := store.GetVariable(name).MustValue()
-		tensors.MustMutableFlatData(t, func(log []float32) {
+		if err := run.SetStore(store, map[string]run.Array{path: a}); err != nil {
+			return nil, err
+		}
+		*to = store.GetVariable(path).MustValue()
+		tensors.MustMutableFlatData(*to, func(log []float32) {
 			for i, v := range log {
 				if v <= logNever {
 					log[i] = float32(math.Inf(-1))
 				}
 			}
 		})
-		tables[i] = t
 	}
-	return g, g.SetLogTables(grammar.TableTensors{Root: tables[0], Rules: tables[1], Emit: tables[2]})
+	return g, g.SetLogTables(tables)
 }
 
 // syntheticGrammar is the grammar that synthetic sentences are drawn from.

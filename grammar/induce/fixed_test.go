@@ -14,6 +14,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
@@ -30,7 +31,7 @@ func fixedConfig(fixed string) Config {
 }
 
 // started begins a training as the program does.
-func started(t *testing.T, c Config) *session {
+func started(t *testing.T, c Config) *Session {
 	t.Helper()
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
@@ -40,7 +41,7 @@ func started(t *testing.T, c Config) *session {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	return s.(*session)
+	return s
 }
 
 // A fixed grammar stays as it is while its GFlowNet learns; updates are iterations, and nothing else is there to be trained.
@@ -86,7 +87,7 @@ func TestFixedStays(t *testing.T) {
 // Stopped anywhere and continued, a training of a GFlowNet alone ends with the same bits.
 func TestFixedResume(t *testing.T) {
 	c := fixedConfig(small)
-	whole := runtest.Job(t, func() run.Job { return started(t, c) }, runtest.Options{Stops: []int{5}}).(*session)
+	whole := runtest.Job(t, func() run.Job { return started(t, c) }, runtest.Options{Stops: []int{5}}).(*Session)
 	if whole.loop.State().Iteration != 12 {
 		t.Errorf("%d iterations, want 12", whole.loop.State().Iteration)
 	}
@@ -106,17 +107,14 @@ func TestFixedInference(t *testing.T) {
 		if got, want := string(s.Config.Grammar), string(g.Kind); got != want || s.Nonterminals != len(g.Nonterminals) || !slices.Equal(s.Words, g.Words) {
 			t.Errorf("%s: a training of %s with %d nonterminals", name, got, s.Nonterminals)
 		}
-		p, err := NewParser(simd(), g)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := parse.NewExact(simd(), g)
 		defer p.Close()
 		some := s.data.Splits[1].Sentences[:20]
 		want, err := p.LogLikelihoods(some)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.parser.LogLikelihoods(some)
+		got, err := s.exact.LogLikelihoods(some)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,25 +132,26 @@ func TestFixedInference(t *testing.T) {
 				}
 			}
 		}
-		trees, weights, err := p.Parse(some, Sample, 1)
+		drawn, err := p.Parse(some, parse.Sample, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
+		trees := parse.Trees(drawn)
 		exact, err := p.LogTrees(some, trees)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := newBatch(some, len(some), 6, 6)
-		q, err := s.gfn.Potentials(b.observed())
+		b := parse.Batches{Rows: len(some), Bucket: 6, Most: 6}.Pad(some)
+		q, err := s.gfn.Potentials(b.SentenceTensors)
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, err := chain.NewWeights(q, b.lengthOf)
+		scores, err := chain.NewWeights(q, b.LengthOf)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, z := range trees {
-			if got := scores.LogTree(i, z); !(math.Abs(got-exact[i]) <= 2e-4) || exact[i] > weights[i]+1e-9 {
+			if got := scores.LogTree(i, z); !(math.Abs(got-exact[i]) <= 2e-4) || exact[i] > drawn[i].LogP+1e-9 {
 				t.Errorf("%s: the GFlowNet is rewarded by %v for %s, want %v", name, got, z.Shape(), exact[i])
 			}
 		}
@@ -203,7 +202,7 @@ func TestFixedFiles(t *testing.T) {
 				t.Fatalf("%s: rule %d has probability %v, want %v", fixed, i, p, learned.Rules[i])
 			}
 		}
-		if _, err := net.Parse(of.data.Splits[1].Sentences[:3], GFNSample, 1); err != nil {
+		if _, err := net.Parse(of.data.Splits[1].Sentences[:3], parse.GFNSample, 1); err != nil {
 			t.Error(err)
 		}
 		if of.Data()["grammar"] == "" || of.Data()["grammar"] != started(t, c).Data()["grammar"] {

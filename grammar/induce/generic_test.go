@@ -13,6 +13,7 @@ import (
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
@@ -94,7 +95,7 @@ type recorder struct {
 	last *walker
 }
 
-func (r *recorder) Infer(at em.Moment, b batch) (em.Inference[latents], error) {
+func (r *recorder) Infer(at em.Moment, b parse.Padded) (em.Inference[latents], error) {
 	r.last = r.walker(at, b)
 	return r.last.infer(at.Maximizes, 0)
 }
@@ -104,7 +105,7 @@ type generic struct {
 	*recorder
 	set    *program.Set
 	update *program.Program[genericIn, mResult]
-	loop   em.Loop[batch, latents]
+	loop   em.Loop[parse.Padded, latents]
 }
 
 type (
@@ -120,7 +121,7 @@ type (
 	}
 )
 
-func newGeneric(s *session, r *recorder, grammarOptimizer optim.Optimizer) *generic {
+func newGeneric(s *Session, r *recorder, grammarOptimizer optim.Optimizer) *generic {
 	g := &generic{recorder: r, set: program.NewSet(s.set.Backend, nn.NewStore(s.Config.Seed))}
 	tables := func(graph *Graph) grammar.Tables { return s.model.Tables(g.set.Store.Scope(em.Theta), graph) }
 	c := &s.Config
@@ -143,14 +144,14 @@ func newGeneric(s *session, r *recorder, grammarOptimizer optim.Optimizer) *gene
 		u := r.optimizer.Minimize(g.set.Store, loss, in.Rates)
 		return mOut[*Node, *Node]{loss, u.GradNorm, u.OK}
 	})
-	g.loop = em.Loop[batch, latents]{
+	g.loop = em.Loop[parse.Padded, latents]{
 		Data: s.sampler.at, E: g, Gate: s.loop.Gate, M: newMStepBy(g.set, tables, c, grammarOptimizer),
 	}
 	return g
 }
 
 // Infer implements em.EStepper, on the trajectories and the trees of the recorder.
-func (g *generic) Infer(at em.Moment, b batch) (em.Inference[latents], error) {
+func (g *generic) Infer(at em.Moment, b parse.Padded) (em.Inference[latents], error) {
 	route := g.last.learning.Wake
 	made, label := tensors.MustCopyFlatData[int32](route.Made), tensors.MustCopyFlatData[int32](route.Forest.Label)
 	rows, gaps := route.Made.Shape().Dim(0), route.Made.Shape().Dim(1)
@@ -163,7 +164,7 @@ func (g *generic) Infer(at em.Moment, b batch) (em.Inference[latents], error) {
 		}
 	}
 	out, err := g.update.Call(genericIn{
-		Rates: g.optimizer.Rates(at.Iteration), Sentences: b.observed(),
+		Rates: g.optimizer.Rates(at.Iteration), Sentences: b.SentenceTensors,
 		Actions: tensors.FromFlatDataAndDimensions(actions, gaps, rows), Steps: tensors.FromValue(steps),
 	})
 	e := em.NewInference(latents{Forests: &g.last.walks.Forest})

@@ -10,6 +10,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/optim"
@@ -30,18 +31,35 @@ type gflownet struct {
 	learn   *program.Program[learnArgs, learnResult]
 }
 
-// newGFlowNet prepares the network of a configuration, whose variables live in the store of a set.
-func newGFlowNet(set *program.Set, tables func(*Graph) grammar.Tables, words int, c *Config) (*gflownet, error) {
-	net := forest.Network{
+// newSampler prepares the network of a configuration, whose variables live in the store of a set.
+func (c *Config) newSampler(set *program.Set, tables func(*Graph) grammar.Tables, words int) (*forest.Sampler, error) {
+	if err := forest.CanRun(set.Backend); err != nil {
+		return nil, badinput.Errorf("%w", err)
+	}
+	s := forest.NewSampler(set, forest.Network{
 		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, DType: dtypes.Float32,
 		Words: words, Labels: c.Nonterminals, Preterminals: c.Preterminals,
 		Positions: c.longest() + 1, // 22 at the published lengths, as published
 		Half:      c.GFNHalf, Linear: c.GFNLinear, UniformBack: c.UniformBack, Mixes: c.Epsilon > 0,
-	}
-	e := &gflownet{Config: c, Sampler: forest.NewSampler(set, net, tables)}
+	}, tables)
 	if c.EBM {
-		e.Energy = prior.Energies
+		s.Energy = prior.Energies
 	}
+	return s, nil
+}
+
+// newParser returns a parser that asks a sampler of the configuration.
+func (c *Config) newParser(s *forest.Sampler) *parse.GFlowNet {
+	return parse.NewGFlowNet(s, c.batches())
+}
+
+// newGFlowNet prepares the programs of E-steps.
+func newGFlowNet(set *program.Set, tables func(*Graph) grammar.Tables, words int, c *Config) (*gflownet, error) {
+	sampler, err := c.newSampler(set, tables, words)
+	if err != nil {
+		return nil, err
+	}
+	e := &gflownet{Config: c, Sampler: sampler}
 	group := func(scope string, lr float64) optim.Group {
 		return optim.Group{Scope: em.Phi + "/" + scope, Rule: optim.Adam{Beta1: c.GFNBeta1, Beta2: c.GFNBeta2}, Rate: optim.Rate{
 			Base: lr, Warmup: uint64(c.Warmup), Drops: []optim.Drop{{Step: uint64(c.Warmup), Factor: c.FinalLR}},
@@ -57,9 +75,6 @@ func newGFlowNet(set *program.Set, tables func(*Graph) grammar.Tables, words int
 	e.propose = program.New[proposeArgs, proposeResult](set, "propose", e.proposed)
 	e.accept = program.New[acceptArgs, acceptResult](set, "accept", e.accepted)
 	e.learn = program.New[learnArgs, learnResult](set, "learn", e.losses)
-	if err := forest.CanRun(set.Backend); err != nil {
-		return nil, badinput.Errorf("%w", err)
-	}
 	return e, nil
 }
 

@@ -36,7 +36,7 @@ func (w *iteration) update(t testing.TB, rates []float32) {
 }
 
 // awake makes the E-step of the first iteration.
-func awake(t testing.TB, s *session, maximize bool) *iteration {
+func awake(t testing.TB, s *Session, maximize bool) *iteration {
 	t.Helper()
 	w := &iteration{walker: s.loop.E.(gfnStep).walker(em.Moment{}, s.sampler.at(0))}
 	if s.EBM {
@@ -228,9 +228,9 @@ func TestGFNHalf(t *testing.T) {
 }
 
 // makeGrammar sees that the grammar's variables are there.
-func makeGrammar(t testing.TB, s *session) {
+func makeGrammar(t testing.TB, s *Session) {
 	t.Helper()
-	if _, err := s.gfn.Potentials(s.sampler.at(0).observed()); err != nil {
+	if _, err := s.gfn.Potentials(s.sampler.at(0).SentenceTensors); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -290,7 +290,7 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 	t.Helper()
 	l := w.learning
 	s := along(t, w.gflownet, l.Words, l.Wake.Forest, l.Wake.Made, false)
-	gaps := w.batch.n - 1
+	gaps := w.batch.Room() - 1
 	logR, nodes := rewardsOf(t, w, l.Wake.Forest)
 	ints := tensors.MustCopyFlatData[int32]
 	when, left, right := ints(l.Wake.Made), ints(l.Wake.Forest.Left), ints(l.Wake.Forest.Right)
@@ -311,7 +311,7 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 				continue
 			}
 			for _, child := range []int32{left[row+g], right[row+g]} {
-				if gap := int(child) - w.batch.n; gap >= 0 {
+				if gap := int(child) - w.batch.Room(); gap >= 0 {
 					settled[gap] = int(when[row+g])
 				}
 			}
@@ -347,14 +347,14 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 func TestParentsOfNothing(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
-	start := func(kind grammar.Kind) *session {
+	start := func(kind grammar.Kind) *Session {
 		c := smallGFN()
 		c.Seed, c.Grammar, c.Objective, c.Warmup = seed, string(kind), "tb", 40 // so that the first updates change nothing
 		s := tinySession(t, c)
 		makeGrammar(t, s)
 		return s
 	}
-	both := func(s *session) (*iteration, em.Update) {
+	both := func(s *Session) (*iteration, em.Update) {
 		w := awake(t, s, true)
 		out, err := s.loop.M.Maximize(em.Moment{}, w.batch, latents{Forests: &w.walks.Forest})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
@@ -43,7 +44,7 @@ type chains struct {
 }
 
 // newChain gives all chains the potentials of the grammar of the reference numbers.
-func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]int32) *chains {
+func newChain(t testing.TB, s *Session, seed uint64, rows int, sentences ...[]int32) *chains {
 	t.Helper()
 	c := &chains{walker: &walker{gflownet: s.gfn, seed: seed}, sentences: sentences, rows: rows}
 	n := 0
@@ -59,12 +60,12 @@ func newChain(t testing.TB, s *session, seed uint64, rows int, sentences ...[]in
 	for i := range some {
 		some[i].Words = sentences[i%len(sentences)]
 	}
-	c.batch = newBatch(some, rows, 1, n)
+	c.batch = parse.Batches{Rows: rows, Bucket: 1, Most: n}.Pad(some)
 	g := referenceGrammar(t)
 	tables := g.LogTables(dtypes.Float32)
 	table := tensors.MustCopyFlatData[float32](tables.Emit) // [V,T]
 	var terms []float32
-	for _, w := range tensors.MustCopyFlatData[int32](c.batch.words) {
+	for _, w := range tensors.MustCopyFlatData[int32](c.batch.Words) {
 		terms = append(terms, table[2*w], table[2*w+1])
 	}
 	c.weights = grammar.PotentialTensors{
@@ -105,11 +106,11 @@ func (c *chains) start(t testing.TB, which func(row, sentence int) int) {
 		trees[i] = c.trees[s][which(i, s)]
 	}
 	c.walker.aim(c.weights)
-	packed, err := grammar.PackByGaps(trees, c.batch.n)
+	packed, err := grammar.PackByGaps(trees, c.batch.Room())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.walks, err = c.StandAt(c.batch.observed(), packed); err != nil {
+	if c.walks, err = c.StandAt(c.batch.SentenceTensors, packed); err != nil {
 		t.Fatal(err)
 	}
 	c.logR = c.reward(t, c.walks.Forest)
@@ -161,7 +162,7 @@ func (c *chains) restart(t testing.TB, seed uint64) {
 func (c *chains) shapes() (out []string) {
 	flat, f := tensors.MustCopyFlatData[int32], c.walks.Forest
 	label, left, right, root := flat(f.Label), flat(f.Left), flat(f.Right), flat(f.Root)
-	n := c.batch.n
+	n := c.batch.Room()
 	for row := range c.rows {
 		var write func(node int32) string
 		write = func(node int32) string {
@@ -197,7 +198,7 @@ func (c *chains) pValue() float64 {
 }
 
 // scaleReadouts multiplies what the heads read out.
-func scaleReadouts(t testing.TB, s *session, factor func(path string) float32) {
+func scaleReadouts(t testing.TB, s *Session, factor func(path string) float32) {
 	t.Helper()
 	found := 0
 	for v := range s.set.Store.RootScope().IterVariables() {
@@ -457,7 +458,7 @@ func TestStepsBack(t *testing.T) {
 	c := smallGFN()
 	c.BackStart, c.BackSteps, c.Sleep = 0, 3, 0
 	s := tinySession(t, c)
-	b := newBatch([]treebank.Sentence{{Words: []int32{0, 1, 2, 3, 4}}}, 4, c.Bucket, c.MaxLength)
+	b := parse.Batches{Rows: 4, Bucket: c.Bucket, Most: c.MaxLength}.Pad([]treebank.Sentence{{Words: []int32{0, 1, 2, 3, 4}}})
 	for epoch, most := range []int{1, 2, 3, 3} {
 		seen := map[int]int{}
 		for it := range uint64(30) {

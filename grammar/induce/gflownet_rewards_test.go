@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
@@ -25,10 +26,7 @@ func closeTo(t testing.TB, what string, got, want, within float64) {
 func TestRewards(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
-	parser, err := NewParser(simd(), referenceGrammar(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := parse.NewExact(simd(), referenceGrammar(t))
 	defer parser.Close()
 	parameters := spreadPrior(rng.New(seed, "prior"), 4)
 	for _, coldness := range []float32{0, 0.3} {

@@ -31,12 +31,12 @@ func TestGFNResume(t *testing.T) {
 	stops := map[string]int{"cfg": 15, "ncfg with a prior": 5}
 	for name, c := range gfnMethods() {
 		start := func() run.Job { return tinySession(t, c) }
-		whole := runtest.Job(t, start, runtest.Options{Stops: []int{stops[name]}}).(*session)
+		whole := runtest.Job(t, start, runtest.Options{Stops: []int{stops[name]}}).(*Session)
 		if whole.loop.State().Iteration != uint64(c.MaxIterations) || whole.loop.State().Skipped != 0 || whole.made() == 0 {
 			t.Errorf("%s: %d iterations with %d M-steps, %d skipped", name, whole.loop.State().Iteration, whole.made(), whole.loop.State().Skipped)
 		}
-		if want := fmt.Sprintf("max_iterations = 24 ended the training after %d of 100 M-steps: raise", whole.made()); !strings.HasPrefix(whole.short(), want) {
-			t.Errorf("%s: the end says %q, want %q", name, whole.short(), want)
+		if want := fmt.Sprintf("max_iterations = 24 ended the training after %d of 100 M-steps: raise", whole.made()); !strings.HasPrefix(whole.Short(), want) {
+			t.Errorf("%s: the end says %q, want %q", name, whole.Short(), want)
 		}
 	}
 }

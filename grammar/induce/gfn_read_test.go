@@ -2,6 +2,7 @@ package induce
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,12 +11,13 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
 
 // savedGFN trains a small GFlowNet a little and saves it in a folder.
-func savedGFN(t *testing.T, c Config) (*session, *run.Run) {
+func savedGFN(t *testing.T, c Config) (*Session, *run.Run) {
 	t.Helper()
 	s := tinySession(t, c)
 	steps(t, s, 3)
@@ -51,8 +53,8 @@ func TestReadGFlowNet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, how := range []Decode{GFNSample, GFNMBR} {
-		want, err := newGFNParser(s.gfn).Parse(test.Sentences, how, 5)
+	for _, how := range []parse.Decode{parse.GFNSample, parse.GFNMBR} {
+		want, err := s.Network().Parse(test.Sentences, how, 5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,8 +63,10 @@ func TestReadGFlowNet(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range got {
-			if a, b := got[i], want[i]; a.Tree.Shape() != b.Tree.Shape() || a.LogForward != b.LogForward || a.LogBack != b.LogBack || a.Spans != b.Spans {
-				t.Errorf("%s, sentence %d: %s %+v, want %s %+v", how, i, a.Tree.Shape(), a, b.Tree.Shape(), b)
+			a, b := got[i], want[i]
+			text := func(f parse.Found) string { return fmt.Sprint(f.Tree.Shape(), f.LogForward, f.LogBack, f.Spans) }
+			if text(a) != text(b) {
+				t.Errorf("%s, sentence %d: %s, want %s", how, i, text(a), text(b))
 			}
 		}
 	}
@@ -96,7 +100,7 @@ func TestReadGFlowNetRefuses(t *testing.T) {
 	} {
 		changed := run.State{Arrays: maps.Clone(state.Arrays), Extra: state.Extra}
 		c.change(changed.Arrays)
-		p, err := s.network(s.set.Backend, changed, len(s.Words)+c.words)
+		p, err := s.readNetwork(s.set.Backend, changed, len(s.Words)+c.words)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, c.want)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
@@ -234,13 +235,13 @@ func TestChainsWithPrior(t *testing.T) {
 	s.prior.Params = spreadPrior(rng.New(c.Seed, "test"), 3)
 	const chains, temperature = 1500, 0.9
 	sentence := treebank.Sentence{Words: []int32{0, 2, 4}}
-	b := newBatch([]treebank.Sentence{sentence}, chains, 1, 3)
+	b := parse.Batches{Rows: chains, Bucket: 1, Most: 3}.Pad([]treebank.Sentence{sentence})
 	e := s.loop.E.(chainStep)
-	w, err := e.weigh.Call(b.observed())
+	w, err := e.weigh.Call(b.SentenceTensors)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := chain.NewWeights(w, tensors.MustCopyFlatData[int32](b.lengths))
+	scores, err := chain.NewWeights(w, tensors.MustCopyFlatData[int32](b.Lengths))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/grammar"
@@ -75,17 +76,17 @@ func tinyConfig(method string) Config {
 	return c
 }
 
-func tinySession(t testing.TB, c Config) *session {
+func tinySession(t testing.TB, c Config) *Session {
 	t.Helper()
 	return sessionOn(t, simd(), c)
 }
 
-func sessionOn(t testing.TB, b compute.Backend, c Config) *session {
+func sessionOn(t testing.TB, b compute.Backend, c Config) *Session {
 	t.Helper()
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSession(b, c, tinyData(t))
+	s, err := NewSession(b, c, tinyData(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func sessionOn(t testing.TB, b compute.Backend, c Config) *session {
 	return s
 }
 
-func steps(t testing.TB, s *session, count int) {
+func steps(t testing.TB, s *Session, count int) {
 	t.Helper()
 	for range count {
 		if _, err := s.Step(); err != nil {
@@ -102,7 +103,7 @@ func steps(t testing.TB, s *session, count int) {
 	}
 }
 
-func stateOf(t testing.TB, s *session) run.State {
+func stateOf(t testing.TB, s *Session) run.State {
 	t.Helper()
 	state, err := s.State()
 	if err != nil {
@@ -168,6 +169,28 @@ func labelled(z *grammar.Tree, nt int) []*grammar.Tree {
 			}
 		}
 		out = longer
+	}
+	return out
+}
+
+// tinyGFN is a GFlowNet of a tiny grammar, three nonterminals and sentences of two to five words.
+func tinyGFN(seed uint64, kind grammar.Kind) Config {
+	c := tinyConfig(GFN)
+	c.Seed, c.Grammar, c.GFNWidth, c.GFNLayers, c.GFNHeads = seed, string(kind), 8, 1, 2
+	c.DreamLeaves, c.DreamSteps, c.Threshold, c.ThresholdEnd, c.MaxIterations = 6, 4, 1e9, 1e9, 40
+	c.Moves, c.BackSteps, c.BackStart, c.Updates = 2, 4, 2, 10
+	return c
+}
+
+// sigmas is how many standard errors an estimate may be off: a normal number is further away once in 150,000 times.
+const sigmas = 4.5
+
+// widened are numbers of single precision.
+func widened(t *tensors.Tensor) []float64 {
+	values := tensors.MustCopyFlatData[float32](t)
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = float64(v)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
@@ -19,7 +20,7 @@ type mStep struct {
 	program   *program.Program[mArgs, mResult]
 }
 
-var _ em.MStepper[batch, latents] = mStep{}
+var _ em.MStepper[parse.Padded, latents] = mStep{}
 
 type (
 	// mIn has a key for exact samples, trees, or neither for all trees.
@@ -80,8 +81,8 @@ func (m mStep) logP(q grammar.Potentials, in mNodes) *Node {
 }
 
 // Maximize implements em.MStepper.
-func (m mStep) Maximize(at em.Moment, b batch, z latents) (em.Maximization, error) {
-	in := mArgs{Rates: m.optimizer.Rates(at.M), Sentences: b.observed(), Trees: z.Trees, Forests: z.Forests}
+func (m mStep) Maximize(at em.Moment, b parse.Padded, z latents) (em.Maximization, error) {
+	in := mArgs{Rates: m.optimizer.Rates(at.M), Sentences: b.SentenceTensors, Trees: z.Trees, Forests: z.Forests}
 	if m.Method == Exact {
 		in.Key = rng.Key(m.Seed, "grammar/sample", at.M)
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/grammar/parse"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -32,6 +32,51 @@ import (
 func ReadGrammar(b compute.Backend, r *run.Run) (*grammar.Grammar, []string, error) {
 	_, g, _, warnings, err := readRun(b, r)
 	return g, warnings, err
+}
+
+// ReadGFlowNet returns the GFlowNet of a run's newest checkpoint, and the grammar that ReadGrammar returns. The run's data set is not
+// needed. Close the parser at the end.
+func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *parse.GFlowNet, []string, error) {
+	c, g, state, warnings, err := readRun(b, r)
+	if err != nil {
+		return nil, nil, warnings, err
+	}
+	if c.Method != GFN {
+		return nil, nil, warnings, badinput.Errorf(
+			"%s was trained by method %s and has no GFlowNet: train one with \"gfnem train grammar --method gfn\"",
+			r.Dir(), c.Method)
+	}
+	p, err := c.readNetwork(b, state, len(g.Words))
+	if err != nil {
+		return nil, nil, warnings, badinput.Errorf("%s does not hold a GFlowNet that can be used: %w", r.Dir(), err)
+	}
+	return g, p, warnings, nil
+}
+
+// readNetwork makes the GFlowNet that a state of a training holds, for a vocabulary of so many words.
+func (c *Config) readNetwork(b compute.Backend, state run.State, words int) (*parse.GFlowNet, error) {
+	arrays := map[string]run.Array{}
+	for name, a := range state.Arrays {
+		if strings.HasPrefix(name, em.Phi+"/") {
+			arrays[name] = a
+		}
+	}
+	store := model.NewStore()
+	if err := run.SetStore(store, arrays); err != nil {
+		return nil, err
+	}
+	m := c.model(words)
+	tables := func(g *Graph) grammar.Tables { return m.Tables(store.Scope(em.Theta), g) }
+	sampler, err := c.newSampler(program.NewSet(b, store), tables, words)
+	if err != nil {
+		return nil, err
+	}
+	p := c.newParser(sampler)
+	if err := p.Check(); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
 }
 
 // readRun returns the configuration of a run, and the grammar and all else of its newest checkpoint.
@@ -78,11 +123,10 @@ func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, er
 		return nil, err
 	}
 	before := store.NumVariables()
-	tables, err := model.CallOnceN(b, store, func(_ *model.Scope, g *Graph) []*Node {
-		defer panics.WithError()
-		t := m.Tables(store.Scope(em.Theta), g)
-		return []*Node{t.Root, t.Rules, t.Emit}
-	})
+	type nodes struct{ Graph *Graph }
+	tables, err := program.Once[struct{}, grammar.TableTensors](b, store, "tables", func(in nodes) grammar.Tables {
+		return m.Tables(store.Scope(em.Theta), in.Graph)
+	}, struct{}{})
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +136,9 @@ func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, er
 	return tabulate(m, saved.Words, tables)
 }
 
-func tabulate(m grammar.Neural, words []string, tables []*tensors.Tensor) (*grammar.Grammar, error) {
+func tabulate(m grammar.Neural, words []string, tables grammar.TableTensors) (*grammar.Grammar, error) {
 	g := grammar.New(m.Kind, numberedNames("NT-", m.Nonterminals), numberedNames("T-", m.Preterminals), words)
-	if err := g.SetLogTables(grammar.TableTensors{Root: tables[0], Rules: tables[1], Emit: tables[2]}); err != nil {
+	if err := g.SetLogTables(tables); err != nil {
 		return nil, err
 	}
 	for _, table := range [][]float64{g.Root, g.Rules, g.Emit} {

@@ -13,12 +13,13 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
 
 // savedRun trains a small grammar for a few updates and saves it in a folder.
-func savedRun(t *testing.T, kind grammar.Kind) (*session, *run.Run) {
+func savedRun(t *testing.T, kind grammar.Kind) (*Session, *run.Run) {
 	t.Helper()
 	b, err := backend.Open("simd")
 	if err != nil {
@@ -46,10 +47,10 @@ func savedRun(t *testing.T, kind grammar.Kind) (*session, *run.Run) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	return s.(*session), r
+	return s, r
 }
 
-func save(t *testing.T, s *session, r *run.Run) {
+func save(t *testing.T, s *Session, r *run.Run) {
 	t.Helper()
 	state, err := s.State()
 	if err != nil {
@@ -92,14 +93,11 @@ func TestReadGrammar(t *testing.T) {
 			t.Fatal(err)
 		}
 		sentences := test.Sentences[:20]
-		want, err := s.parser.LogLikelihoods(sentences)
+		want, err := s.exact.LogLikelihoods(sentences)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewParser(s.set.Backend, g)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := parse.NewExact(s.set.Backend, g)
 		defer p.Close()
 		got, err := p.LogLikelihoods(sentences)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -39,7 +40,7 @@ func TestSegments(t *testing.T) {
 }
 
 // rollouts makes all kinds of walks, and returns what they are made of by name.
-func rollouts(t *testing.T, s *session, b batch, quick bool) map[string]*tensors.Tensor {
+func rollouts(t *testing.T, s *Session, b parse.Padded, quick bool) map[string]*tensors.Tensor {
 	t.Helper()
 	defer func(was bool) { s.gfn.Quick = was }(s.gfn.Quick)
 	s.gfn.Quick = quick
@@ -61,11 +62,11 @@ func rollouts(t *testing.T, s *session, b batch, quick bool) map[string]*tensors
 	must(w.moveOn())
 	note("moves", w.walks)
 	note("trained move", w.learning.Move.After)
-	walks, err := w.Draw(w.key("draw"), em.Knobs[*tensors.Tensor]{}, b.observed(), b.longest())
+	walks, err := w.Draw(w.key("draw"), em.Knobs[*tensors.Tensor]{}, b.SentenceTensors, b.Longest())
 	must(err)
 	note("draw", walks)
 	for k := range 2 {
-		back, err := w.Undo(w.key("order", uint64(k)), walks, b.longest())
+		back, err := w.Undo(w.key("order", uint64(k)), walks, b.Longest())
 		must(err)
 		note(fmt.Sprint("order ", k), back.UndoneForward)
 		note(fmt.Sprint("order back ", k), back.UndoneBack)
@@ -74,7 +75,7 @@ func rollouts(t *testing.T, s *session, b batch, quick bool) map[string]*tensors
 }
 
 // longBatch has sentences of at most n words.
-func longBatch(rows, n int) batch {
+func longBatch(rows, n int) parse.Padded {
 	r := rng.New(0, "long")
 	var sentences []treebank.Sentence
 	for i := range rows {
@@ -84,7 +85,7 @@ func longBatch(rows, n int) batch {
 		}
 		sentences = append(sentences, treebank.Sentence{Words: words})
 	}
-	return newBatch(sentences, rows, n, n)
+	return parse.Batches{Rows: rows, Bucket: n, Most: n}.Pad(sentences)
 }
 
 // TestForACard: an E-step by the programs that are made for a card says what one by those for a CPU does.

@@ -14,6 +14,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
@@ -21,7 +22,7 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// Task learns a grammar.
+// Task learns a grammar: run.Task, but for what is made of a training at its end.
 type Task struct{}
 
 // Name implements run.Task.
@@ -39,27 +40,26 @@ func (Task) Config(preset string) any {
 	return nil
 }
 
-var _ run.Task = Task{}
-
-// Start implements run.Task.
-func (Task) Start(b compute.Backend, config any) (run.Session, error) {
+// Start opens the data of a configuration and prepares to learn from it.
+func (Task) Start(b compute.Backend, config any) (*Session, error) {
 	c := *config.(*Config)
 	data, err := openData(c)
 	if err != nil {
 		return nil, err
 	}
-	return newSession(b, c, data)
+	return NewSession(b, c, data)
 }
 
-// session is a grammar in training.
-type session struct {
+// Session is a grammar in training: run.Session, but for what is made of it at its end.
+type Session struct {
 	Config
 	data    *treebank.Dataset
 	model   grammar.Neural
 	set     *program.Set // of what is trained
-	loop    em.Loop[batch, latents]
-	batch   batch // of the last iteration
-	parser  *Parser
+	loop    em.Loop[parse.Padded, latents]
+	batch   parse.Padded // of the last iteration
+	exact   *parse.Exact
+	network *parse.GFlowNet // nil with other methods than gfn
 	sampler *sampler
 	prior   *prior.Trainer   // nil without a prior
 	gfn     *gflownet        // nil with other methods
@@ -79,9 +79,10 @@ type counters struct {
 	Prior   *prior.Checkpoint `json:"prior,omitempty"`
 }
 
-var _ run.Session = (*session)(nil)
+var _ run.Job = (*Session)(nil)
 
-func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, error) {
+// NewSession prepares to learn from data, whose sentences have two words or more.
+func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, error) {
 	fixed, data, err := c.fix(b, data)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 			"%s has no validation or test sentences of 2 to %d words to evaluate on: make it again with some",
 			c.Data, c.MaxLength)
 	}
-	s := &session{Config: c, data: data, set: program.NewSet(b, nn.NewStore(c.Seed)), fixed: fixed}
+	s := &Session{Config: c, data: data, set: program.NewSet(b, nn.NewStore(c.Seed)), fixed: fixed}
 	s.Words = data.Vocabulary.Words()
 	s.model = c.model(len(s.Words))
 	tables := func(g *graph.Graph) grammar.Tables { return s.model.Tables(s.set.Store.Scope(em.Theta), g) }
@@ -116,16 +117,14 @@ func newSession(b compute.Backend, c Config, data *treebank.Dataset) (*session, 
 	if err := s.newLoop(tables); err != nil {
 		return nil, err
 	}
-	if s.parser, err = newParser(b, s.set.Store, tables); err != nil {
-		return nil, err
-	}
-	s.parser.Bucket = c.Bucket
+	s.exact = parse.ExactOf(s.set, tables)
+	s.exact.Bucket = c.Bucket
 	return s, nil
 }
 
 // newLoop chooses the steps of the method.
-func (s *session) newLoop(tables func(*graph.Graph) grammar.Tables) (err error) {
-	s.loop.Data = func(iteration uint64) batch {
+func (s *Session) newLoop(tables func(*graph.Graph) grammar.Tables) (err error) {
+	s.loop.Data = func(iteration uint64) parse.Padded {
 		s.batch = s.sampler.at(iteration)
 		return s.batch
 	}
@@ -143,6 +142,7 @@ func (s *session) newLoop(tables func(*graph.Graph) grammar.Tables) (err error) 
 		if s.gfn, err = newGFlowNet(s.set, tables, len(s.Words), &s.Config); err != nil {
 			return err
 		}
+		s.network = s.newParser(s.gfn.Sampler)
 		e := gfnStep{gflownet: s.gfn, seed: s.Config.Seed, perEpoch: s.sampler.perEpoch()}
 		if s.prior != nil {
 			e.prior = func(em.Moment) ([]float32, float32) {
@@ -155,7 +155,7 @@ func (s *session) newLoop(tables func(*graph.Graph) grammar.Tables) (err error) 
 }
 
 // gate is that of method gfn.
-func (s *session) gate() em.Gate {
+func (s *Session) gate() em.Gate {
 	if s.fixed != nil {
 		return em.Never
 	}
@@ -163,7 +163,7 @@ func (s *session) gate() em.Gate {
 }
 
 // made is the number of updates of the grammar, or of the GFlowNet alone if the grammar is fixed; skipped ones included.
-func (s *session) made() uint64 {
+func (s *Session) made() uint64 {
 	if s.fixed != nil {
 		return s.loop.State().Iteration
 	}
@@ -171,7 +171,7 @@ func (s *session) made() uint64 {
 }
 
 // total is the number of steps: updates of the prior first, then of the grammar, or iterations of the GFlowNet, at least.
-func (s *session) total() uint64 {
+func (s *Session) total() uint64 {
 	n := uint64(s.Config.Updates)
 	if s.gfn != nil {
 		n += s.loop.State().Iteration - s.made()
@@ -187,7 +187,7 @@ func (s *session) total() uint64 {
 
 // expected is the number of steps as far as it can be told, once there is a prior if there is to be one. How many iterations an M-step takes is known from those so far; at first, as if
 // a twentieth of all had been made before, by one iteration each.
-func (s *session) expected() uint64 {
+func (s *Session) expected() uint64 {
 	if s.gfn == nil {
 		return s.total()
 	}
@@ -202,12 +202,12 @@ func (s *session) expected() uint64 {
 }
 
 // Done implements run.Job.
-func (s *session) Done() bool { return s.at() >= s.total() }
+func (s *Session) Done() bool { return s.at() >= s.total() }
 
-func (s *session) at() uint64 { return s.OfPrior + s.loop.State().Iteration }
+func (s *Session) at() uint64 { return s.OfPrior + s.loop.State().Iteration }
 
 // Step implements run.Job: an update of the prior, or an iteration of the loop.
-func (s *session) Step() (run.Tick, error) {
+func (s *Session) Step() (run.Tick, error) {
 	if s.prior != nil && s.OfPrior < uint64(s.EBMUpdates) {
 		return s.stepPrior()
 	}
@@ -236,14 +236,14 @@ func (s *session) Step() (run.Tick, error) {
 }
 
 // metrics are those of an iteration.
-func (s *session) metrics(r em.Report) map[string]float64 {
+func (s *Session) metrics(r em.Report) map[string]float64 {
 	log := r.Metrics
 	if log == nil {
 		log = map[string]float64{}
 	}
 	if r.M != nil {
 		log["loss"], log["grad_norm"] = r.M.Loss, r.M.GradNorm
-		log["loss_per_word"] = r.M.Loss * float64(s.batch.size) / float64(s.batch.tokens)
+		log["loss_per_word"] = r.M.Loss * float64(len(s.batch.Sentences)) / float64(parse.Tokens(s.batch.Sentences))
 	}
 	if gate, ok := s.loop.Gate.(em.Adaptive); ok {
 		before := r.State.M
@@ -277,7 +277,7 @@ func float32s(x []float64) []float32 {
 	return out
 }
 
-func (s *session) stepPrior() (run.Tick, error) {
+func (s *Session) stepPrior() (run.Tick, error) {
 	gap := s.prior.Step(s.OfPrior)
 	s.OfPrior++
 	if err := s.OfPriorSkipped.Count(em.Update{Loss: gap, OK: !math.IsNaN(gap)}, "prior"); err != nil {
@@ -291,7 +291,7 @@ func (s *session) stepPrior() (run.Tick, error) {
 }
 
 // State implements run.Job.
-func (s *session) State() (run.State, error) {
+func (s *Session) State() (run.State, error) {
 	arrays, err := run.StoreArrays(s.set.Store)
 	if err != nil {
 		return run.State{}, err
@@ -305,7 +305,7 @@ func (s *session) State() (run.State, error) {
 }
 
 // Restore implements run.Job.
-func (s *session) Restore(state run.State) error {
+func (s *Session) Restore(state run.State) error {
 	var saved counters // decoded apart from s.counters, whose words are those of the data
 	if err := json.Unmarshal(state.Extra, &saved); err != nil {
 		return fmt.Errorf("counters: %w", err)
@@ -325,11 +325,37 @@ func (s *session) Restore(state run.State) error {
 	return run.SetStore(s.set.Store, state.Arrays)
 }
 
+// Short explains a training that has ended with fewer updates than it was to make.
+func (s *Session) Short() string {
+	if s.network == nil || !s.Done() || s.made() >= uint64(s.Config.Updates) {
+		return ""
+	}
+	if s.fixed != nil {
+		return fmt.Sprintf("max_iterations = %d ended the training after %d of %d updates", s.MaxIterations, s.made(), s.Config.Updates)
+	}
+	return fmt.Sprintf("max_iterations = %d ended the training after %d of %d M-steps: raise it, or the threshold of the gate",
+		s.MaxIterations, s.made(), s.Config.Updates)
+}
+
+// HeldOut are the splits that the grammar is evaluated on.
+func (s *Session) HeldOut() []*treebank.Split { return heldOut(s.data) }
+
+// heldOut are the splits that a grammar is evaluated on.
+func heldOut(d *treebank.Dataset) []*treebank.Split {
+	var out []*treebank.Split
+	for _, name := range []string{treebank.Valid, treebank.Test} {
+		if split, err := d.Split(name); err == nil && len(split.Sentences) > 0 {
+			out = append(out, split)
+		}
+	}
+	return out
+}
+
 // Seed implements run.Session.
-func (s *session) Seed() uint64 { return s.Config.Seed }
+func (s *Session) Seed() uint64 { return s.Config.Seed }
 
 // Data implements run.Session.
-func (s *session) Data() map[string]string {
+func (s *Session) Data() map[string]string {
 	out := map[string]string{"treebank": s.data.Hash()}
 	if s.fixed != nil {
 		out["grammar"] = hashOf(s.fixed)
@@ -338,10 +364,9 @@ func (s *session) Data() map[string]string {
 }
 
 // Parameters implements run.Session.
-func (s *session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.set.Store) }
+func (s *Session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.set.Store) }
 
 // Close implements run.Session.
-func (s *session) Close() {
+func (s *Session) Close() {
 	s.set.Close()
-	s.parser.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/run"
@@ -44,7 +45,7 @@ func TestResume(t *testing.T) {
 		if c.EBM {
 			stops = append(stops, 3, c.EBMUpdates)
 		}
-		whole := runtest.Job(t, func() run.Job { return tinySession(t, c) }, runtest.Options{Stops: stops}).(*session)
+		whole := runtest.Job(t, func() run.Job { return tinySession(t, c) }, runtest.Options{Stops: stops}).(*Session)
 		if at := whole.at(); at != uint64(total) {
 			t.Errorf("%s: done after %d of %d", name, at, total)
 		}
@@ -84,19 +85,21 @@ func TestMethodsLearn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, err := s.evaluate(valid)
-		if err != nil {
-			t.Fatal(err)
+		nll := func() float64 {
+			t.Helper()
+			logX, err := s.exact.LogLikelihoods(valid.Sentences)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return parse.NatsPerWord(logX, valid.Sentences)
 		}
+		before := nll()
 		steps(t, s, int(s.total()))
-		after, err := s.evaluate(valid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %.3f to %.3f nats per word, entropy %.3f", name, before.NLL, after.NLL, entropy)
+		after := nll()
+		t.Logf("%s: %.3f to %.3f nats per word, entropy %.3f", name, before, after, entropy)
 		// The sample of 20 sentences may have a little less than the entropy.
-		if !(before.NLL > entropy+0.5) || !(after.NLL < (before.NLL+entropy)/2) || !(after.NLL > entropy-0.1) {
-			t.Errorf("%s: %.3f nats per word before and %.3f after, where the entropy is %.3f", name, before.NLL, after.NLL, entropy)
+		if !(before > entropy+0.5) || !(after < (before+entropy)/2) || !(after > entropy-0.1) {
+			t.Errorf("%s: %.3f nats per word before and %.3f after, where the entropy is %.3f", name, before, after, entropy)
 		}
 		if s.loop.State().Skipped != 0 {
 			t.Errorf("%s: %d updates were skipped", name, s.loop.State().Skipped)
@@ -107,7 +110,7 @@ func TestMethodsLearn(t *testing.T) {
 // The loss of each method is what the method says: -log p(x); -log p(x,z) of the tree where a chain ends; and of samples
 // -log p(x,z), which is more than the first, or -log p(x,z,tags), which is more than that.
 func TestLosses(t *testing.T) {
-	first := func(c Config) (loss float64, s *session, b batch) {
+	first := func(c Config) (loss float64, s *Session, b parse.Padded) {
 		s = tinySession(t, c)
 		b = s.sampler.at(0)
 		var z latents
@@ -126,7 +129,7 @@ func TestLosses(t *testing.T) {
 	}
 	all := methods()
 	marginal, s, b := first(all["marginal"])
-	logX, err := s.parser.LogLikelihoods(b.sentences)
+	logX, err := s.exact.LogLikelihoods(b.Sentences)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +164,7 @@ func TestLosses(t *testing.T) {
 }
 
 // poison makes a parameter of a session NaN.
-func poison(t *testing.T, s *session, path string) {
+func poison(t *testing.T, s *Session, path string) {
 	t.Helper()
 	state := stateOf(t, s)
 	a, ok := state.Arrays[path]
@@ -285,7 +288,7 @@ func TestPaperLearningRate(t *testing.T) {
 
 // The temperature of the prior, with its values in round numbers. A shorter training follows the same schedule, if its horizon says so.
 func TestTemperature(t *testing.T) {
-	s := &session{Config: Paper(), prior: &prior.Trainer{}}
+	s := &Session{Config: Paper(), prior: &prior.Trainer{}}
 	s.Config.Updates, s.Horizon = 2000, 10_000
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
@@ -311,7 +314,7 @@ func TestBadData(t *testing.T) {
 	} {
 		c, d := tinyConfig(MCEM), tinyData(t)
 		change(&c, d)
-		_, err := newSession(simd(), c, d)
+		_, err := NewSession(simd(), c, d)
 		var input *badinput.Error
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one of the user's with %q", err, want)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -50,10 +50,7 @@ func TestSmallSentences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewParser(simd(), g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := parse.NewExact(simd(), g)
 	defer p.Close()
 	var pairs []treebank.Sentence
 	for a := range g.Words {
@@ -109,25 +106,29 @@ func TestSmallLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := s.list(valid)
+	before, err := s.network.List(valid.Sentences)
 	if err != nil {
 		t.Fatal(err)
 	}
 	steps(t, s, c.Updates)
-	r, err := s.evaluate(valid)
+	after, err := s.network.List(valid.Sentences)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := r.Listed
+	logX, err := s.exact.LogLikelihoods(valid.Sentences)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nll := parse.NatsPerWord(logX, valid.Sentences)
+	drawn, _, err := s.network.Bounds(valid.Sentences, logX, s.Config.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Logf("total variation %.3f, after %d updates %.3f", before.TotalVariation, c.Updates, after.TotalVariation)
 	if !(after.TotalVariation < before.TotalVariation/2) || !(after.Bound < before.Bound) || !(after.Bound > after.NLL) {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
-	if !(math.Abs(after.NLL-r.NLL) <= 1e-4) || !(math.Abs(r.GFlowNet.Bound.PerWord-after.Bound) <= sigmas*r.GFlowNet.Bound.Error) {
-		t.Errorf("listed %+v, drawn %+v, exact %v", after, r.GFlowNet, r.NLL)
-	}
-	learned := tinySession(t, tinyGFN(1, grammar.CFG))
-	if l, err := learned.list(valid); l != nil || err != nil {
-		t.Errorf("a grammar that is learned is listed: %+v, %v", l, err)
+	if !(math.Abs(after.NLL-nll) <= 1e-4) || !(math.Abs(drawn.Bound.PerWord-after.Bound) <= sigmas*drawn.Bound.Error) {
+		t.Errorf("listed %+v, drawn %+v, exact %v", after, drawn, nll)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Trial measures iterations of GFlowNet-EM on sentences that mean nothing.
-type Trial struct{ s *session }
+type Trial struct{ s *Session }
 
 // NewTrial prepares one for a vocabulary of so many words. Lengths are uniform up to the configuration's greatest.
 func NewTrial(b compute.Backend, c Config, words int) (*Trial, error) {
@@ -37,7 +37,7 @@ func NewTrial(b compute.Backend, c Config, words int) (*Trial, error) {
 			some[i].Words[j] = int32(r.IntN(words))
 		}
 	}
-	s, err := newSession(b, c, &treebank.Dataset{Vocabulary: v, Splits: []treebank.Split{
+	s, err := NewSession(b, c, &treebank.Dataset{Vocabulary: v, Splits: []treebank.Split{
 		{Name: treebank.Train, Sentences: some}, {Name: treebank.Valid, Sentences: some[:1]},
 	}})
 	if err != nil {

@@ -75,18 +75,23 @@ func visit(v reflect.Value, f func(n *Node, set func(*Node))) {
 	}
 }
 
-// Of returns a struct of single nodes, which are given in order.
-func Of[S any](nodes []*Node) S {
-	var out S
-	var fill func(v reflect.Value)
-	fill = func(v reflect.Value) {
-		switch kindOf(v.Type()) {
-		case leaf:
-			v.Set(reflect.ValueOf(&Node{}))
-		case part:
-			pairs(v.Type(), func(i, _ int) { fill(v.Field(i)) })
+// Of returns a struct of single nodes, or of tensors, which are given in order.
+func Of[S, T any](leaves []T) S {
+	out := reflect.New(reflect.TypeFor[S]()).Elem()
+	count := 0
+	var set func(v reflect.Value)
+	set = func(v reflect.Value) {
+		if v.Type() == reflect.TypeFor[T]() {
+			if count++; count <= len(leaves) {
+				v.Set(reflect.ValueOf(leaves[count-1]))
+			}
+		} else if v.Kind() == reflect.Struct {
+			pairs(v.Type(), func(i, _ int) { set(v.Field(i)) })
 		}
 	}
-	fill(reflect.ValueOf(&out).Elem())
-	return Replace(out, nodes)
+	set(out)
+	if count != len(leaves) {
+		panic(fmt.Errorf("%d nodes cannot be a %T, which has %d", len(leaves), out.Interface(), count))
+	}
+	return out.Interface().(S)
 }

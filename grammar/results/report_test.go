@@ -1,4 +1,4 @@
-package induce
+package results
 
 import (
 	"fmt"
@@ -10,22 +10,16 @@ import (
 
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
 
 // reported trains a tiny grammar in a folder and returns its report.
-func reported(t *testing.T, c Config, data *treebank.Dataset) (dir, page string) {
+func reported(t *testing.T, c induce.Config, data *treebank.Dataset) (dir, page string) {
 	t.Helper()
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	s, err := newSession(simd(), c, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	text, err := config.Encode(&c)
+	s := tinySession(t, c, data)
+	text, err := config.Encode(&s.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +67,7 @@ func files(t *testing.T, dir string) map[string]bool {
 }
 
 func TestReport(t *testing.T) {
-	c := tinyConfig(MCEM)
+	c := tinyConfig(induce.MCEM)
 	c.EBM, c.Grammar, c.Updates, c.EBMUpdates, c.EvalEvery = true, string(grammar.NCFG), 30, 20, 10
 	data := tinyData(t)
 	truth := -50.0
@@ -119,7 +113,7 @@ func TestReportGFN(t *testing.T) {
 
 // What is not known is left out of a report: no gold trees, no validation sentences, no evaluations on the way.
 func TestReportOfLittle(t *testing.T) {
-	c := tinyConfig(Marginal)
+	c := tinyConfig(induce.Marginal)
 	c.Updates = 3
 	data := tinyData(t)
 	data.Splits = append(data.Splits[:1], data.Splits[2])

@@ -1,10 +1,7 @@
-package induce
+package parse
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -23,11 +20,11 @@ const sigmas = 4.5
 func far(m Measure, want float64) bool { return !(math.Abs(m.PerWord-want) <= sigmas*m.Error) }
 
 // What an evaluation says of a network is what enumeration says of it: bound, divergences and flow.
-func TestGFNResult(t *testing.T) {
+func TestBounds(t *testing.T) {
 	seed := testkit.Seed(t)
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
-		s := tinySession(t, tinyGFN(seed, kind))
-		all := list(t, s, seed, 2, 4, 5, 5)
+		p := newTiny(t, seed, kind)
+		all := list(t, p, kind, seed, 2, 4, 5, 5)
 		const copies = 60 // of each sentence, every one with trajectories of its own
 		var x []treebank.Sentence
 		var logX []float64
@@ -36,9 +33,8 @@ func TestGFNResult(t *testing.T) {
 				x, logX = append(x, l.sentence), append(logX, l.logX())
 			}
 		}
-		p := newGFNParser(s.gfn)
 		p.Rows = len(x)
-		flows, err := p.flows(x)
+		flows, err := p.LogLikelihoods(x)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,11 +43,11 @@ func TestGFNResult(t *testing.T) {
 				t.Errorf("%s: the flow estimate of sentence %d is %v, want %v", kind, i, flows[i], want)
 			}
 		}
-		tried, _, err := p.drawAll(x, drawPlan{samples: 32, trees: 16, orders: 12}, seed)
+		tried, err := p.drawAll(x, drawPlan{samples: 32, trees: 16, orders: 12}, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newGFNResult(x, logX, flows, tried)
+		r := newBounds(x, logX, flows, tried)
 
 		// Per word, as sums over the different sentences.
 		var tokens, exact, bound, broken, flow, trees, reversed float64
@@ -83,16 +79,16 @@ func TestGFNResult(t *testing.T) {
 		}
 		between(t, string(kind), r.KLTreesLow, trees/tokens, r.KLTreesHigh)
 		// What the orders of trees add to the divergence over trajectories is little; it is compared tree by tree.
-		added := func(of func(o draws) []float64) Measure {
+		added := func(of [][]float64) Measure {
 			return measure(x, func(i int) (float64, float64) {
 				var d []float64
-				for k, logQ := range of(tried[i]) {
-					d = append(d, -tried[i].logW[k]-logQ)
+				for k, logQ := range of[i] {
+					d = append(d, -tried.LogW[i][k]-logQ)
 				}
 				return average(d)
 			})
 		}
-		least, most := added(func(o draws) []float64 { return o.high }), added(func(o draws) []float64 { return o.low })
+		least, most := added(tried.high), added(tried.low)
 		between(t, string(kind)+", orders", least, (bound-exact-trees)/tokens, most)
 		if !(least.PerWord > sigmas*least.Error) || !(most.PerWord < 2*least.PerWord) {
 			t.Errorf("%s: orders add from %+v to %+v, which says nothing", kind, least, most)
@@ -119,16 +115,15 @@ func between(t *testing.T, what string, low Measure, want float64, high Measure)
 // Trees of which all trajectories are known have a known q(z): with at most four words, all trees but those of two pairs have one order.
 func TestLogQ(t *testing.T) {
 	seed := testkit.Seed(t)
-	s := tinySession(t, tinyGFN(seed, grammar.CFG))
-	p := newGFNParser(s.gfn)
+	p := newTiny(t, seed, grammar.CFG)
 	p.Rows, p.Bucket = 50, 5
-	for _, l := range list(t, s, seed, 2, 3, 4) {
+	for _, l := range list(t, p, grammar.CFG, seed, 2, 3, 4) {
 		same := make([]treebank.Sentence, len(l.trees))
 		for i := range same {
 			same[i] = l.sentence
 		}
 		const orders = 20
-		got, err := p.logQ(same, l.trees, orders, seed)
+		got, err := p.LogQ(same, l.trees, orders, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,75 +167,6 @@ func (l listed) oddsDeviation(t *testing.T) (most float64) {
 		most = max(most, math.Sqrt(variance))
 	}
 	return most
-}
-
-// An evaluation of a GFlowNet has all that others have, and more; a prior on shapes, which its training sees, plays no part.
-func TestEvaluateGFN(t *testing.T) {
-	c := tinyGFN(3, grammar.CFG)
-	evaluated := func(c Config) *Result {
-		t.Helper()
-		r, err := tinySession(t, c).Evaluate()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.(*Result)
-	}
-	r := evaluated(c)
-	var names []string
-	for _, f := range r.Splits[0].F1 {
-		names = append(names, f.Trees)
-	}
-	if got, want := fmt.Sprint(names[:5]), "[viterbi mbr sample gfn gfn-mbr]"; got != want || len(names) != 9 {
-		t.Errorf("F1 of %s, want those of %s first", names, want)
-	}
-	g := r.Splits[0].GFlowNet
-	if d := g.Bound.PerWord - r.Splits[0].NLL - g.KLTrajectories.PerWord; !(math.Abs(d) <= 1e-9) || !(g.KLTrajectories.PerWord > 0) {
-		t.Errorf("bound %v, exact %v, KL %v", g.Bound, r.Splits[0].NLL, g.KLTrajectories)
-	}
-	if g.Labels != 3 || !(g.LabelPerplexity > 1 && g.LabelPerplexity <= 3) || g.Spearman == nil || !(math.Abs(*g.Spearman) <= 1) {
-		t.Errorf("%d labels, perplexity %v, Spearman %v", g.Labels, g.LabelPerplexity, g.Spearman)
-	}
-	data, err := json.Marshal(r)
-	if err != nil || !strings.Contains(string(data), `"flow_estimate":{"per_word":`) {
-		t.Errorf("%v: %s", err, data)
-	}
-	var text strings.Builder
-	if err := r.Print(&text); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"flow estimate, no guarantee", "KL over trees, at most", "words and sentence ends", "Spearman"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("nothing is printed of %q", want)
-		}
-	}
-	c.EBM = true // untrained, grammar and network are those of the same seed
-	if with := evaluated(c); *with.Splits[0].GFlowNet.Spearman != *g.Spearman || with.Splits[0].GFlowNet.Bound != g.Bound {
-		t.Errorf("bound %+v with a prior on shapes, %+v without", with.Splits[0].GFlowNet.Bound, g.Bound)
-	}
-}
-
-// The curves of a GFlowNet are of one trajectory of each sentence, the first of an evaluation.
-func TestWatchGFN(t *testing.T) {
-	s := tinySession(t, tinyGFN(4, grammar.NCFG))
-	log := map[string]float64{}
-	if err := s.watch(log); err != nil {
-		t.Fatal(err)
-	}
-	valid, err := s.data.Split(treebank.Valid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := s.evaluate(valid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if log["valid/flow_per_word"] != r.GFlowNet.Flow.PerWord || log["valid/gfn_f1"] != r.F1[3].Sentence {
-		t.Errorf("%v, evaluated %+v and %+v", log, r.GFlowNet.Flow, r.F1[3])
-	}
-	// One trajectory is as good as 32 within the error of one.
-	if off := math.Abs(log["valid/bound_per_word"] - r.GFlowNet.Bound.PerWord); !(off <= sigmas*r.GFlowNet.Bound.Error*math.Sqrt(32)) || off == 0 {
-		t.Errorf("bound %v, evaluated %+v", log["valid/bound_per_word"], r.GFlowNet.Bound)
-	}
 }
 
 func TestSpearman(t *testing.T) {

@@ -1,9 +1,10 @@
-package induce
+package results
 
 import (
 	"fmt"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -14,8 +15,8 @@ const (
 )
 
 // gfnPlots are the curves of GFlowNet-EM.
-func (s *session) gfnPlots() []plot {
-	if s.gfn == nil {
+func (s session) gfnPlots() []plot {
+	if s.Network() == nil {
 		return nil
 	}
 	plots := []plot{
@@ -23,7 +24,7 @@ func (s *session) gfnPlots() []plot {
 		{name: "balance", caption: "Loss of the balance between the two trees of a move.", label: "loss", log: true, keys: []string{"balance/loss"}},
 		{name: "sleep", caption: "Loss of dreams: −log P_F of the steps that make a tree of the grammar.", label: "nats", keys: []string{"sleep/loss"}},
 	}
-	if s.fixed != nil {
+	if s.Fixed != "" {
 		return plots
 	}
 	return append(plots,
@@ -45,9 +46,8 @@ type gfnSample struct {
 }
 
 // drawForReport draws trees of a split that was parsed.
-func (s *session) drawForReport(p *parsed) error {
-	parser := newGFNParser(s.gfn)
-	_, labels, err := parser.drawAll(p.split.Sentences, drawPlan{samples: 1}, s.Config.Seed)
+func (s session) drawForReport(p *parsed) error {
+	once, err := s.Network().DrawOnce(p.split.Sentences, s.Config.Seed)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (s *session) drawForReport(p *parsed) error {
 			x = append(x, p.split.Sentences[i])
 		}
 	}
-	draws, err := parser.Parse(x, GFNSample, s.Config.Seed)
+	draws, err := s.Network().Parse(x, parse.GFNSample, s.Config.Seed)
 	if err != nil {
 		return err
 	}
@@ -70,15 +70,15 @@ func (s *session) drawForReport(p *parsed) error {
 			trees, x = append(trees, d.Tree), append(x, p.split.Sentences[i])
 		}
 	}
-	logJoint, err := s.parser.LogTrees(x, trees)
+	logJoint, err := s.Exact().LogTrees(x, trees)
 	if err != nil {
 		return err
 	}
-	logQ, err := parser.logQ(x, trees, shownOrders, s.Config.Seed)
+	logQ, err := s.Network().LogQ(x, trees, shownOrders, s.Config.Seed)
 	if err != nil {
 		return err
 	}
-	p.gfn = &gfnDrawn{labels: labels, shown: map[int]gfnSample{}}
+	p.gfn = &gfnDrawn{labels: once.Labels, shown: map[int]gfnSample{}}
 	for k, i := range picked {
 		from, to := k*(shownDraws+1), (k+1)*(shownDraws+1)
 		p.gfn.shown[i] = gfnSample{trees[from:to], logJoint[from:to], logQ[from:to]}

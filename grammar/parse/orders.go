@@ -1,4 +1,4 @@
-package induce
+package parse
 
 import (
 	"math"
@@ -22,10 +22,10 @@ import (
 // Hierarchical Variational Inference", 2019). Both tend to log q(z) with the number of orders.
 
 // orders draws that many orders of the trees that walks stand at, and returns log P_F - log P_B of each: by sentence, then order.
-func (p *GFNParser) orders(b batch, walks forest.WalkTensors, count int, key func(k int) *tensors.Tensor) ([][]float64, error) {
-	out := make([][]float64, b.size)
+func (p *GFlowNet) orders(x Padded, walks forest.WalkTensors, count int, key func(k int) *tensors.Tensor) ([][]float64, error) {
+	out := make([][]float64, len(x.Sentences))
 	for k := range count {
-		down, err := p.net.Undo(key(k), walks, b.longest())
+		down, err := p.net.Undo(key(k), walks, x.Longest())
 		if err != nil {
 			return nil, err
 		}
@@ -40,24 +40,20 @@ func (p *GFNParser) orders(b batch, walks forest.WalkTensors, count int, key fun
 // logMean is the logarithm of the average of exponentials.
 func logMean(x ...float64) float64 { return gfn.LogSumExp(x) - math.Log(float64(len(x))) }
 
-// logQ estimates log q(z) of given trees from so many orders of each.
-func (p *GFNParser) logQ(sentences []treebank.Sentence, trees []*grammar.Tree, count int, seed uint64) ([]float64, error) {
+// LogQ estimates log q(z) of given trees from so many orders of each.
+func (p *GFlowNet) LogQ(sentences []treebank.Sentence, trees []*grammar.Tree, count int, seed uint64) ([]float64, error) {
 	out := make([]float64, len(sentences))
-	return out, p.batches(sentences, func(number int, at []int, b batch) error {
-		some := make([]*grammar.Tree, b.lengths.Shape().Dim(0))
-		for i := range some {
-			some[i] = trees[at[min(i, len(at)-1)]]
-		}
-		packed, err := grammar.PackByGaps(some, b.n)
+	return out, p.each(sentences, func(number int, at []int, x Padded) error {
+		packed, err := grammar.PackByGaps(rowsOf(trees, at, p.Rows), x.Room())
 		if err != nil {
 			return err
 		}
-		walks, err := p.net.StandAt(b.observed(), packed)
+		walks, err := p.net.StandAt(x.SentenceTensors, packed)
 		if err != nil {
 			return err
 		}
 		key := func(k int) *tensors.Tensor { return rng.Key(seed, "gfn/orders", uint64(number), uint64(k)) }
-		ratios, err := p.orders(b, walks, count, key)
+		ratios, err := p.orders(x, walks, count, key)
 		for i, r := range ratios {
 			out[at[i]] = logMean(r...)
 		}

@@ -1,4 +1,4 @@
-package induce
+package parse
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/internal/program"
 )
 
 // listing is all forests over n words, and the steps between them: the same for all sentences of a length.
@@ -61,7 +62,7 @@ func listForests(b compute.Backend, n, labels int) (*listing, error) {
 	for from := 0; from < l.inner; from += listingRows {
 		part := make([]*tensors.Tensor, len(d.States()))
 		for i, all := range d.States() {
-			part[i] = rowsOf(all, from, l.inner)
+			part[i] = someRows(all, from, l.inner)
 		}
 		l.parts = append(l.parts, part)
 	}
@@ -70,8 +71,8 @@ func listForests(b compute.Backend, n, labels int) (*listing, error) {
 	return l, nil
 }
 
-// rowsOf copies listingRows rows of an int32 tensor; from row end on, the last one before it is repeated.
-func rowsOf(t *tensors.Tensor, from, end int) *tensors.Tensor {
+// someRows copies listingRows rows of an int32 tensor; from row end on, the last one before it is repeated.
+func someRows(t *tensors.Tensor, from, end int) *tensors.Tensor {
 	all := tensors.MustCopyFlatData[int32](t)
 	size := len(all) / t.Shape().Dim(0)
 	out := make([]int32, 0, listingRows*size)
@@ -84,9 +85,9 @@ func rowsOf(t *tensors.Tensor, from, end int) *tensors.Tensor {
 
 // readTrees reads the objects, forests of one tree each, from the top down.
 func (l *listing) readTrees() []*grammar.Tree {
-	states := l.ObjectStates()
-	flat := func(i int) []int32 { return tensors.MustCopyFlatData[int32](states[i]) }
-	label, left, right, root := flat(0), flat(1), flat(2), flat(3)
+	flat := tensors.MustCopyFlatData[int32]
+	f := program.Of[forest.ForestTensors](l.ObjectStates())
+	label, left, right, root := flat(f.Label), flat(f.Left), flat(f.Right), flat(f.Root)
 	out := make([]*grammar.Tree, len(l.Objects))
 	for i := range out {
 		z := &grammar.Tree{}

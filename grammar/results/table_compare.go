@@ -1,8 +1,11 @@
-package induce
+package results
 
 import (
 	"math"
+	"slices"
 
+	"github.com/gfnem/gfnem/grammar/induce"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/report"
 )
 
@@ -24,10 +27,10 @@ func boundOf(r *Result) float64 {
 
 // sampled is the F1 of the trees that the paper scores: one sample of each sentence, of the GFlowNet or else of the exact posterior.
 func (r *Result) sampled() F1 {
-	if r.Method == GFN {
-		return r.scoreOf(string(GFNSample))
+	if r.Method == induce.GFN {
+		return r.scoreOf(string(parse.GFNSample))
 	}
-	return r.scoreOf(string(Sample))
+	return r.scoreOf(string(parse.Sample))
 }
 
 // scoreOf is the F1 of some trees, NaN without gold trees.
@@ -54,7 +57,7 @@ func compare(r *reproduced) *report.Table {
 			"labels: exp of the entropy of nonterminals in most probable derivations; a grammar that has collapsed uses few"),
 	}
 	for _, row := range r.Rows {
-		viterbi := func(o *Result) float64 { return o.scoreOf(string(Viterbi)).Sentence }
+		viterbi := func(o *Result) float64 { return o.scoreOf(string(parse.Viterbi)).Sentence }
 		t.Add(report.Text(row.title), row.nll, row.cell(3, nllOf), row.cell(3, boundOf), row.f1,
 			row.cell(2, func(o *Result) float64 { return o.sampled().Released }), row.cell(2, func(o *Result) float64 { return o.sampled().Sentence }),
 			row.cell(2, viterbi), row.cell(1, func(o *Result) float64 { return o.shown().LabelPerplexity }),
@@ -66,7 +69,7 @@ func compare(r *reproduced) *report.Table {
 
 // ofGFN counts something of GFlowNet-EM.
 func (r rowResult) ofGFN(of func(*Result) float64) report.Cell {
-	if r.Runs[0].Method != GFN {
+	if r.Runs[0].Method != induce.GFN {
 		return report.Cell{}
 	}
 	return report.Number(report.Summarize(r.each(of)).Mean, 0)
@@ -85,9 +88,8 @@ func (r *reproduced) addTrivial(t *report.Table) {
 	if first.TrueNLL != nil {
 		t.Add(report.Text("the sentences' distribution"), report.Cell{}, report.Number(*first.TrueNLL, 3))
 	}
-	own := map[string]bool{string(Viterbi): true, string(MBR): true, string(Sample): true, string(GFNSample): true, string(GFNMBR): true}
 	for _, f := range first.F1 {
-		if own[f.Trees] {
+		if slices.Contains(parse.Decodes(), f.Trees) {
 			continue
 		}
 		t.Add(report.Text(f.Trees), report.Cell{}, report.Cell{}, report.Cell{}, report.Cell{},

@@ -1,4 +1,4 @@
-package induce
+package results
 
 import (
 	"cmp"
@@ -8,12 +8,13 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/report"
 )
 
 // estepTable is the ablation of the E-step, the grammar being given. The paper's grammar has an exact 5.65 nats per word.
 func estepTable() paperTable {
-	objectiveAlone := func(c *Config) { c.Balance, c.EMoves = 0, 0 }
+	objectiveAlone := func(c *induce.Config) { c.Balance, c.EMoves = 0, 0 }
 	row := func(key, title string, bound, std float64, with ...string) tableRow {
 		return tableRow{
 			key: key, title: title, bound: bound, nll: published(bound, std), with: append(config.Set{"method=gfn"}, with...), unless: objectiveAlone,
@@ -27,7 +28,7 @@ func estepTable() paperTable {
 			{"variation", "total variation", "Total variation between where trajectories end and the exact posterior, mean of sentences, all runs.",
 				variationOf},
 		},
-		check: func(c Config) error {
+		check: func(c induce.Config) error {
 			if c.Fixed == "" {
 				return badinput.Errorf(
 					"the table grammar-estep needs a grammar that stays as it is: --set fixed=RUN, a grammar file, or --preset small")

@@ -1,4 +1,4 @@
-package induce
+package results
 
 import (
 	"cmp"

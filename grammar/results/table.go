@@ -1,4 +1,4 @@
-package induce
+package results
 
 import (
 	"context"
@@ -8,11 +8,10 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
 )
-
-var _ run.Adjustable = Task{}
 
 // Adjustable implements run.Adjustable.
 func (Task) Adjustable() {}
@@ -23,7 +22,7 @@ type paperTable struct {
 	preset      string // the default
 	seeds       int    // how many, by default
 	rows        []tableRow
-	check       func(c Config) error // of the configuration of every row; may be nil
+	check       func(c induce.Config) error // of the configuration of every row; may be nil
 	show        func(r *reproduced) *report.Table
 	figures     []tableFigure
 }
@@ -31,10 +30,10 @@ type paperTable struct {
 // tableRow is a method of a table.
 type tableRow struct {
 	key, title string
-	nll, f1    report.Cell     // as published
-	bound      float64         // instead of nll, of the E-step's table
-	with       config.Set      // what makes it the row it is
-	unless     func(c *Config) // what it has unless somebody asks for something else; may be nil
+	nll, f1    report.Cell            // as published
+	bound      float64                // instead of nll, of the E-step's table
+	with       config.Set             // what makes it the row it is
+	unless     func(c *induce.Config) // what it has unless somebody asks for something else; may be nil
 }
 
 func findTable(name string) paperTable {
@@ -91,18 +90,18 @@ func (t paperTable) cells(s run.Study) ([]run.Cell, error) {
 	var cells []run.Cell
 	for _, row := range t.rows {
 		for _, seed := range s.Seeds {
-			c := presets[s.Preset]()
+			c := Task{}.Config(s.Preset).(*induce.Config)
 			if row.unless != nil {
-				row.unless(&c)
+				row.unless(c)
 			}
-			err := config.Resolve(&c, s.Set, row.with, config.Set{"seed=" + strconv.FormatUint(seed, 10)})
+			err := config.Resolve(c, s.Set, row.with, config.Set{"seed=" + strconv.FormatUint(seed, 10)})
 			if err == nil && t.check != nil {
-				err = t.check(c)
+				err = t.check(*c)
 			}
 			if err != nil {
 				return nil, err
 			}
-			cells = append(cells, run.Cell{Row: row.key, Index: int(seed), Config: &c})
+			cells = append(cells, run.Cell{Row: row.key, Index: int(seed), Config: c})
 		}
 	}
 	return cells, nil

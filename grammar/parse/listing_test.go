@@ -1,4 +1,4 @@
-package induce
+package parse
 
 import (
 	"math"
@@ -42,23 +42,22 @@ func TestCountForests(t *testing.T) {
 
 // What is said of a sentence is what the slow way says, which evaluates every state from nothing and scores trees in double precision.
 // For both kinds of grammars, and not by accident: a uniform policy would be further away.
-func TestLister(t *testing.T) {
+func TestList(t *testing.T) {
 	seed := testkit.Seed(t)
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
-		s := tinySession(t, tinyGFN(seed, kind))
-		l := newLister(s.gfn)
+		p := newTiny(t, seed, kind)
 		var all []treebank.Sentence
 		var nll, bound, tv, worst float64
-		for _, x := range list(t, s, seed, 2, 3, 4, 5) {
+		for _, x := range list(t, p, kind, seed, 2, 3, 4, 5) {
 			all = append(all, x.sentence, x.sentence)
 			one := gfn.TotalVariation(x.q(), gfn.Normalise(x.logR))
 			nll, bound, tv, worst = nll-2*x.logX(), bound-2*x.bound(), tv+2*one, max(worst, one)
 		}
-		got, err := l.compare(all)
+		got, err := p.List(all)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tokens := float64(tokensOf(all))
+		tokens := float64(Tokens(all))
 		for _, c := range []struct {
 			what      string
 			got, want float64

@@ -1,4 +1,4 @@
-package induce
+package parse
 
 import (
 	"math"
@@ -15,13 +15,12 @@ import (
 // The trees that a GFlowNet draws are trees, those of a seed, and come with the probabilities of the steps that made them.
 func TestGFNParse(t *testing.T) {
 	seed := testkit.Seed(t)
-	s := tinySession(t, tinyGFN(seed, grammar.CFG))
-	sentences := list(t, s, seed, 5, 2, 4, 3, 5)
+	p := newTiny(t, seed, grammar.CFG)
+	sentences := list(t, p, grammar.CFG, seed, 5, 2, 4, 3, 5)
 	var x []treebank.Sentence
 	for _, l := range sentences {
 		x = append(x, l.sentence)
 	}
-	p := newGFNParser(s.gfn)
 	p.Rows, p.Bucket = 3, 4 // batches of 2, 3, 4 and of 5, 5, 5 words
 	found, err := p.Parse(x, GFNSample, seed)
 	if err != nil {
@@ -48,7 +47,7 @@ func TestGFNParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slices.EqualFunc(found, other, func(a, b GFNParse) bool { return a.Tree.Shape() == b.Tree.Shape() }) {
+	if slices.EqualFunc(found, other, func(a, b Found) bool { return a.Tree.Shape() == b.Tree.Shape() }) {
 		t.Error("two seeds give the same trees")
 	}
 	if _, err := p.Parse(x, Viterbi, seed); err == nil {
@@ -82,13 +81,13 @@ func (l listed) replay(t *testing.T, z *grammar.Tree) (logPF, logPB float64) {
 type ballot map[treebank.Span]int
 
 func (v ballot) add(z *grammar.Tree) {
-	for _, span := range spanList(z) {
+	for _, span := range Spans([]*grammar.Tree{z})[0] {
 		v[span]++
 	}
 }
 
 func (v ballot) of(z *grammar.Tree) (n int) {
-	for _, span := range spanList(z) {
+	for _, span := range Spans([]*grammar.Tree{z})[0] {
 		n += v[span]
 	}
 	return n
@@ -97,8 +96,12 @@ func (v ballot) of(z *grammar.Tree) (n int) {
 // check fails unless a tree has the most votes of all binary trees, and a weight that says so.
 func (v ballot) check(t *testing.T, z *grammar.Tree, weight, trees float64) {
 	t.Helper()
+	all, err := listForests(simd(), z.Words(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	most := 0
-	for _, shape := range shapesOf(z.Words()) {
+	for _, shape := range all.trees {
 		most = max(most, v.of(shape))
 	}
 	if got := v.of(z); got != most || !(math.Abs(weight-float64(most)/trees) <= 1e-6) {
@@ -109,19 +112,19 @@ func (v ballot) check(t *testing.T, z *grammar.Tree, weight, trees float64) {
 // Of all binary trees, the elected one has the most votes.
 func TestElect(t *testing.T) {
 	seed := testkit.Seed(t)
-	p := newGFNParser(tinySession(t, tinyGFN(seed, grammar.CFG)).gfn)
+	p := newTiny(t, seed, grammar.CFG)
 	p.Rows = 4
 	r := rng.New(seed, "votes")
 	var x []treebank.Sentence
 	for _, n := range []int{5, 3, 2, 5, 4, 4, 5} {
 		x = append(x, treebank.Sentence{Words: make([]int32, n)})
 	}
-	err := p.batches(x, func(_ int, at []int, b batch) error {
-		votes, ballots := newSpanVotes(b), make([]ballot, b.size)
+	err := p.each(x, func(_ int, at []int, b Padded) error {
+		votes, ballots := newSpanVotes(b), make([]ballot, len(at))
 		for range 5 {
-			trees := make([]*grammar.Tree, b.size)
+			trees := make([]*grammar.Tree, len(at))
 			for i := range trees {
-				trees[i] = grammar.RandomTree(r, len(b.sentences[i].Words), 3)
+				trees[i] = grammar.RandomTree(r, len(b.Sentences[i].Words), 3)
 				if ballots[i] == nil {
 					ballots[i] = ballot{}
 				}
@@ -143,8 +146,7 @@ func TestElect(t *testing.T) {
 // The tree by many samples is the best one by the spans of those samples.
 func TestGFNMBR(t *testing.T) {
 	seed := testkit.Seed(t)
-	s := tinySession(t, tinyGFN(seed, grammar.CFG))
-	p := newGFNParser(s.gfn)
+	p := newTiny(t, seed, grammar.CFG)
 	var x []treebank.Sentence
 	for _, n := range []int{3, 4, 5, 5} { // one batch, in order
 		x = append(x, treebank.Sentence{Words: make([]int32, n)})
@@ -155,11 +157,11 @@ func TestGFNMBR(t *testing.T) {
 	}
 	ballots := []ballot{{}, {}, {}, {}}
 	for k := range mbrSamples {
-		d, err := p.draw(newBatch(x, p.Rows, p.Bucket, 5), rng.Key(seed, "gfn/parse", 0, uint64(k)))
+		d, err := p.draw(p.Pad(x), rng.Key(seed, "gfn/parse", 0, uint64(k)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, z := range d.trees(newBatch(x, p.Rows, p.Bucket, 5)) {
+		for i, z := range d.trees(p.Pad(x)) {
 			ballots[i].add(z)
 		}
 	}

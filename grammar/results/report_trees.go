@@ -1,4 +1,4 @@
-package induce
+package results
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -67,7 +68,7 @@ func (p *parsed) treeFigure(i int) (figure, error) {
 	if !p.split.Gold {
 		return figure{caption: caption + ".", Figure: arrange(len(sentence.Words), append([]report.Panel{found}, drawn...))}, nil
 	}
-	f1, err := treebank.F1([]treebank.Sentence{sentence}, spansOf(p.trees[i:i+1]), treebank.Standard)
+	f1, err := treebank.F1([]treebank.Sentence{sentence}, parse.Spans(p.trees[i:i+1]), treebank.Standard)
 	if err != nil {
 		return figure{}, err
 	}

@@ -1,7 +1,8 @@
-package induce
+package results
 
 import (
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/report"
 )
 
@@ -21,15 +22,15 @@ func methodTable() paperTable {
 	return paperTable{
 		name: "grammar", title: "Grammar induction", preset: "quick", seeds: 3, show: compare, figures: compareFigures,
 		rows: []tableRow{
-			{key: "marginal", title: "CFG, marginalisation", nll: published(5.61, 0.01), f1: published(39.51, 7.01), with: cfg(Marginal)},
-			{key: "exact", title: "CFG, exact-sampling EM", nll: published(5.74, 0.05), f1: published(31.17, 6.06), with: cfg(Exact)},
-			{key: "mcem", title: "CFG, MC-EM", nll: published(5.88, 0.01), f1: published(22.31, 1.04), with: cfg(MCEM)},
-			{key: "mcem-ebm", title: "CFG, MC-EM, prior on shapes", nll: published(5.91, 0.02), f1: published(23.81, 1.41), with: prior(MCEM)},
-			{key: "gfn", title: "CFG, GFlowNet-EM", nll: published(5.70, 0.03), f1: published(34.85, 3.39), with: cfg(GFN)},
-			{key: "gfn-ebm", title: "CFG, GFlowNet-EM, prior on shapes", nll: published(5.79, 0.03), f1: published(48.41, 1.38), with: prior(GFN)},
-			{key: "ncfg-mcem", title: "Non-CFG, MC-EM", f1: published(18.98, 0.26), with: ncfg(MCEM)},
-			{key: "ncfg-gfn", title: "Non-CFG, GFlowNet-EM", nll: report.Text("≤ 5.46 ± 0.07"), f1: published(38.68, 1.90), with: ncfg(GFN)},
-			{key: "ncfg-marginal", title: "Non-CFG, marginalisation", with: ncfg(Marginal)},
+			{key: "marginal", title: "CFG, marginalisation", nll: published(5.61, 0.01), f1: published(39.51, 7.01), with: cfg(induce.Marginal)},
+			{key: "exact", title: "CFG, exact-sampling EM", nll: published(5.74, 0.05), f1: published(31.17, 6.06), with: cfg(induce.Exact)},
+			{key: "mcem", title: "CFG, MC-EM", nll: published(5.88, 0.01), f1: published(22.31, 1.04), with: cfg(induce.MCEM)},
+			{key: "mcem-ebm", title: "CFG, MC-EM, prior on shapes", nll: published(5.91, 0.02), f1: published(23.81, 1.41), with: prior(induce.MCEM)},
+			{key: "gfn", title: "CFG, GFlowNet-EM", nll: published(5.70, 0.03), f1: published(34.85, 3.39), with: cfg(induce.GFN)},
+			{key: "gfn-ebm", title: "CFG, GFlowNet-EM, prior on shapes", nll: published(5.79, 0.03), f1: published(48.41, 1.38), with: prior(induce.GFN)},
+			{key: "ncfg-mcem", title: "Non-CFG, MC-EM", f1: published(18.98, 0.26), with: ncfg(induce.MCEM)},
+			{key: "ncfg-gfn", title: "Non-CFG, GFlowNet-EM", nll: report.Text("≤ 5.46 ± 0.07"), f1: published(38.68, 1.90), with: ncfg(induce.GFN)},
+			{key: "ncfg-marginal", title: "Non-CFG, marginalisation", with: ncfg(induce.Marginal)},
 		},
 	}
 }

@@ -1,10 +1,12 @@
-package induce
+package results
 
 import (
 	"fmt"
 	"path/filepath"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/induce"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -17,9 +19,9 @@ type figure struct {
 }
 
 // lead says in a sentence what a report is about.
-func (s *session) lead() string {
+func (s session) lead() string {
 	switch {
-	case s.fixed != nil:
+	case s.Fixed != "":
 		return "A grammar that was given, and the trees that a GFlowNet learned to find by it."
 	case s.EBM:
 		return "A grammar learned from sentences, with a prior on the shapes of trees that was learned from annotated ones, and the trees that it finds."
@@ -28,17 +30,17 @@ func (s *session) lead() string {
 }
 
 // Report implements run.Session.
-func (s *session) Report(r *run.Run, res run.Result) error {
+func (s session) Report(r *run.Run, res run.Result) error {
 	own := res.(*Result)
 	points, err := run.ReadMetrics(r.Dir())
 	if err != nil {
 		return err
 	}
-	p, err := s.parseForReport(own.Splits[0].Name)
+	p, err := s.parseForReport(s.HeldOut()[0])
 	if err != nil {
 		return err
 	}
-	if s.gfn != nil {
+	if s.Network() != nil {
 		if err := s.drawForReport(p); err != nil {
 			return err
 		}
@@ -94,24 +96,21 @@ type parsed struct {
 }
 
 // parseForReport parses a split with the grammar as it is.
-func (s *session) parseForReport(name string) (*parsed, error) {
-	split, err := s.data.Split(name)
+func (s session) parseForReport(split *treebank.Split) (p *parsed, err error) {
+	p = &parsed{split: split}
+	if p.Grammar, err = s.Learned(); err != nil {
+		return nil, err
+	}
+	if p.logX, err = s.Exact().LogLikelihoods(split.Sentences); err != nil {
+		return nil, err
+	}
+	best, err := s.Exact().Parse(split.Sentences, parse.Viterbi, s.Config.Seed)
 	if err != nil {
 		return nil, err
 	}
-	p := &parsed{split: split}
-	state, err := s.State()
-	if err != nil {
-		return nil, err
-	}
-	if p.Grammar, err = s.table(s.set.Backend, state); err != nil {
-		return nil, err
-	}
-	if p.logX, err = s.parser.LogLikelihoods(split.Sentences); err != nil {
-		return nil, err
-	}
-	if p.trees, p.logP, err = s.parser.Parse(split.Sentences, Viterbi, s.Config.Seed); err != nil {
-		return nil, err
+	p.trees = parse.Trees(best)
+	for _, f := range best {
+		p.logP = append(p.logP, f.LogDerivation)
 	}
 	p.count()
 	return p, nil
@@ -120,7 +119,7 @@ func (s *session) parseForReport(name string) (*parsed, error) {
 // count fills in how often symbols are used.
 func (p *parsed) count() {
 	nt, pt := len(p.Nonterminals), len(p.Preterminals)
-	p.usage, p.tagged = make([]float64, nt), make([]float64, pt)
+	p.usage, p.tagged = labels(p.trees, nt), make([]float64, pt)
 	p.below, p.host = make([][]int, nt), make([][]int, pt)
 	for i := range p.below {
 		p.below[i] = make([]int, nt+1)
@@ -131,7 +130,6 @@ func (p *parsed) count() {
 	for _, t := range p.trees {
 		n := t.Words()
 		for m, label := range t.Label {
-			p.usage[label]++
 			for _, c := range []int{t.Left[m], t.Right[m]} {
 				if c < n {
 					p.tagged[t.Tags[c]]++
@@ -146,9 +144,9 @@ func (p *parsed) count() {
 }
 
 // curves are what was measured during the training; those without a point are left out.
-func (s *session) curves(points []run.Point, res *Result) []figure {
+func (s session) curves(points []run.Point, res *Result) []figure {
 	var from uint64 // updates of the prior, which come first
-	if s.prior != nil {
+	if s.EBM {
 		from = uint64(s.EBMUpdates)
 	}
 	valid := res.Splits[0]
@@ -163,7 +161,7 @@ func (s *session) curves(points []run.Point, res *Result) []figure {
 			}
 		}
 	}
-	some := fmt.Sprintf(" At most %d validation sentences are behind each point.", watched)
+	some := fmt.Sprintf(" At most %d validation sentences are behind each point.", induce.Watched)
 	all := append([]plot{
 		{name: "loss", caption: "Loss of each batch, by words and sentence ends.", label: "nats per word", keys: []string{"loss_per_word"}},
 		{name: "nll", caption: "−log p(x) of validation sentences, by words and sentence ends." + some, label: "nats per word", levels: truth,
@@ -177,7 +175,7 @@ func (s *session) curves(points []run.Point, res *Result) []figure {
 	var out []figure
 	for _, p := range all {
 		p.x = "updates"
-		if s.gfn != nil {
+		if s.Network() != nil {
 			p.x = "iterations"
 		}
 		out = p.appendTo(out, points, from)

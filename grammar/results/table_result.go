@@ -1,4 +1,4 @@
-package induce
+package results
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
 )
@@ -34,7 +35,7 @@ type rowResult struct {
 
 // newReproduced sorts the results of cells by row.
 func newReproduced(t paperTable, s run.Study, cells []run.Cell, results []json.RawMessage) (*reproduced, error) {
-	r := &reproduced{Table: t.name, Preset: s.Preset, Data: cells[0].Config.(*Config).Data, Seeds: s.Seeds, of: t}
+	r := &reproduced{Table: t.name, Preset: s.Preset, Data: cells[0].Config.(*induce.Config).Data, Seeds: s.Seeds, of: t}
 	for _, row := range t.rows {
 		r.Rows = append(r.Rows, rowResult{Key: row.key, tableRow: row})
 	}

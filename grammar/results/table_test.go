@@ -1,4 +1,4 @@
-package induce
+package results
 
 import (
 	"context"
@@ -14,19 +14,21 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/grammar/induce"
+	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/run"
 )
 
 // cellsOf are the configurations of a table, by row, for one seed.
-func cellsOf(t *testing.T, table, preset string, set ...string) map[string]Config {
+func cellsOf(t *testing.T, table, preset string, set ...string) map[string]induce.Config {
 	t.Helper()
 	cells, err := findTable(table).cells(run.Study{Adjustments: run.Adjustments{Preset: preset, Set: set, Seeds: []uint64{5}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]Config{}
+	out := map[string]induce.Config{}
 	for _, c := range cells {
-		out[c.Row] = *c.Config.(*Config)
+		out[c.Row] = *c.Config.(*induce.Config)
 		if out[c.Row].Seed != 5 || c.Index != 5 {
 			t.Errorf("%s has seed %d, index %d", c.Row, out[c.Row].Seed, c.Index)
 		}
@@ -37,8 +39,8 @@ func cellsOf(t *testing.T, table, preset string, set ...string) map[string]Confi
 // Every row is what its name says, and nothing else differs from the preset.
 func TestTableRows(t *testing.T) {
 	for _, preset := range []string{"quick", "paper"} {
-		base := presets[preset]()
-		same := func(row string, got Config, change func(c *Config)) {
+		base := *Task{}.Config(preset).(*induce.Config)
+		same := func(row string, got induce.Config, change func(c *induce.Config)) {
 			t.Helper()
 			want := base
 			want.Seed = 5
@@ -50,11 +52,11 @@ func TestTableRows(t *testing.T) {
 				t.Errorf("%s, %s:\n%+v, want\n%+v", preset, row, got, want)
 			}
 		}
-		of := func(method, kind string, ebm bool) func(c *Config) {
-			return func(c *Config) { c.Method, c.Grammar, c.EBM = method, kind, ebm }
+		of := func(method, kind string, ebm bool) func(c *induce.Config) {
+			return func(c *induce.Config) { c.Method, c.Grammar, c.EBM = method, kind, ebm }
 		}
 		rows := cellsOf(t, "grammar", preset)
-		for row, change := range map[string]func(c *Config){
+		for row, change := range map[string]func(c *induce.Config){
 			"marginal": of("marginal", "cfg", false), "exact": of("exact", "cfg", false), "mcem": of("mcem", "cfg", false),
 			"mcem-ebm": of("mcem", "cfg", true), "gfn": of("gfn", "cfg", false), "gfn-ebm": of("gfn", "cfg", true),
 			"ncfg-mcem": of("mcem", "ncfg", false), "ncfg-gfn": of("gfn", "ncfg", false), "ncfg-marginal": of("marginal", "ncfg", false),
@@ -76,17 +78,17 @@ func TestTableRows(t *testing.T) {
 
 		rows = cellsOf(t, "grammar-threshold", preset)
 		for row, want := range map[string][2]float64{"12-6": {12, 6}, "8-4": {8, 4}, "6-3": {6, 3}, "4-2": {4, 2}, "none": {1e300, 1e300}} {
-			same(row, rows[row], func(c *Config) { c.Method, c.Threshold, c.ThresholdEnd = GFN, want[0], want[1] })
+			same(row, rows[row], func(c *induce.Config) { c.Method, c.Threshold, c.ThresholdEnd = induce.GFN, want[0], want[1] })
 		}
 
 		rows = cellsOf(t, "grammar-ablation", preset)
-		for row, change := range map[string]func(c *Config){
-			"full": func(c *Config) {}, "no-mcmc": func(c *Config) { c.Moves, c.EMoves, c.Balance = 0, 0, 0 },
-			"no-sleep": func(c *Config) { c.Sleep = 0 }, "no-subtb": func(c *Config) { c.Objective = "tb" },
-			"no-exploration": func(c *Config) { c.Temperature, c.Epsilon = 1, 0 },
-			"sleep-only":     func(c *Config) { c.Objective, c.Balance = "none", 0 },
+		for row, change := range map[string]func(c *induce.Config){
+			"full": func(c *induce.Config) {}, "no-mcmc": func(c *induce.Config) { c.Moves, c.EMoves, c.Balance = 0, 0, 0 },
+			"no-sleep": func(c *induce.Config) { c.Sleep = 0 }, "no-subtb": func(c *induce.Config) { c.Objective = "tb" },
+			"no-exploration": func(c *induce.Config) { c.Temperature, c.Epsilon = 1, 0 },
+			"sleep-only":     func(c *induce.Config) { c.Objective, c.Balance = "none", 0 },
 		} {
-			same(row, rows[row], func(c *Config) { c.Method = GFN; change(c) })
+			same(row, rows[row], func(c *induce.Config) { c.Method = induce.GFN; change(c) })
 		}
 	}
 	rows := cellsOf(t, "grammar-estep", "small")
@@ -99,7 +101,7 @@ func TestTableRows(t *testing.T) {
 	} {
 		c := rows[row]
 		if c.Objective != want.objective || (c.Temperature != 1 || c.Epsilon != 0) != want.explores || (c.Sleep > 0) != want.dreamed ||
-			c.Fixed != small || c.Balance != 0 {
+			c.Fixed != "small" || c.Balance != 0 {
 			t.Errorf("%s is %+v", row, c.GFlowNet)
 		}
 	}
@@ -224,8 +226,8 @@ func fakeResult(method string, seed uint64, nll float64) json.RawMessage {
 	test := SplitResult{Name: "test", NLL: nll, LabelPerplexity: 4, F1: []F1{
 		f1("viterbi", 50+nll), f1("sample", 40+nll), f1("gfn", 30+nll), f1("right-branching", 61),
 	}}
-	if method == GFN {
-		test.GFlowNet = &GFNResult{Bound: Measure{PerWord: nll + 1}}
+	if method == induce.GFN {
+		test.GFlowNet = &parse.Bounds{Bound: parse.Measure{PerWord: nll + 1}}
 	}
 	data, err := json.Marshal(&Result{Method: method, Seed: seed, Updates: 8, Iterations: 20, Splits: []SplitResult{{Name: "valid", NLL: -7}, test}})
 	if err != nil {
@@ -244,7 +246,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := newReproduced(table, s, cells, []json.RawMessage{
-		fakeResult(Marginal, 0, 3), fakeResult(Marginal, 1, 5), fakeResult(GFN, 0, 6), fakeResult(GFN, 1, 6),
+		fakeResult(induce.Marginal, 0, 3), fakeResult(induce.Marginal, 1, 5), fakeResult(induce.GFN, 0, 6), fakeResult(induce.GFN, 1, 6),
 	})
 	if err != nil {
 		t.Fatal(err)

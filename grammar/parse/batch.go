@@ -1,0 +1,112 @@
+package parse
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// Padded is sentences of about the same length, padded to a common one.
+type Padded struct {
+	forest.SentenceTensors                     // [B,n], [B]
+	LengthOf               []int32             // the lengths on the host: to read a tensor that has been sent to a card is to wait for it
+	Sentences              []treebank.Sentence // those that count; the other rows repeat the last one
+}
+
+// Room is n, the number of words that rows have room for.
+func (p Padded) Room() int { return p.Words.Shape().Dim(1) }
+
+// Longest is the greatest number of words.
+func (p Padded) Longest() int { return int(slices.Max(p.LengthOf)) }
+
+// Tokens counts words, and one more for the end of each sentence.
+func Tokens(sentences []treebank.Sentence) (n int) {
+	for _, s := range sentences {
+		n += len(s.Words) + 1
+	}
+	return n
+}
+
+// Longest is the greatest number of words, 0 without sentences.
+func Longest(sentences []treebank.Sentence) (n int) {
+	for _, s := range sentences {
+		n = max(n, len(s.Words))
+	}
+	return n
+}
+
+// Batches says how sentences are put into batches.
+type Batches struct {
+	Rows   int // sentences of a batch
+	Bucket int // batches have room for a multiple of so many words
+	Most   int // and for no more than these, unless a sentence has more; 0 means any
+}
+
+// SetBatches implements Parser.
+func (b *Batches) SetBatches(rows, bucket int) { b.Rows, b.Bucket = rows, bucket }
+
+// Pad packs sentences, repeating the last one until there are enough rows.
+func (b Batches) Pad(sentences []treebank.Sentence) Padded {
+	longest := Longest(sentences)
+	n := (longest + b.Bucket - 1) / b.Bucket * b.Bucket
+	if b.Most > 0 {
+		n = min(n, b.Most)
+	}
+	n = max(n, longest, 2)
+	words, lengths := make([]int32, b.Rows*n), make([]int32, b.Rows)
+	for i := range b.Rows {
+		s := sentences[min(i, len(sentences)-1)]
+		copy(words[i*n:], s.Words)
+		lengths[i] = int32(len(s.Words))
+	}
+	return Padded{
+		SentenceTensors: forest.SentenceTensors{
+			Words: tensors.FromFlatDataAndDimensions(words, b.Rows, n), Lengths: tensors.FromValue(lengths),
+		},
+		LengthOf: lengths, Sentences: sentences,
+	}
+}
+
+// each packs sentences in their order, or those of about the same length together, and says where they came from.
+func (b Batches) each(sentences []treebank.Sentence, byLength bool, do func(number int, at []int, x Padded) error) error {
+	order := make([]int, len(sentences))
+	for i := range order {
+		order[i] = i
+	}
+	if byLength {
+		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(len(sentences[i].Words), len(sentences[j].Words)) })
+	}
+	number := 0
+	for at := range slices.Chunk(order, b.Rows) {
+		part := make([]treebank.Sentence, len(at))
+		for i, from := range at {
+			part[i] = sentences[from]
+		}
+		if err := do(number, at, b.Pad(part)); err != nil {
+			return err
+		}
+		number++
+	}
+	return nil
+}
+
+// fill puts numbers of a batch where its sentences came from.
+func fill[F float32 | float64](out []float64, at []int, from *tensors.Tensor) {
+	values := tensors.MustCopyFlatData[F](from)
+	for i, to := range at {
+		out[to] = float64(values[i])
+	}
+}
+
+// NatsPerWord is the negative of a sum of log-likelihoods by the number of words and sentence ends.
+func NatsPerWord(logP []float64, sentences []treebank.Sentence) float64 {
+	nll := 0.0
+	for _, v := range logP {
+		nll -= v
+	}
+	return nll / float64(Tokens(sentences))
+}

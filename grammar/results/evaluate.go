@@ -1,0 +1,166 @@
+package results
+
+import (
+	"cmp"
+
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/parse"
+	"github.com/gfnem/gfnem/report"
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// Result is what a training leads to.
+type Result struct {
+	Task    string `json:"task"`
+	Method  string `json:"method"`
+	Grammar string `json:"grammar"`
+	Seed    uint64 `json:"seed"`
+	Updates uint64 `json:"updates"`
+	// Iterations of GFlowNet-EM, in some of which the grammar was updated.
+	Iterations uint64 `json:"iterations,omitempty"`
+	// Short says that a training has ended with fewer updates than it was to make, and why; empty if not.
+	Short  string        `json:"short,omitempty"`
+	Splits []SplitResult `json:"splits"`
+}
+
+var _ run.Result = (*Result)(nil)
+
+// SplitResult is the quality of a grammar on one split.
+type SplitResult struct {
+	Name      string `json:"name"`
+	Sentences int    `json:"sentences"`
+	// NLL is the negative log-likelihood in nats per word, where every sentence has one more word, its end.
+	NLL float64 `json:"nll_per_word"`
+	// TrueNLL is the same of the distribution the sentences were drawn from, if it is known.
+	TrueNLL *float64 `json:"true_nll_per_word,omitempty"`
+	F1      []F1     `json:"f1,omitempty"`
+	// Labels is the number of nonterminals that most probable derivations use, and LabelPerplexity exp of the entropy of
+	// how often: a grammar that has collapsed uses few.
+	Labels          int     `json:"labels"`
+	LabelPerplexity float64 `json:"label_perplexity"`
+	// GFlowNet compares method gfn's network with exact inference.
+	GFlowNet *parse.Bounds `json:"gflownet,omitempty"`
+	// Listed does so without drawing, where the grammar is fixed and sentences are short.
+	Listed *parse.Listed `json:"listed,omitempty"`
+}
+
+// F1 is how well trees match gold trees, in percent.
+type F1 struct {
+	Trees    string  `json:"trees"`
+	Sentence float64 `json:"sentence"`
+	Corpus   float64 `json:"corpus"`
+	// Released is the mean of sentences by the metric of the released code, which loses a span at random.
+	Released float64 `json:"released_sentence"`
+}
+
+// Evaluate implements run.Session.
+func (s session) Evaluate() (run.Result, error) {
+	updates, iterations := s.Counts()
+	r := &Result{
+		Task: Task{}.Name(), Method: s.Method, Grammar: s.Config.Grammar, Seed: s.Config.Seed, Updates: updates, Iterations: iterations,
+		Short: s.Short(),
+	}
+	for _, split := range s.HeldOut() {
+		one, err := s.evaluate(split)
+		if err != nil {
+			return nil, err
+		}
+		r.Splits = append(r.Splits, one)
+	}
+	return r, nil
+}
+
+func (s session) evaluate(split *treebank.Split) (SplitResult, error) {
+	r := SplitResult{Name: split.Name, Sentences: len(split.Sentences)}
+	logX, err := s.Exact().LogLikelihoods(split.Sentences)
+	if err != nil {
+		return r, err
+	}
+	r.NLL = parse.NatsPerWord(logX, split.Sentences)
+	if split.TrueLogProb != nil {
+		v := -*split.TrueLogProb / float64(parse.Tokens(split.Sentences))
+		r.TrueNLL = &v
+	}
+	for _, how := range []parse.Decode{parse.Viterbi, parse.MBR, parse.Sample} {
+		found, err := s.Exact().Parse(split.Sentences, how, s.Config.Seed)
+		if err != nil {
+			return r, err
+		}
+		trees := parse.Trees(found)
+		if how == parse.Viterbi {
+			r.Labels, r.LabelPerplexity = report.Usage(labels(trees, s.Nonterminals))
+		}
+		if err := r.score(how, split, trees); err != nil {
+			return r, err
+		}
+	}
+	if s.Network() != nil {
+		if err := s.compare(&r, split, logX); err != nil {
+			return r, err
+		}
+	}
+	return r, r.baselines(split, s.Config.Seed)
+}
+
+// labels counts how often trees have each label.
+func labels(trees []*grammar.Tree, count int) []float64 {
+	out := make([]float64, count)
+	for _, t := range trees {
+		for _, l := range t.Label {
+			out[l]++
+		}
+	}
+	return out
+}
+
+// compare adds what the GFlowNet does on a split, given the exact log p(x) of its sentences.
+func (s session) compare(r *SplitResult, split *treebank.Split, logX []float64) error {
+	bounds, draws, err := s.Network().Bounds(split.Sentences, logX, s.Config.Seed)
+	if err != nil {
+		return err
+	}
+	bounds.Labels, bounds.LabelPerplexity = report.Usage(draws.Labels)
+	r.GFlowNet = bounds
+	err = cmp.Or(r.score(parse.GFNSample, split, draws.First), r.score(parse.GFNMBR, split, draws.Best))
+	if err == nil && s.Fixed != "" {
+		r.Listed, err = s.Network().List(split.Sentences)
+	}
+	return err
+}
+
+// score adds the F1 of trees, if there are gold trees.
+func (r *SplitResult) score(how parse.Decode, split *treebank.Split, trees []*grammar.Tree) error {
+	if !split.Gold {
+		return nil
+	}
+	return r.scoreSpans(string(how), split, parse.Spans(trees))
+}
+
+// scoreSpans adds an F1.
+func (r *SplitResult) scoreSpans(name string, split *treebank.Split, spans [][]treebank.Span) error {
+	own, err := treebank.F1(split.Sentences, spans, treebank.Standard)
+	if err != nil {
+		return err
+	}
+	released, err := treebank.F1(split.Sentences, spans, treebank.Released)
+	if err != nil {
+		return err
+	}
+	r.F1 = append(r.F1, F1{Trees: name, Sentence: own.Sentence, Corpus: own.Corpus, Released: released.Sentence})
+	return nil
+}
+
+// baselines adds the F1 of trees that know nothing of the words, and of the best that a binary tree can do.
+func (r *SplitResult) baselines(split *treebank.Split, seed uint64) error {
+	if !split.Gold {
+		return nil
+	}
+	for _, b := range treebank.TrivialTrees(split.Sentences, rng.New(seed, "grammar/random-trees")) {
+		if err := r.scoreSpans(b.Name, split, b.Trees); err != nil {
+			return err
+		}
+	}
+	return nil
+}
