@@ -66,8 +66,8 @@ type Config struct {
 		Turn int `toml:"turn" range:"0,2147483647" was:"alternate_every" help:"minibatches of an E- or M-phase, of which the M-phase comes first; 0: each minibatch serves both"`
 	} `toml:"gate" help:"when M-steps happen"`
 	MStep struct {
-		Latents           string  `toml:"latents" oneof:"drawn greedy best method" was:"best_of_wake: \"best\" for true" help:"codes that are learned from; best of the E-update's (gfn: drawn); method as published: drawn for gfn, else greedy"`
-		GreedyProbability float64 `toml:"greedy_probability" range:"0,1" was:"greedy_prob: for mstep.latents = \"greedy\"" help:"probability that a greedy M-update is greedy; else its codes are drawn"`
+		Latents           string  `toml:"latents" oneof:"drawn greedy best method" was:"best_of_wake: \"best\" for true" help:"what is learned from: codes drawn, greedy, or the best that the E-update drew (drawn for gfn); method: as published, drawn for gfn, else greedy"`
+		GreedyProbability float64 `toml:"greedy_probability" range:"0,1" was:"greedy_prob: for mstep.latents = \"greedy\"" help:"probability that codes of an M-update are greedy, else they are drawn"`
 	} `toml:"mstep" help:"M-updates"`
 	Moves struct {
 		Count int `toml:"count" range:"0,1000" was:"moves" help:"Metropolis-Hastings moves of the codes before an M-update; 0 as published"`

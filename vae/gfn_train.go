@@ -119,26 +119,22 @@ func (m Model) decoderLoss(theta *model.Scope, x gfn.Batch, z gfn.State, draw fu
 	return loss
 }
 
-// trainer is the loop of a method.
-type trainer struct {
-	*loop
-	close func() // releases what is compiled
-}
-
+// loop is what all methods train by.
 type loop = em.Loop[[]*tensors.Tensor, []*tensors.Tensor]
 
-func (s *session) newTrainer() (trainer, error) {
+// newLoop returns the loop of the method, and what releases its programs.
+func (s *session) newLoop() (*loop, func(), error) {
 	if s.Method == MethodVQ {
 		p := program.NewSet(s.backend, s.store)
-		return trainer{&loop{Data: s.data, M: newVQStep(p, s.size, s.theta(s.dropAt(s.perEpoch())))}, p.Close}, nil
+		return &loop{Data: s.data, M: newVQStep(p, s.size, s.theta(s.dropAt(s.perEpoch())))}, p.Close, nil
 	}
 	spec := s.Spec(s.size, s.data, s.perEpoch())
 	spec.Prepare = pick
 	l, err := em.New(s.backend, s.store, spec)
 	if err != nil {
-		return trainer{}, err
+		return nil, nil, err
 	}
-	return trainer{&l.Loop, l.Close}, nil
+	return &l.Loop, l.Close, nil
 }
 
 // told is how an iteration went, in a few words, and what to note of it.

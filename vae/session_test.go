@@ -278,7 +278,7 @@ func TestUpdatesOfBothKinds(t *testing.T) {
 				}
 			}
 		}
-		if st := s.trainer.State(); st.Iteration != 3 || st.M != 3 {
+		if st := s.loop.State(); st.Iteration != 3 || st.M != 3 {
 			t.Errorf("%s: %d E-updates and %d M-updates in 3 iterations", name, st.Iteration, st.M)
 		}
 	}
