@@ -8,13 +8,11 @@
 //
 // Plugins are found where pip, conda and go-xla leave them (see the variables at Open); nothing is ever downloaded.
 // XLA needs cgo: a build without it has every other backend and says so when asked for this one.
-//
-// GoMLX reports mistakes in a graph by panicking. Try turns such a panic into an error of one line.
 package backend
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -24,89 +22,43 @@ import (
 	"github.com/gfnem/gfnem/internal/suggest"
 )
 
-// engine is a row of the table of backends.
-type engine struct {
-	name  string
-	forms []string // what may follow the name, as Names shows it
-	built bool     // whether this build holds it
-	auto  bool     // whether "auto" may choose it; the first such row wins
-	open  func(arg string) (compute.Backend, error)
-}
+// names are what Open accepts; a build without cgo has the first three.
+var names = []string{"auto", "simd", "go", "xla", "xla:cuda", "xla:cpu", "xla:/path/plugin.so"}
 
-// engines lists the backends, the preferred ones first. A new backend is a new row.
-var engines = []engine{
-	{name: "simd", built: true, auto: true, open: openSIMD},
-	{name: "go", built: true, open: openGo},
-	{name: "xla", forms: []string{"cuda", "cpu", "/path/plugin.so"}, built: xlaBuilt, open: openXLA},
+// Names lists what Open accepts in this build, "auto" first.
+func Names() []string {
+	if !xlaBuilt {
+		return slices.Clone(names[:3])
+	}
+	return slices.Clone(names)
 }
 
 // Open opens the backend called name: "auto" (or ""), "simd", "go", "xla", "xla:KIND" or "xla:PATH", the last three
 // optionally followed by go-xla's options ("xla:cuda,tf32=false").
 //
-// A name that cannot be opened because of what was asked (unknown, not in this build, no such plugin) gives a plain
-// error of one line that says what to do. A plugin that was found and failed gives an *Error.
+// A name that cannot be opened (unknown, not in this build, no such plugin, a plugin that failed) gives an error of one
+// line that says what to do.
 //
 // Environment read on the way to a plugin: PJRT_PLUGIN_LIBRARY_PATH (when set, the only folders searched),
 // LD_LIBRARY_PATH, VIRTUAL_ENV, CONDA_PREFIX, HOME, PATH (for python3). Set for the plugin unless the user did:
 // GOMLX_NO_AUTO_INSTALL, GOPJRT_CUDA_CHECKS, TF_CPP_MIN_LOG_LEVEL, and --xla_gpu_cuda_data_dir in XLA_FLAGS.
 func Open(name string) (compute.Backend, error) {
-	if name == "" || name == "auto" {
-		for _, e := range engines {
-			if e.auto && e.built {
-				return e.open("")
-			}
-		}
-		return nil, errors.New("this build holds no default backend; name one of: " + strings.Join(Names(), ", "))
-	}
 	base, arg, hasArg := strings.Cut(name, ":")
-	for _, e := range engines {
-		if e.name != base {
-			continue
-		}
-		if hasArg && len(e.forms) == 0 {
-			return nil, fmt.Errorf("backend %q: %q takes nothing after its name; use --backend %s", name, base, base)
-		}
-		return e.open(arg)
+	switch {
+	case base == "xla":
+		return openXLA(arg)
+	case hasArg && slices.Contains(names, base):
+		return nil, fmt.Errorf("backend %q: %q takes nothing after its name; use --backend %s", name, base, base)
 	}
-	return nil, unknown(name)
-}
-
-// Names lists what Open accepts in this build, "auto" first.
-func Names() []string {
-	names := []string{"auto"}
-	for _, e := range engines {
-		if e.built {
-			names = append(names, e.names()...)
-		}
+	switch name {
+	case "", "auto", "simd":
+		return simd.New("")
+	case "go":
+		// One operation after another: side by side, large matrix products can take all workers of this backend and then
+		// wait for more of them for ever.
+		return gobackend.New("ops_sequential")
 	}
-	return names
-}
-
-func (e engine) names() []string {
-	names := []string{e.name}
-	for _, f := range e.forms {
-		names = append(names, e.name+":"+f)
-	}
-	return names
-}
-
-// openSIMD opens our own backend.
-func openSIMD(string) (compute.Backend, error) {
-	b, err := simd.New("")
-	if err != nil {
-		return nil, &Error{Op: `backend "simd"`, Cause: err}
-	}
-	return b, nil
-}
-
-// openGo opens GoMLX's own backend with operations one after another: run side by side, large matrix products can take all
-// its workers and then wait for more of them for ever.
-func openGo(string) (compute.Backend, error) {
-	b, err := gobackend.New("ops_sequential")
-	if err != nil {
-		return nil, &Error{Op: `backend "go"`, Cause: err}
-	}
-	return b, nil
+	return nil, fmt.Errorf("unknown backend %q; did you mean %q? known: %s", name, nearest(name), strings.Join(Names(), ", "))
 }
 
 // aliases are words people use for a backend that is called otherwise here.
@@ -116,29 +68,56 @@ var aliases = map[string]string{
 	"jax": "xla", "pjrt": "xla", "stablehlo": "xla",
 }
 
-func unknown(name string) error {
-	return fmt.Errorf("unknown backend %q; did you mean %q? known: %s", name, nearest(name), strings.Join(Names(), ", "))
-}
-
 // nearest returns the known name that takes the fewest edits to reach from name.
 func nearest(name string) string {
 	name = strings.ToLower(name)
 	if a, ok := aliases[name]; ok {
 		return a
 	}
-	best, bestDist := "auto", suggest.Distance(name, "auto")
-	for _, e := range engines {
-		for _, n := range e.names() {
-			if d := suggest.Distance(name, n); d < bestDist {
-				best, bestDist = n, d
-			}
-		}
-	}
-	return best
+	return slices.MinFunc(names, func(a, b string) int { return suggest.Distance(name, a) - suggest.Distance(name, b) })
 }
 
-// QuickToCompile reports whether a backend declares that its programs are quick to compile and take as long as their arithmetic, so
-// that it pays to have many, of all sizes. On a card a program takes seconds to compile, and as long as it has operations.
+// xlaOptions are the options go-xla knows; a boolean one may also be written with "no" before it.
+var xlaOptions = []string{
+	"allocator", "memory_fraction", "preallocate", "shared_buffers", "tf32", "use_tfrt_gpu_client", "visible_devices",
+}
+
+// checkOptions refuses options that go-xla does not know ("tf32=false,preallocate").
+func checkOptions(options string) error {
+	for opt := range strings.SplitSeq(options, ",") {
+		key, _, _ := strings.Cut(opt, "=")
+		if opt != "" && !slices.Contains(xlaOptions, key) && !slices.Contains(xlaOptions, strings.TrimPrefix(key, "no")) {
+			return fmt.Errorf("backend \"xla\": unknown option %q; known: %s", key, strings.Join(xlaOptions, ", "))
+		}
+	}
+	return nil
+}
+
+// Describe says in one line what an open backend is, for the provenance of a run.
+func Describe(b compute.Backend) string {
+	text := strings.Join(strings.Fields(b.Description()), " ")
+	p, ok := b.(interface{ PluginName() string })
+	if !ok {
+		return text
+	}
+	text = strings.TrimPrefix(text, fmt.Sprintf("%s:%s - ", b, p.PluginName()))
+	var devices []string
+	for d := range b.NumDevices() {
+		device, _, _ := strings.Cut(b.DeviceDescription(compute.DeviceNum(d)), " [processId=")
+		if model := machine().nvidiaModel(); model != "" && strings.HasPrefix(device, "cuda") {
+			device += " (" + model + ")"
+		}
+		devices = append(devices, device)
+	}
+	if devices == nil {
+		return text
+	}
+	return text + " on " + strings.Join(devices, ", ")
+}
+
+// QuickToCompile reports whether a backend declares that its programs are quick to compile and take as long as their
+// arithmetic, so that it pays to have many, of all sizes. On a card a program takes seconds to compile, and as long as
+// it has operations.
 func QuickToCompile(b compute.Backend) bool {
 	q, ok := b.(interface{ QuickToCompile() bool })
 	return ok && q.QuickToCompile()

@@ -3,7 +3,6 @@
 package backend
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +13,7 @@ import (
 // A file that is no library: one line, the path in it, and nothing on standard error.
 func TestXLABadPlugin(t *testing.T) {
 	if path := os.Getenv("GFNEM_TEST_PLUGIN"); path != "" {
-		if _, err := Open("xla:" + path); !errors.As(err, new(*Error)) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
+		if _, err := Open("xla:" + path); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
 			t.Errorf("Open = %v", err)
 		}
 		return
@@ -41,7 +40,7 @@ func TestXLABadPlugin(t *testing.T) {
 func TestXLANoPlugin(t *testing.T) {
 	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", t.TempDir())
 	for _, name := range []string{"xla", "xla:cuda", "xla:cpu", "xla:,tf32=false"} {
-		if _, err := Open(name); err == nil || errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "PJRT plugin") {
+		if _, err := Open(name); err == nil || !strings.Contains(err.Error(), "PJRT plugin") {
 			t.Errorf("Open(%q) = %v", name, err)
 		}
 	}

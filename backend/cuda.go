@@ -60,6 +60,25 @@ func (f *finder) nvidiaPackages(pluginPath string) []string {
 	return dirs
 }
 
+// nvidiaModel returns the model of this machine's NVIDIA cards ("NVIDIA H200") as the driver tells it, or "" when they
+// differ or the driver does not say: PJRT's own description is a number.
+func (f *finder) nvidiaModel() string {
+	var models []string
+	files, _ := filepath.Glob(filepath.Join(f.root, "/proc/driver/nvidia/gpus/*/information"))
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		for line := range strings.Lines(string(text)) {
+			if model, ok := strings.CutPrefix(line, "Model:"); ok {
+				models = append(models, strings.TrimSpace(model))
+			}
+		}
+	}
+	if models = slices.Compact(models); len(models) != 1 {
+		return ""
+	}
+	return models[0]
+}
+
 // cudaLibraries lists the files to load before a plugin, in order: for each stem the first package that has it.
 func cudaLibraries(packages []string) []string {
 	var files []string

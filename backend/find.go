@@ -136,60 +136,52 @@ func (f *finder) notFound(kind string, found []plugin, looked []string) error {
 // shorten lists the folders that exist, at most six of them and the loader's own, which are many, last.
 func shorten(dirs []string) string {
 	const most = 6
-	var here, last []string
-	for _, d := range dirs {
+	here := slices.DeleteFunc(slices.Clone(dirs), func(d string) bool {
 		st, err := os.Stat(d)
-		switch {
-		case err != nil || !st.IsDir():
-		case strings.Contains(d, "go-xla") || strings.HasSuffix(d, "-packages"):
-			here = append(here, d)
-		default:
-			last = append(last, d)
-		}
-	}
-	here = append(here, last...)
+		return err != nil || !st.IsDir()
+	})
 	if len(here) == 0 {
 		here = dirs
 	}
-	switch {
-	case len(here) == 0:
-		return "no folder at all"
-	case len(here) > most:
+	rank := func(d string) int {
+		if strings.Contains(d, "go-xla") || strings.HasSuffix(d, "-packages") {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(here, func(a, b string) int { return rank(a) - rank(b) })
+	if len(here) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(here[:most], ", "), len(here)-most)
 	}
-	return strings.Join(here, ", ")
+	return cmp.Or(strings.Join(here, ", "), "no folder at all")
 }
 
 // folders yields where plugins may be, each folder once: those of PJRT_PLUGIN_LIBRARY_PATH and no others when it is
 // set; else go-xla's, the dynamic loader's, then the site-packages of the active environment, of python3, and of the
 // usual places, newest Python first. python3 is asked only if the search gets that far.
 func (f *finder) folders() iter.Seq[string] {
+	groups := []func() []string{f.libraries, f.environment, f.python, f.sites}
+	if paths, ok := f.getenv("PJRT_PLUGIN_LIBRARY_PATH"); ok {
+		given := slices.DeleteFunc(filepath.SplitList(paths), func(d string) bool { return d == "" })
+		for i, d := range given {
+			if abs, err := filepath.Abs(d); err == nil {
+				given[i] = abs
+			}
+		}
+		groups = []func() []string{func() []string { return given }}
+	}
 	return func(yield func(string) bool) {
 		seen := map[string]bool{}
-		emit := func(dirs ...string) bool {
-			for _, d := range dirs {
+		for _, group := range groups {
+			for _, d := range group() {
 				if d = filepath.Clean(d); !filepath.IsAbs(d) || seen[d] {
 					continue
 				}
-				seen[d] = true
-				if !yield(d) {
-					return false
-				}
-			}
-			return true
-		}
-		if paths, ok := f.getenv("PJRT_PLUGIN_LIBRARY_PATH"); ok {
-			for _, d := range filepath.SplitList(paths) {
-				if abs, err := filepath.Abs(d); d != "" && err == nil && !emit(abs) {
+				if seen[d] = true; !yield(d) {
 					return
 				}
 			}
-			return
 		}
-		_ = emit(f.libraries()...) &&
-			emit(f.environment()...) &&
-			emit(f.python()...) &&
-			emit(f.sites()...)
 	}
 }
 
@@ -299,13 +291,9 @@ var pluginPatterns = []string{
 	"xla_*_plugin.so", "jax_plugins/xla_*/xla_*_plugin.so", "libtpu/libtpu.so",
 }
 
-// kindPatterns take the kind out of a plugin's file name, without its version: cpu of pjrt_c_api_cpu_v0.83.1_plugin.so.
-var kindPatterns = []*regexp.Regexp{
-	regexp.MustCompile(`^pjrt_c_api_([a-z]+).*_plugin\.(?:so|dylib|dll)$`),
-	regexp.MustCompile(`^pjrt[-_]plugin[-_]([a-z]+).*\.(?:so|dylib|dll)$`),
-	regexp.MustCompile(`^xla_([a-z]+).*_plugin\.so$`),
-	regexp.MustCompile(`^lib(tpu)\.so$`),
-}
+// kindPattern takes the kind out of a plugin's file name, without its version: cpu of pjrt_c_api_cpu_v0.83.1_plugin.so.
+var kindPattern = regexp.MustCompile(
+	`^(?:(?:pjrt_c_api|xla)_([a-z]+).*_plugin|pjrt[-_]plugin[-_]([a-z]+).*|lib(tpu))\.(?:so|dylib|dll)$`)
 
 // pluginsIn lists the plugins of a folder, the newest of each pattern first; a plugin's own path stands for itself.
 func pluginsIn(dir string) []plugin {
@@ -325,10 +313,8 @@ func pluginsIn(dir string) []plugin {
 
 // kindOf reads the kind off a plugin's file name; "" when it does not say.
 func kindOf(path string) string {
-	for _, re := range kindPatterns {
-		if m := re.FindStringSubmatch(filepath.Base(path)); m != nil {
-			return m[1]
-		}
+	if m := kindPattern.FindStringSubmatch(filepath.Base(path)); m != nil {
+		return cmp.Or(m[1:]...)
 	}
 	return ""
 }
@@ -340,28 +326,12 @@ func newest(pattern string) []string {
 	return paths
 }
 
+var digits = regexp.MustCompile(`[0-9]+`)
+
 // natural compares strings with their runs of digits read as numbers.
 func natural(a, b string) int {
-	digits := func(s string) int {
-		n := 0
-		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-			n++
-		}
-		return n
+	padded := func(s string) string {
+		return digits.ReplaceAllStringFunc(s, func(n string) string { return strings.Repeat("0", max(0, 20-len(n))) + n })
 	}
-	for a != "" && b != "" {
-		if da, db := digits(a), digits(b); da > 0 && db > 0 {
-			x, y := strings.TrimLeft(a[:da], "0"), strings.TrimLeft(b[:db], "0")
-			if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
-				return c
-			}
-			a, b = a[da:], b[db:]
-			continue
-		}
-		if a[0] != b[0] {
-			return cmp.Compare(a[0], b[0])
-		}
-		a, b = a[1:], b[1:]
-	}
-	return cmp.Compare(len(a), len(b))
+	return strings.Compare(padded(a), padded(b))
 }

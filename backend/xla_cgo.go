@@ -3,6 +3,7 @@
 package backend
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -62,18 +63,29 @@ func openXLA(arg string) (compute.Backend, error) {
 	defer logs.Restore()
 	klog.SetLogger(klog.New(nil))
 
-	var b *xla.Backend
-	if panicked := Try(func() { b, err = xla.NewWithOptions(config, nil) }); panicked != nil {
-		err = panicked
-	}
+	b, err := newXLA(config)
 	if err != nil {
+		for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+			err = inner // what is around it only repeats where the plugin is
+		}
 		op := fmt.Sprintf("backend %q: plugin %s", strings.TrimSuffix("xla:"+p.kind, ":"), p.path)
 		if len(missing) > 0 {
 			op += " (not loaded: " + strings.Join(missing, "; ") + ")"
 		}
-		return nil, &Error{Op: op, Cause: err, root: true}
+		cause, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+		return nil, fmt.Errorf("%s: %s", op, cause)
 	}
 	return b, nil
+}
+
+// newXLA returns a panic of go-xla as an error.
+func newXLA(config string) (b *xla.Backend, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	return xla.NewWithOptions(config, nil)
 }
 
 func setDefault(name, value string) {

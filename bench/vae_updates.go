@@ -18,14 +18,15 @@ type VAE struct {
 	Measurement
 	// FirstS is how long the first call took, which compiles.
 	FirstS float64 `json:"first_s"`
-	// Of the likelihood of images: how many were measured, how many different latents they had, and how long 10,000 would take.
+	// Of the likelihood of images: how many were measured, how many different latents they had, and how long 10,000
+	// would take.
 	Images   int     `json:"images,omitempty"`
 	Distinct float64 `json:"distinct,omitempty"`
 	AllS     float64 `json:"seconds_for_10000,omitempty"`
 }
 
-// RunVAE measures the updates of the methods at the paper's size, K = 8 and batch 128, for about the given time each, and the
-// likelihood of an image with 5,000 samples.
+// RunVAE measures the updates of the methods at the paper's size, K = 8 and batch 128, for about the given time each,
+// and the likelihood of an image with 5,000 samples.
 func RunVAE(b compute.Backend, about time.Duration, each func(VAE) error) error {
 	measured := func(name string, step func() error) error {
 		begin := time.Now()
@@ -85,13 +86,13 @@ func RunVAE(b compute.Backend, about time.Duration, each func(VAE) error) error 
 	return each(v)
 }
 
-// likelihood measures the likelihood of as many images as a call holds. It draws from a policy that is not trained: there are
-// hardly two equal latents, so that a trained one takes at most as long.
+// likelihood measures the likelihood of as many images as a call holds. It draws from a policy that is not trained:
+// there are hardly two equal latents, so that a trained one takes at most as long.
 func likelihood(b compute.Backend) (VAE, error) {
 	c := vae.PaperConfig()
-	size := vae.Paper(c.Model.Codes)
+	m := vae.Model{Size: vae.Paper(c.Model.Codes)}
 	l := &vae.Likelihood{
-		Backend: b, Store: nn.NewStore(c.Seed), Model: vae.Model{Size: size}, Proposal: vae.Policy{Size: size}, Samples: c.Eval.Samples,
+		Backend: b, Store: nn.NewStore(c.Seed), Model: m, Proposal: vae.Policy{Size: m.Size}, Samples: c.Eval.Samples,
 	}
 	defer l.Close()
 	take := func(indices []int) *tensors.Tensor { return images(len(indices)) }

@@ -5,27 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
-
-// mode is a type with a text form, like the names of objectives.
-type mode string
-
-func (m *mode) UnmarshalText(text []byte) error {
-	if s := string(text); s != "tb" && s != "subtb" {
-		return fmt.Errorf("unknown objective %q", s)
-	}
-	*m = mode(text)
-	return nil
-}
 
 type shared struct {
 	Seed uint64 `toml:"seed"`
@@ -38,18 +25,11 @@ type schedule struct {
 
 type config struct {
 	shared
-	Name     string        `toml:"name"`
-	LR       float64       `toml:"lr"`
-	LR32     float32       `toml:"lr32"`
-	Small    int8          `toml:"small"`
-	Count    uint16        `toml:"count"`
-	On       bool          `toml:"on"`
-	Every    time.Duration `toml:"every"`
-	Mode     mode          `toml:"mode"`
-	Layers   []int         `toml:"layers"`
-	Names    []string      `toml:"names"`
-	Schedule schedule      `toml:"schedule"`
-	Hidden   int           `toml:"-"`
+	Name     string   `toml:"name"`
+	LR       float64  `toml:"lr"`
+	On       bool     `toml:"on"`
+	Schedule schedule `toml:"schedule"`
+	Hidden   int      `toml:"-"`
 	Plain    int
 }
 
@@ -62,7 +42,7 @@ func (c *config) Validate() error {
 
 func defaults() config {
 	return config{
-		shared: shared{Seed: 1}, Name: "default", LR: 0.5, Mode: "tb", Layers: []int{1, 2, 3},
+		shared: shared{Seed: 1}, Name: "default", LR: 0.5,
 		Schedule: schedule{ESteps: 4, Rate: 2},
 	}
 }
@@ -80,23 +60,17 @@ func TestResolve(t *testing.T) {
 	file := writeConfig(t, `
 seed = 3
 lr = 1          # an integer is a number
-every = "1m30s"
-layers = [8]
 Plain = 5
 [schedule]
 e_steps = 6
 `)
 	got := defaults()
-	settings := Set{
-		"schedule.rate=1e-3", "name=bare words = fine", "names=['a', \"b\"]", "mode=subtb", "on=true", "count=65535",
-		"small = -128", "lr32=0.25", "schedule={e_steps=7}", "every=2s",
-	}
+	settings := Set{"schedule.rate=1e-3", "name=bare words = fine", "on=true", "schedule={e_steps=7}"}
 	if err := Resolve(&got, file, settings); err != nil {
 		t.Fatal(err)
 	}
 	want := config{
-		shared: shared{Seed: 3}, Name: "bare words = fine", LR: 1, LR32: 0.25, Small: -128, Count: 65535, On: true,
-		Every: 2 * time.Second, Mode: "subtb", Layers: []int{8}, Names: []string{"a", "b"},
+		shared: shared{Seed: 3}, Name: "bare words = fine", LR: 1, On: true,
 		Schedule: schedule{ESteps: 7, Rate: 1e-3}, Plain: 5,
 	}
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
@@ -128,18 +102,6 @@ func TestResolveStrings(t *testing.T) {
 	}
 }
 
-// Setting a slice leaves the slice of the defaults alone.
-func TestResolveDoesNotShare(t *testing.T) {
-	preset := defaults()
-	got := preset
-	if err := Resolve(&got, Set{"layers=[9, 9]"}); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(preset.Layers, []int{1, 2, 3}) {
-		t.Errorf("the preset changed: %v", preset.Layers)
-	}
-}
-
 func TestResolveFileErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"\nsed = 3", `c.toml:2: unknown key "sed"; did you mean "seed"?`},
@@ -152,19 +114,12 @@ func TestResolveFileErrors(t *testing.T) {
 		{"Hidden = 3", `c.toml:1: unknown key "Hidden"`},
 		{"# first\nlr = 'fast'", `c.toml:2: key "lr": want a number, got string "fast"`},
 		{"seed = -1", `c.toml:1: key "seed": want an integer from 0, got integer -1`},
-		{"small = 128", `c.toml:1: key "small": want an integer of 8 bits, got integer 128`},
-		{"count = 65536", `c.toml:1: key "count": want an integer from 0 to 65535, got integer 65536`},
-		{"lr32 = 1e39", `c.toml:1: key "lr32": want a number of 32 bits, got float 1e+39`},
 		{"lr = 9007199254740993", `c.toml:1: key "lr": want a number, got integer 9007199254740993`},
 		{"Plain = 1.0", `c.toml:1: key "Plain": want an integer, got float 1`},
+		{"lr = []", `c.toml:1: key "lr": want a number, got an array of 0`},
+		{"'schedule.rate' = 1", `c.toml:1: unknown key "schedule.rate"; did you mean "schedule.rate"?`},
 		{"on = 1", `c.toml:1: key "on": want a boolean, got integer 1`},
 		{"name = true", `c.toml:1: key "name": want a string, got boolean true`},
-		{"every = 90", `c.toml:1: key "every": want a duration such as "90s", got integer 90`},
-		{"every = '90'", `c.toml:1: key "every": want a duration such as "90s", got string "90"`},
-		{"mode = 'db'", `c.toml:1: key "mode": unknown objective "db"`},
-		{"mode = 1", `c.toml:1: key "mode": want a string, got integer 1`},
-		{"layers = 3", `c.toml:1: key "layers": want an array, each element an integer, got integer 3`},
-		{"layers = [1, 'a']", `c.toml:1: key "layers": want an integer, got string "a"`},
 		{"schedule = 3", `c.toml:1: key "schedule": want a table, got integer 3`},
 		{"[[schedule]]\nrate = 1", `c.toml:1: key "schedule": want a table, got an array of tables`},
 		{"[lr]\nx = 1", `c.toml:1: key "lr": want a number, got a table`},
@@ -196,7 +151,7 @@ func TestResolveSetErrors(t *testing.T) {
 		{"lr=fast", `--set lr=fast: key "lr": want a number, got string "fast"`},
 		{"lr=", `--set lr=: key "lr": want a number, got string ""`},
 		{"schedule={rat=3}", `--set schedule={rat=3}: unknown key "schedule.rat"; did you mean "schedule.rate"?`},
-		{"mode=db", `--set mode=db: key "mode": unknown objective "db"`},
+		{"seed=-1", `--set seed=-1: key "seed": want an integer from 0, got integer -1`},
 	} {
 		t.Run(c.setting, func(t *testing.T) {
 			got := defaults()
@@ -224,14 +179,7 @@ func TestEncodeRoundTrip(t *testing.T) {
 			shared:   shared{Seed: rapid.Uint64Range(0, 1<<63-1).Draw(t, "seed")},
 			Name:     strings.ToValidUTF8(text.Draw(t, "name"), ""),
 			LR:       rapid.Float64Min(0).Draw(t, "lr"),
-			LR32:     rapid.Float32().Draw(t, "lr32"),
-			Small:    rapid.Int8().Draw(t, "small"),
-			Count:    rapid.Uint16().Draw(t, "count"),
 			On:       rapid.Bool().Draw(t, "on"),
-			Every:    time.Duration(rapid.Int64().Draw(t, "every")),
-			Mode:     "subtb",
-			Layers:   append([]int{}, rapid.SliceOf(rapid.Int()).Draw(t, "layers")...),
-			Names:    append([]string{}, rapid.SliceOf(rapid.StringMatching(`[a-z"\\\n]*`)).Draw(t, "names")...),
 			Schedule: schedule{ESteps: rapid.Int().Draw(t, "e_steps"), Rate: rapid.Float64().Draw(t, "rate")},
 			Plain:    rapid.Int().Draw(t, "plain"),
 		}

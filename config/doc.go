@@ -11,7 +11,7 @@
 //	or      one more number that it may be, outside the range
 //	oneof   the strings that it may be, with spaces between
 //	was     what it was called once, as "old", "old: remark" or several of these with semicolons between: whoever
-//	        still sets an old key learns the new one; a section has "old=key" for a key within it
+//	        still sets an old key learns the new one
 //
 // Resolve reads and checks a configuration, Encode writes it, Fields lists its keys, and a test calls Check.
 package config

@@ -1,13 +1,13 @@
 package config
 
 import (
-	"encoding"
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 )
 
 // Field is a key of a configuration.
@@ -19,6 +19,8 @@ type Field struct {
 	Choices []string  // nil for any string
 	Help    string
 	Was     []Old
+
+	value reflect.Value
 }
 
 // Interval is what a number may be: Low to High, or Else if that is not nil.
@@ -37,31 +39,29 @@ type Old struct {
 // is in them. It returns an error if a tag makes no sense.
 func Fields(v any) ([]Field, error) {
 	fields, err := fieldsOf(v)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]Field, len(fields))
 	for i, f := range fields {
-		switch t := f.value.Type(); {
-		case isTable(t):
-		case t.Kind() == reflect.Slice && f.value.Len() == 0:
-			f.Value = "[]"
-		default:
-			text, err := Encode(map[string]any{"v": f.value.Interface()})
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", f.Name, err)
-			}
-			f.Value = strings.TrimSpace(strings.TrimPrefix(text, "v = "))
+		if f.value.Kind() == reflect.Struct {
+			continue
 		}
-		all[i] = f.Field
+		text, encodeErr := Encode(map[string]any{"v": f.value.Interface()})
+		err = errors.Join(err, encodeErr)
+		fields[i].Value = strings.TrimSpace(strings.TrimPrefix(text, "v = "))
 	}
-	return all, nil
+	return fields, err
 }
 
 // Keys returns the name of every key.
 func Keys(v any) []string {
 	fields, _ := fieldsOf(v) // a tag that makes no sense hides no key
 	return names(fields)
+}
+
+func names(fields []Field) []string {
+	all := make([]string, len(fields))
+	for i, f := range fields {
+		all[i] = f.Name
+	}
+	return all
 }
 
 // Check returns an error unless every key of a configuration with defaults has help, and a value that it may have.
@@ -77,40 +77,28 @@ func Check(v any) error {
 	return errors.Join(all...)
 }
 
-// field is a key and where its value is kept.
-type field struct {
-	Field
-	path  []string
-	value reflect.Value
-}
-
-func names(fields []field) []string {
-	all := make([]string, len(fields))
-	for i, f := range fields {
-		all[i] = f.Name
-	}
-	return all
-}
-
-// find returns the field of a path, or nil.
-func find(fields []field, path []string) *field {
-	i := slices.IndexFunc(fields, func(f field) bool { return slices.Equal(f.path, path) })
-	if i < 0 {
+// CheckName returns an error if the value of a key is none of the known ones.
+func CheckName(key, value string, known ...string) error {
+	if slices.Contains(known, value) {
 		return nil
 	}
-	return &fields[i]
+	return fmt.Errorf("%s = %q is not one of %s", key, value, strings.Join(known, " "))
 }
 
-// fieldsOf returns the fields of a pointer to a struct, without values as text, and what is wrong with their tags.
-func fieldsOf(config any) ([]field, error) {
-	v := reflect.ValueOf(config)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return nil, fmt.Errorf("configuration: %T is not a pointer to a struct", config)
+// check returns an error if the value is outside of its range or none of its choices.
+func (f *Field) check() error {
+	if f.Choices != nil {
+		return CheckName(f.Name, f.value.String(), f.Choices...)
 	}
-	var w walker
-	w.walk(v.Elem(), nil)
-	w.rename()
-	return w.fields, errors.Join(w.wrong...)
+	x, ok := number(f.value)
+	switch r := f.Range; {
+	case !ok || r == nil || r.contains(x):
+		return nil
+	case r.Else != nil:
+		return fmt.Errorf("%s = %.12g is neither %.12g nor between %.12g and %.12g", f.Name, x, *r.Else, r.Low, r.High)
+	default:
+		return fmt.Errorf("%s = %.12g is not between %.12g and %.12g", f.Name, x, r.Low, r.High)
+	}
 }
 
 // contains reports whether a number lies in the interval; NaN lies in none.
@@ -118,26 +106,9 @@ func (r *Interval) contains(x float64) bool {
 	return r.Low <= x && x <= r.High || r.Else != nil && x == *r.Else
 }
 
-// check returns an error if the value is outside of its range or none of its choices.
-func (f *field) check() error {
-	if x, ok := number(f.value); ok && f.Range != nil && !f.Range.contains(x) {
-		if f.Range.Else != nil {
-			return fmt.Errorf("%s = %.12g is neither %.12g nor between %.12g and %.12g",
-				f.Name, x, *f.Range.Else, f.Range.Low, f.Range.High)
-		}
-		return fmt.Errorf("%s = %.12g is not between %.12g and %.12g", f.Name, x, f.Range.Low, f.Range.High)
-	}
-	if f.Choices != nil {
-		return CheckName(f.Name, f.value.String(), f.Choices...)
-	}
-	return nil
-}
-
 // number returns the number that a field holds, and false if it holds none.
 func number(v reflect.Value) (float64, bool) {
 	switch {
-	case v.Type() == durationType || reflect.PointerTo(v.Type()).Implements(textType):
-		return 0, false
 	case v.CanInt():
 		return float64(v.Int()), true
 	case v.CanUint():
@@ -148,47 +119,100 @@ func number(v reflect.Value) (float64, bool) {
 	return 0, false
 }
 
-var (
-	durationType = reflect.TypeFor[time.Duration]()
-	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
-
-// isTable reports whether fields of a type are tables, with keys of their own.
-func isTable(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(textType)
+// types say what a field takes, for a person.
+var types = map[reflect.Kind]string{
+	reflect.Bool: "a boolean", reflect.String: "a string", reflect.Struct: "a table",
+	reflect.Int: "an integer", reflect.Uint64: "an integer from 0", reflect.Float64: "a number",
 }
 
-// typeName says what a field takes, for a person; "" if a configuration cannot have such a field.
-func typeName(t reflect.Type) string {
-	switch {
-	case t == durationType:
-		return `a duration such as "90s"`
-	case reflect.PointerTo(t).Implements(textType):
-		return "a string"
+// fieldsOf returns the fields of a pointer to a struct, without values as text, and what is wrong with their tags.
+func fieldsOf(config any) ([]Field, error) {
+	v := reflect.ValueOf(config)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("configuration: %T is not a pointer to a struct", config)
 	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return "a boolean"
-	case reflect.String:
-		return "a string"
-	case reflect.Struct:
-		return "a table"
-	case reflect.Slice:
-		if element := typeName(t.Elem()); element != "" && !isTable(t.Elem()) {
-			return "an array, each element " + element
+	fields, err := walk(nil, v.Elem(), "")
+	taken := make(map[string]bool)
+	for _, f := range fields {
+		taken[f.Name] = f.value.Kind() != reflect.Struct
+	}
+	for _, f := range fields {
+		for _, old := range f.Was {
+			if old.Name == "" || taken[old.Name] {
+				err = errors.Join(err, fmt.Errorf("configuration key %q: was:%q has no old name, or one that is taken", f.Name, old.Name))
+			}
+			taken[old.Name] = true
 		}
-	case reflect.Int, reflect.Int64:
-		return "an integer"
-	case reflect.Uint, reflect.Uint64:
-		return "an integer from 0"
-	case reflect.Int8, reflect.Int16, reflect.Int32:
-		return fmt.Sprintf("an integer of %d bits", t.Bits())
-	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		return fmt.Sprintf("an integer from 0 to %d", uint64(1)<<t.Bits()-1)
-	case reflect.Float32:
-		return "a number of 32 bits"
-	case reflect.Float64:
-		return "a number"
 	}
-	return ""
+	return fields, err
+}
+
+// walk adds the fields of a struct, whose section is named with a dot at its end. Those of an embedded struct without a
+// tag count as its own.
+func walk(fields []Field, v reflect.Value, section string) (_ []Field, err error) {
+	for i := range v.NumField() {
+		t, value, below := v.Type().Field(i), v.Field(i), section
+		key, _, _ := strings.Cut(t.Tag.Get("toml"), ",")
+		isTable := value.Kind() == reflect.Struct
+		switch {
+		case key == "-" || !t.IsExported() && !t.Anonymous:
+			continue
+		case isTable && t.Anonymous && key == "":
+		default:
+			f := Field{Name: section + cmp.Or(key, t.Name), value: value}
+			if wrong := f.readTags(t.Tag); wrong != nil {
+				err = errors.Join(err, fmt.Errorf("configuration key %q: %w", f.Name, wrong))
+			}
+			fields, below = append(fields, f), f.Name+"."
+		}
+		if isTable {
+			var wrong error
+			fields, wrong = walk(fields, value, below)
+			err = errors.Join(err, wrong)
+		}
+	}
+	return fields, err
+}
+
+// readTags sets what the tags of a field say.
+func (f *Field) readTags(tag reflect.StructTag) error {
+	f.Type, f.Help = types[f.value.Kind()], tag.Get("help")
+	if f.Type == "" {
+		return fmt.Errorf("a field cannot have type %s", f.value.Type())
+	}
+	for old := range strings.SplitSeq(tag.Get("was"), ";") {
+		if tag.Get("was") != "" {
+			name, remark, _ := strings.Cut(old, ":")
+			f.Was = append(f.Was, Old{Name: strings.TrimSpace(name), Remark: strings.TrimSpace(remark)})
+		}
+	}
+	if choices, ok := tag.Lookup("oneof"); ok {
+		if f.Choices = strings.Fields(choices); len(f.Choices) == 0 || f.value.Kind() != reflect.String {
+			return fmt.Errorf("oneof:%q for %s", choices, f.Type)
+		}
+	}
+	limits, limited := tag.Lookup("range")
+	special, hasSpecial := tag.Lookup("or")
+	if !limited && !hasSpecial {
+		return nil
+	}
+	low, high, _ := strings.Cut(limits, ",")
+	f.Range = &Interval{}
+	var errLow, errHigh error
+	f.Range.Low, errLow = strconv.ParseFloat(low, 64)
+	f.Range.High, errHigh = strconv.ParseFloat(high, 64)
+	if errLow != nil || errHigh != nil || !(f.Range.Low <= f.Range.High) {
+		return fmt.Errorf("range:%q is not two numbers, the lower first", limits)
+	}
+	if hasSpecial {
+		other, err := strconv.ParseFloat(special, 64)
+		if err != nil || f.Range.contains(other) {
+			return fmt.Errorf("or:%q is not a number outside range:%q", special, limits)
+		}
+		f.Range.Else = &other
+	}
+	if _, ok := number(f.value); !ok {
+		return fmt.Errorf("a range for %s", f.Type)
+	}
+	return nil
 }

@@ -6,15 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
-// group is a section that appears twice, so that its old names are told by those who have it.
 type group struct {
 	LR    float64 `toml:"lr" range:"0,1e3" help:"learning rate"`
 	Decay float64 `toml:"decay" range:"-inf,-1e-9" or:"0" help:"of the rate"`
@@ -23,18 +22,17 @@ type group struct {
 type tagged struct {
 	Seed  uint64 `toml:"seed" range:"0,100" help:"of all random numbers"`
 	Moves struct {
-		Steps int `toml:"steps" range:"0,1000" help:"per latent" was:"moves; mcmc.count: of each chain"`
+		Steps int `toml:"steps" range:"0,1000" help:"per latent" was:"moves; chain: of each chain"`
 	} `toml:"moves" help:"refinement"`
 	Wake struct {
 		Epsilon float64 `toml:"epsilon" range:"0,1" help:"of a random action" was:"rand_prob;  eps : per step "`
 	} `toml:"wake" help:"E-steps" was:"e_step"`
 	Optim struct {
-		Theta group `toml:"theta" help:"of the model" was:"m_lr=lr"`
-		Phi   group `toml:"phi" help:"of the GFlowNet" was:"gfn_lr=lr: once for both; gfn_decay=decay"`
+		Theta group `toml:"theta" help:"of the model"`
+		Phi   group `toml:"phi" help:"of the GFlowNet"`
 	} `toml:"optim" help:"updates"`
-	Loss  string        `toml:"loss" oneof:"tb subtb" help:"objective"`
-	Sizes []int         `toml:"sizes" help:"of layers" was:"size"`
-	Every time.Duration `toml:"every" help:"between checkpoints"`
+	Loss  string `toml:"loss" oneof:"tb subtb" help:"objective"`
+	Sizes int    `toml:"sizes" help:"of layers" was:"size"`
 }
 
 func (c *tagged) Validate() error {
@@ -45,7 +43,7 @@ func (c *tagged) Validate() error {
 }
 
 func newTagged() *tagged {
-	c := &tagged{Loss: "tb", Every: time.Minute}
+	c := &tagged{Loss: "tb"}
 	c.Optim.Theta, c.Optim.Phi = group{LR: 0.1}, group{Decay: math.Inf(-1)}
 	return c
 }
@@ -64,7 +62,7 @@ func TestFields(t *testing.T) {
 		{Name: "moves", Type: table, Help: "refinement"},
 		{
 			Name: "moves.steps", Type: whole, Value: "0", Range: steps, Help: "per latent",
-			Was: []Old{{Name: "moves"}, {"mcmc.count", "of each chain"}},
+			Was: []Old{{Name: "moves"}, {"chain", "of each chain"}},
 		},
 		{Name: "wake", Type: table, Help: "E-steps", Was: []Old{{Name: "e_step"}}},
 		{
@@ -73,25 +71,15 @@ func TestFields(t *testing.T) {
 		},
 		{Name: "optim", Type: table, Help: "updates"},
 		{Name: "optim.theta", Type: table, Help: "of the model"},
-		{Name: "optim.theta.lr", Type: number, Value: "0.1", Range: rate, Help: "learning rate", Was: []Old{{Name: "m_lr"}}},
+		{Name: "optim.theta.lr", Type: number, Value: "0.1", Range: rate, Help: "learning rate"},
 		{Name: "optim.theta.decay", Type: number, Value: "0.0", Range: decay, Help: "of the rate"},
 		{Name: "optim.phi", Type: table, Help: "of the GFlowNet"},
-		{
-			Name: "optim.phi.lr", Type: number, Value: "0.0", Range: rate, Help: "learning rate",
-			Was: []Old{{"gfn_lr", "once for both"}},
-		},
-		{
-			Name: "optim.phi.decay", Type: number, Value: "-inf", Range: decay, Help: "of the rate",
-			Was: []Old{{Name: "gfn_decay"}},
-		},
+		{Name: "optim.phi.lr", Type: number, Value: "0.0", Range: rate, Help: "learning rate"},
+		{Name: "optim.phi.decay", Type: number, Value: "-inf", Range: decay, Help: "of the rate"},
 		{Name: "loss", Type: "a string", Value: `"tb"`, Choices: []string{"tb", "subtb"}, Help: "objective"},
-		{
-			Name: "sizes", Type: "an array, each element an integer", Value: "[]", Help: "of layers",
-			Was: []Old{{Name: "size"}},
-		},
-		{Name: "every", Type: `a duration such as "90s"`, Value: `"1m0s"`, Help: "between checkpoints"},
+		{Name: "sizes", Type: whole, Value: "0", Help: "of layers", Was: []Old{{Name: "size"}}},
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Field{})); d != "" {
 		t.Error(d)
 	}
 	var keys []string
@@ -152,12 +140,9 @@ func TestOldKeys(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"rand_prob = 0.1", `c.toml:1: key "rand_prob" is now "wake.epsilon"`},
 		{"seed = 1\neps = 0.1", `c.toml:2: key "eps" is now "wake.epsilon" (per step)`},
-		{"\n\ngfn_lr = 1", `c.toml:3: key "gfn_lr" is now "optim.phi.lr" (once for both)`},
-		{"m_lr = 1", `c.toml:1: key "m_lr" is now "optim.theta.lr"`},
-		{"gfn_decay = 1", `c.toml:1: key "gfn_decay" is now "optim.phi.decay"`},
+		{"\n\nchain = 1", `c.toml:3: key "chain" is now "moves.steps" (of each chain)`},
 		{"moves = 3", `c.toml:1: key "moves" is now "moves.steps"`}, // a key became a section
 		{"[e_step]\nepsilon = 0.1", `c.toml:1: key "e_step" is now "wake"`},
-		{"[mcmc]\n\ncount = 3", `c.toml:3: key "mcmc.count" is now "moves.steps" (of each chain)`},
 		{"[wake]\nrand_prob = 1", `c.toml:2: unknown key "wake.rand_prob"`},
 	} {
 		file := writeConfig(t, c.text+"\n")
@@ -166,11 +151,10 @@ func TestOldKeys(t *testing.T) {
 	for _, c := range []struct{ set, want string }{
 		{"rand_prob=fast", `--set rand_prob=fast: key "rand_prob" is now "wake.epsilon"`},
 		{"moves=3", `--set moves=3: key "moves" is now "moves.steps"`},
-		{"mcmc.count=3", `--set mcmc.count=3: key "mcmc.count" is now "moves.steps" (of each chain)`},
-		{"mcmc={count=3}", `--set mcmc={count=3}: unknown key "mcmc"`},
+		{"chain=3", `--set chain=3: key "chain" is now "moves.steps" (of each chain)`},
 		{"e_step.epsilon=3", `--set e_step.epsilon=3: key "e_step" is now "wake"`},
-		{"optim.gfn_lr=3", `--set optim.gfn_lr=3: unknown key "optim.gfn_lr"; did you mean "optim.phi.lr"?`},
-		{"size=[1]", `--set size=[1]: key "size" is now "sizes"`}, // better than "did you mean"
+		{"optim.phi.lrr=3", `--set optim.phi.lrr=3: unknown key "optim.phi.lrr"; did you mean "optim.phi.lr"?`},
+		{"size=1", `--set size=1: key "size" is now "sizes"`}, // better than "did you mean"
 	} {
 		testkit.BadInput(t, Resolve(newTagged(), Set{c.set}), c.want)
 	}
@@ -205,12 +189,6 @@ func TestWrongTags(t *testing.T) {
 		`"x": a range for a string`: &struct {
 			X string `toml:"x" range:"0,1"`
 		}{},
-		`"x": a range for a duration`: &struct {
-			X time.Duration `toml:"x" range:"0,1"`
-		}{},
-		`"x": a range for an array`: &struct {
-			X []int `toml:"x" range:"0,1"`
-		}{},
 		`"x": oneof:"1 2" for an integer`: &struct {
 			X int `toml:"x" oneof:"1 2"`
 		}{},
@@ -223,10 +201,13 @@ func TestWrongTags(t *testing.T) {
 		`"x": a field cannot have type *int`: &struct {
 			X *int `toml:"x"`
 		}{},
+		`"x": a field cannot have type int8`: &struct {
+			X int8 `toml:"x"`
+		}{},
 		`"x": a field cannot have type []struct`: &struct {
 			X []struct{} `toml:"x"`
 		}{},
-		`"x": was:": remark" has no`: &struct {
+		`"x": was:"" has no old`: &struct {
 			X int `toml:"x" was:": remark"`
 		}{},
 		`"x": was:"" has no`: &struct {
@@ -234,9 +215,6 @@ func TestWrongTags(t *testing.T) {
 		}{},
 		`"x": was:"x" has no`: &struct {
 			X int `toml:"x" was:"x"`
-		}{},
-		`"x": was:"a=y" has no`: &struct {
-			X int `toml:"x" was:"a=y"`
 		}{},
 		`"y": was:"a" has no`: &struct {
 			X int `toml:"x" was:"a"`

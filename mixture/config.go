@@ -54,17 +54,17 @@ func PaperConfig() Config {
 	return c
 }
 
-// RecommendedConfig is the published configuration with exploration and a larger learning rate, which it needs to reach the
-// published result.
+// RecommendedConfig is the published configuration with exploration and a larger learning rate, which it needs to reach
+// the published result.
 func RecommendedConfig() Config {
 	c := PaperConfig()
 	c.Wake.Epsilon, c.Optim.Phi.Rate = 0.1, 3e-3
 	return c
 }
 
-// BestConfig is the most reliable configuration we know, and a cheap one. Few E-updates between M-steps let policy and means
-// sharpen together, like annealing: the first M-steps see a broad policy, which pulls the means inward and so forgets a bad
-// start, where a policy trained to the end first would follow it into a local optimum.
+// BestConfig is the most reliable configuration we know, and a cheap one. Few E-updates between M-steps let policy and
+// means sharpen together, like annealing: the first M-steps see a broad policy, which pulls the means inward and so
+// forgets a bad start, where a policy trained to the end first would follow it into a local optimum.
 func BestConfig() Config {
 	c := PaperConfig()
 	c.Iterations, c.Batch = 100, 256

@@ -10,9 +10,9 @@ import (
 func ExampleExperiment() {
 	e := mixture.Experiment{Points: 1000, Runs: 5}
 	for _, m := range []mixture.Method{mixture.ExactEM{}, mixture.MeanField{}} {
-		s := mixture.Summarise(e.Fit(m))
+		s := e.Summarise(e.Fit(m))
 		fmt.Printf("%T: %d of %d reach the optimum, mean log-likelihood %.2f (as published %.2f)\n",
-			m, s.Successes, s.Runs, s.Mean, s.Mean+e.Problem.PublishedOffset())
+			m, s.Success.Successes, s.Success.Trials, s.Mean, s.Published)
 	}
 	// Output:
 	// mixture.ExactEM: 5 of 5 reach the optimum, mean log-likelihood -2.79 (as published -5.60)

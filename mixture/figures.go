@@ -23,25 +23,21 @@ func places[P ~[]Point](points P) [][2]float64 {
 	return out
 }
 
-// dataFigure shows the points and the true means.
-func dataFigure(p Problem, d Data) report.Figure {
-	return report.NewFigure(report.Scatter{
+// dataScatter shows the points and the true means.
+func dataScatter(p Problem, d Data) report.Scatter {
+	return report.Scatter{
 		Axes: frame("", half), Points: places(d.X),
 		Marks: []report.Marks{{Name: "true means", Shape: report.Star, At: places(p.TrueMeans())}},
-	})
+	}
 }
 
 // meansFigure is the paper's Figure 3: the means that each method found.
 func meansFigure(p Problem, d Data, names []string, means []Means) report.Figure {
 	f := report.Figure{Columns: names, Panels: [][]report.Panel{nil}, Shared: true}
 	for _, mu := range means {
-		f.Panels[0] = append(f.Panels[0], report.Scatter{
-			Axes: frame("", half), Points: places(d.X),
-			Marks: []report.Marks{
-				{Name: "true means", Shape: report.Star, At: places(p.TrueMeans())},
-				{Name: "estimates", Shape: report.Dot, At: places(mu)},
-			},
-		})
+		s := dataScatter(p, d)
+		s.Marks = append(s.Marks, report.Marks{Name: "estimates", Shape: report.Dot, At: places(mu)})
+		f.Panels[0] = append(f.Panels[0], s)
 	}
 	return f
 }
@@ -50,10 +46,7 @@ func meansFigure(p Problem, d Data, names []string, means []Means) report.Figure
 func pathsFigure(p Problem, d Data, names []string, traces [][]Means) report.Figure {
 	f := report.Figure{Columns: names, Panels: [][]report.Panel{nil}, Shared: true}
 	for _, trace := range traces {
-		s := report.Scatter{
-			Axes: frame("", half), Points: places(d.X),
-			Marks: []report.Marks{{Name: "true means", Shape: report.Star, At: places(p.TrueMeans())}},
-		}
+		s := dataScatter(p, d)
 		for i := range trace[0] {
 			var path [][2]float64
 			for _, mu := range trace {
@@ -104,26 +97,14 @@ func posteriorFigure(d Data, mu Means, names []string, assigned [][]Pair) report
 	return f
 }
 
-// curve reads one metric of a run.
-func curve(points []run.Point, key string) report.Series {
-	s := report.Series{Name: key}
-	for _, p := range points {
-		if v, ok := p.Values[key]; ok {
-			s.X = append(s.X, float64(p.Step))
-			s.Y = append(s.Y, v)
-		}
-	}
-	return s
-}
-
 // trace reads the means after every M-step, from the initial ones on.
 func (t *trainer) trace(points []run.Point) []Means {
-	out := []Means{t.start}
+	out := []Means{t.model.start}
 	for _, p := range points {
 		if _, ok := p.Values[meanKey(0, 0)]; !ok {
 			continue
 		}
-		mu := make(Means, len(t.start))
+		mu := make(Means, len(t.model.start))
 		for i := range mu {
 			mu[i] = Point{p.Values[meanKey(i, 0)], p.Values[meanKey(i, 1)]}
 		}

@@ -116,9 +116,7 @@ func (p policy) Heads(scope *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.H
 
 // hot returns position pos of sequences as one-hot rows [N,size]; an unset token is all zero.
 func hot(s gfn.State, pos, size int) *Node {
-	token := SliceAxis(s[0], 1, AxisElem(pos)) // [N,1]
-	shape := shapes.Make(token.DType(), token.Shape().Dim(0), size)
-	return ConvertDType(Equal(Iota(token.Graph(), shape, 1), BroadcastToShape(token, shape)), float)
+	return OneHot(Squeeze(SliceAxis(s[0], 1, AxisElem(pos)), 1), size, float)
 }
 
 // pointTensor copies points to a float32 tensor [n,2].

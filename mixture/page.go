@@ -19,26 +19,25 @@ func (t *trainer) Report(r *run.Run, res run.Result) error {
 		return err
 	}
 	trace := t.trace(points)
-	figures := []struct {
-		name, caption string
-		figure        report.Figure
-	}{
-		{"means", "The means that each method found, from the same start on the same data.",
-			meansFigure(t.problem, t.data, methodNames, []Means{own.exact.Means, own.meanField.Means, own.Means})},
-		{"paths", "The way of the means, one step per iteration.",
-			pathsFigure(t.problem, t.data, methodNames, [][]Means{own.exact.Trace, own.meanField.Trace, trace})},
-		{"iterations", "GFlowNet-EM: the means after some of the iterations, axes twice the range of the data.",
-			gridFigure(t.data, trace)},
-		{"data", "The data and the true means.", dataFigure(t.problem, t.data)},
-		{"loglik", "Log-likelihood per point after each M-step of GFlowNet-EM.", report.NewFigure(report.Lines{
-			Axes:   report.Axes{X: report.Axis{Label: "E-updates"}, Y: report.Axis{Label: "log p(x)"}},
-			Series: []report.Series{named(curve(points, "loglik"), "GFlowNet-EM")},
-			Levels: []report.Level{{Name: "true means", Value: own.LogLik.Truth}},
-		})},
-		{"loss", "Trajectory-balance loss of the E-step.", report.NewFigure(report.Lines{
-			Axes:   report.Axes{X: report.Axis{Label: "E-updates"}, Y: report.Axis{Label: "loss", Log: true}},
-			Series: []report.Series{named(curve(points, "e/loss"), "")},
-		})},
+	draw := func(p report.Plot) report.Named {
+		p.X.Label = "E-updates"
+		f, _ := p.Draw(func(key string) (x, y []float64) { return run.Curve(points, key) })
+		return f
+	}
+	figures := []report.Named{
+		{Name: "means", Caption: "The means that each method found, from the same start on the same data.",
+			Figure: meansFigure(t.model.Problem, t.data, methodNames, []Means{own.exact.Means, own.meanField.Means, own.Means})},
+		{Name: "paths", Caption: "The way of the means, one step per iteration.",
+			Figure: pathsFigure(t.model.Problem, t.data, methodNames, [][]Means{own.exact.Trace, own.meanField.Trace, trace})},
+		{Name: "iterations", Figure: gridFigure(t.data, trace),
+			Caption: "GFlowNet-EM: the means after some of the iterations, axes twice the range of the data."},
+		{Name: "data", Caption: "The data and the true means.",
+			Figure: report.NewFigure(dataScatter(t.model.Problem, t.data))},
+		draw(report.Plot{Name: "loglik", Caption: "Log-likelihood per point after each M-step of GFlowNet-EM.",
+			Keys: []string{"loglik"}, Names: []string{"GFlowNet-EM"}, Y: report.Axis{Label: "log p(x)"},
+			Levels: []report.Level{{Name: "true means", Value: own.LogLik.Truth}}}),
+		draw(report.Plot{Name: "loss", Caption: "Trajectory-balance loss of the E-step.",
+			Keys: []string{"e/loss"}, Y: report.Axis{Label: "loss", Log: true}}),
 	}
 	page := &report.Page{
 		Title: "Hierarchical mixture",
@@ -47,19 +46,10 @@ func (t *trainer) Report(r *run.Run, res run.Result) error {
 	page.Section("Result").Table(own.table()).Paragraph(fmt.Sprintf(
 		"The GFlowNet's q(i,j|x) is within total variation %.3f of its target on average; its evidence lower bound is %.4f.",
 		own.TotalVariation, own.ELBO))
-	section := page.Section("Figures")
-	for _, f := range figures {
-		if err := f.figure.Save(r.Dir(), f.name); err != nil {
-			return err
-		}
-		section.Figure(f.figure, f.caption)
+	if err := page.Section("Figures").Figures(r.Dir(), figures...); err != nil {
+		return err
 	}
 	page.Section("Configuration").Pre(r.Config())
 	page.Section("Provenance").Pre(r.Info().String())
 	return page.WriteFile(filepath.Join(r.Dir(), "report.html"))
-}
-
-func named(s report.Series, name string) report.Series {
-	s.Name = name
-	return s
 }

@@ -51,8 +51,8 @@ func figure2(ctx context.Context, s run.Study) (report.Figure, *agreement, error
 	if err != nil {
 		return report.Figure{}, nil, err
 	}
-	exact := t.problem.Posterior(t.data.X, mu).Argmax()
-	factorised := t.problem.Factorised(t.data.X, mu, 1, rng.New(s.Seed, "mixture/figure2"))
+	exact := t.model.Problem.Posterior(t.data.X, mu).Argmax()
+	factorised := t.model.Problem.Factorised(t.data.X, mu, 1, rng.New(s.Seed, "mixture/figure2"))
 	assigned := [][]Pair{exact, factorised, q.Argmax()}
 	share := func(z []Pair) float64 {
 		same := 0
@@ -85,7 +85,7 @@ func figure3(ctx context.Context, s run.Study, e Experiment) (report.Figure, err
 		return report.Figure{}, err
 	}
 	r := fitted.(*result)
-	return meansFigure(t.problem, t.data, methodNames, []Means{r.exact.Means, r.meanField.Means, r.Means}), nil
+	return meansFigure(t.model.Problem, t.data, methodNames, []Means{r.exact.Means, r.meanField.Means, r.Means}), nil
 }
 
 // toEnd trains without a folder.

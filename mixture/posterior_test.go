@@ -142,7 +142,7 @@ func TestFigure2(t *testing.T) {
 				unsure += share
 			}
 		}
-		logLik += p.PublishedLogLikelihood(d.X, mu) / sets
+		logLik += (p.LogLikelihood(d.X, mu) + p.PublishedOffset()) / sets
 	}
 	for _, c := range []struct {
 		what                 string

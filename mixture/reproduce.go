@@ -2,12 +2,10 @@ package mixture
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
@@ -39,7 +37,8 @@ func tableRows() []tableRow {
 		{key: "truth", title: "true means", paper: report.MeanStd(-5.62, 0.01, 2)},
 		{key: "exact", title: "exact EM", paper: report.MeanStd(-5.79, 0.74, 2), classical: ExactEM{}},
 		{key: "meanfield", title: "mean-field EM", paper: report.MeanStd(-7.26, 1.12, 2), classical: MeanField{}},
-		{key: "gfn-paper", title: "GFlowNet-EM, released settings", paper: report.MeanStd(-5.77, 0.48, 2), config: PaperConfig},
+		{key: "gfn-paper", title: "GFlowNet-EM, released settings", config: PaperConfig,
+			paper: report.MeanStd(-5.77, 0.48, 2)},
 		{key: "gfn-recommended", title: "GFlowNet-EM, exploration 0.1, rate 3e-3", config: RecommendedConfig},
 		{key: "gfn-best", title: "GFlowNet-EM, preset best", config: BestConfig},
 		{key: "gfn-quick", title: "GFlowNet-EM, preset quick", config: QuickConfig},
@@ -58,25 +57,12 @@ func (t Task) Tables() map[string][]string {
 	return map[string][]string{t.Name(): append(keys, figuresKey)}
 }
 
-// outcome is the log-likelihood of one run on the true scale, and that of the true means on the same data.
-type outcome struct{ LogLik, Truth float64 }
-
 // reproduced is the table.
 type reproduced struct {
 	Seed    uint64             `json:"seed"`
-	Rows    map[string]rowJSON `json:"rows"`
+	Rows    map[string]Summary `json:"rows"`
 	Figure2 *agreement         `json:"figure2,omitempty"`
 	table   *report.Table
-}
-
-// rowJSON is a row of the table; log-likelihoods are on the true scale.
-type rowJSON struct {
-	Mean      float64     `json:"mean"`
-	Std       float64     `json:"std"`
-	Median    float64     `json:"median"`
-	Published float64     `json:"mean_published"`
-	Success   report.Rate `json:"success"`
-	Runs      []float64   `json:"runs"`
 }
 
 // Reproduce implements run.Reproducer.
@@ -85,7 +71,7 @@ func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 		s.Runs = gfnRuns
 	}
 	e := Experiment{Runs: classicalRuns, Seed: s.Seed}
-	out := &reproduced{Seed: s.Seed, Rows: map[string]rowJSON{}}
+	out := &reproduced{Seed: s.Seed, Rows: map[string]Summary{}}
 	out.table = &report.Table{
 		Title:   "Hierarchical mixture, mean log-likelihood per point",
 		Columns: report.Columns("method", "paper", "ours, as published", "ours, true scale", "median", "at the optimum"),
@@ -97,14 +83,14 @@ func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 	}
 	strip := report.Strip{Axes: report.Axes{X: report.Axis{Label: "log p(x) per point, true scale"}}}
 	for _, row := range tableRows() {
-		if s.Rows != nil && !slices.Contains(s.Rows, row.key) {
+		if !s.Asks(row.key) {
 			continue
 		}
-		runs, err := t.outcomes(ctx, s, e, row)
+		runs, err := t.runs(ctx, s, e, row)
 		if err != nil {
 			return nil, err
 		}
-		j := summarise(runs)
+		j := e.Summarise(runs)
 		out.Rows[row.key] = j
 		reached := j.Success.Cell()
 		if row.key == "truth" {
@@ -117,55 +103,27 @@ func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 	return out, t.reproducePage(ctx, s, e, out, strip)
 }
 
-// outcomes makes the runs of a row.
-func (t Task) outcomes(ctx context.Context, s run.Study, e Experiment, row tableRow) ([]outcome, error) {
-	var out []outcome
+// runs makes those of a row.
+func (t Task) runs(ctx context.Context, s run.Study, e Experiment, row tableRow) ([]Run, error) {
 	if row.config == nil {
 		method := row.classical
 		if method == nil {
 			method = atTruth{}
 		}
-		for _, r := range e.Fit(method) {
-			out = append(out, outcome{r.LogLikelihood, r.True})
-		}
-		return out, context.Cause(ctx)
+		return e.Fit(method), context.Cause(ctx)
 	}
-	var cells []run.Cell
+	var configs []any
 	for k := range s.Runs {
 		c := row.config()
 		c.Seed, c.Run = s.Seed, k
-		cells = append(cells, run.Cell{Row: row.key, Index: k, Config: &c})
+		configs = append(configs, &c)
 	}
-	if s.Log != nil {
-		fmt.Fprintf(s.Log, "%s: %d runs\n", row.title, len(cells))
+	results, err := run.Repeat[result](ctx, s, row.key, row.title, configs)
+	var out []Run
+	for _, r := range results {
+		out = append(out, Run{Fit: Fit{LogLikelihood: r.LogLik.GFN}, True: r.LogLik.Truth, Success: r.Success})
 	}
-	results, err := s.Grid.Run(ctx, cells)
-	if err != nil {
-		return nil, err
-	}
-	for _, data := range results {
-		var r result
-		if err := json.Unmarshal(data, &r); err != nil {
-			return nil, fmt.Errorf("result of %s: %w", row.key, err)
-		}
-		out = append(out, outcome{r.LogLik.GFN, r.LogLik.Truth})
-	}
-	return out, nil
-}
-
-func summarise(runs []outcome) rowJSON {
-	var j rowJSON
-	j.Success.Trials = len(runs)
-	for _, r := range runs {
-		j.Runs = append(j.Runs, r.LogLik)
-		if Reached(r.LogLik, r.Truth) {
-			j.Success.Successes++
-		}
-	}
-	s := report.Summarize(j.Runs)
-	j.Mean, j.Std, j.Median = s.Mean, s.Std, s.Median
-	j.Published = s.Mean + Problem{}.PublishedOffset()
-	return j
+	return out, err
 }
 
 // Print implements run.Result.
@@ -196,7 +154,7 @@ func (t Task) reproducePage(ctx context.Context, s run.Study, e Experiment, out 
 			return err
 		}
 	}
-	if s.Rows == nil || slices.Contains(s.Rows, figuresKey) {
+	if s.Asks(figuresKey) {
 		f, agree, err := figure2(ctx, s)
 		if err != nil {
 			return err

@@ -47,16 +47,16 @@ var _ run.Result = (*result)(nil)
 func (t *trainer) Evaluate() (run.Result, error) {
 	c := t.config
 	r := &result{Task: Task{}.Name(), Seed: c.Seed, Run: c.Run, Means: t.means()}
-	r.exact = ExactEM{Problem: t.problem, Iterations: c.Iterations, Trace: true}.Fit(t.data.X, t.start, nil)
-	r.meanField = MeanField{Problem: t.problem, Iterations: c.Iterations, Trace: true}.Fit(t.data.X, t.start,
+	r.exact = ExactEM{Problem: t.model.Problem, Iterations: c.Iterations, Trace: true}.Fit(t.data.X, t.model.start, nil)
+	r.meanField = MeanField{Problem: t.model.Problem, Iterations: c.Iterations, Trace: true}.Fit(t.data.X, t.model.start,
 		rng.New(c.Seed, "mixture/fit", uint64(c.Run)))
 	r.LogLik = LogLiks{
-		Truth:     t.problem.LogLikelihood(t.data.X, t.problem.TrueMeans()),
+		Truth:     t.model.Problem.LogLikelihood(t.data.X, t.model.Problem.TrueMeans()),
 		Exact:     r.exact.LogLikelihood,
 		MeanField: r.meanField.LogLikelihood,
-		GFN:       t.problem.LogLikelihood(t.data.X, r.Means),
+		GFN:       t.model.Problem.LogLikelihood(t.data.X, r.Means),
 	}
-	shift := t.problem.PublishedOffset()
+	shift := t.model.Problem.PublishedOffset()
 	r.Published = LogLiks{r.LogLik.Truth + shift, r.LogLik.Exact + shift, r.LogLik.MeanField + shift, r.LogLik.GFN + shift}
 	r.Success = Reached(r.LogLik.GFN, r.LogLik.Truth)
 
@@ -64,8 +64,8 @@ func (t *trainer) Evaluate() (run.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	target := t.problem.ClippedPosterior(t.data.X, r.Means, c.Wake.RewardClip)
-	logR := t.problem.LogReward(t.data.X, r.Means, math.Inf(-1))
+	target := t.model.Problem.ClippedPosterior(t.data.X, r.Means, c.Wake.RewardClip)
+	logR := t.model.Problem.LogReward(t.data.X, r.Means, math.Inf(-1))
 	pairs := c.Model.Super * c.Model.Petals
 	for n := range t.data.X {
 		r.TotalVariation += gfn.TotalVariation(q.Row(n), target.Row(n))
@@ -76,7 +76,7 @@ func (t *trainer) Evaluate() (run.Result, error) {
 		}
 	}
 	r.TotalVariation /= float64(c.Points)
-	r.ELBO = r.ELBO/float64(c.Points) + t.problem.logNorm(c.Model.Super)
+	r.ELBO = r.ELBO/float64(c.Points) + t.model.Problem.logNorm(c.Model.Super)
 	return r, nil
 }
 
@@ -88,13 +88,15 @@ func (t *trainer) posterior() (*Posterior, error) {
 		return nil, err
 	}
 	super, petals := t.config.Model.Super, t.config.Model.Petals
+	pairs := super * petals
 	net := policy{super, petals, t.config.Policy.Hidden}
 	tables, err := dag.Tabulate(t.backend, t.learner.Store(), em.Phi, net, []*tensors.Tensor{pointTensor(t.data.X)})
 	if err != nil {
 		return nil, err
 	}
 	tokens := tensors.MustCopyFlatData[int32](dag.ObjectStates()[0])
-	q := &Posterior{Super: super, Petals: petals, Q: make([]float64, len(tables)*super*petals), LogZ: make([]float64, len(tables))}
+	points := len(tables)
+	q := &Posterior{Super: super, Petals: petals, Q: make([]float64, points*pairs), LogZ: make([]float64, points)}
 	for n, table := range tables {
 		for k, p := range dag.Terminating(table) {
 			q.Row(n)[int(tokens[2*k])*petals+int(tokens[2*k+1])] = p

@@ -7,8 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gonum.org/v1/gonum/stat"
-
+	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -108,25 +107,29 @@ func (e Experiment) fit(m Method, k int) Run {
 	return Run{Fit: fit, True: logLikTrue, Success: Reached(fit.LogLikelihood, logLikTrue)}
 }
 
-// Summary holds statistics of the log-likelihood over runs, true scale; add [Problem.PublishedOffset] to the mean to
-// compare with the paper. The distributions are bimodal, a run either reaching the optimum or a bad local one, so
-// that of twenty runs the number of successes says more than the mean.
+// Summary holds statistics of the log-likelihood over runs, on the true scale unless its name says otherwise. The
+// distributions are bimodal, a run either reaching the optimum or a bad local one, so that of twenty runs the number of
+// successes says more than the mean.
 type Summary struct {
-	Runs, Successes int
-	Mean            float64
-	Std             float64 // with denominator n-1; the paper does not say which it has
+	Mean      float64     `json:"mean"`
+	Std       float64     `json:"std"` // with denominator n-1; the paper does not say which it has
+	Median    float64     `json:"median"`
+	Published float64     `json:"mean_published"` // see [Problem.PublishedOffset]
+	Success   report.Rate `json:"success"`
+	Runs      []float64   `json:"runs"`
 }
 
 // Summarise returns the statistics of some runs.
-func Summarise(runs []Run) Summary {
-	s := Summary{Runs: len(runs)}
-	logLiks := make([]float64, len(runs))
-	for k, r := range runs {
-		logLiks[k] = r.LogLikelihood
+func (e Experiment) Summarise(runs []Run) Summary {
+	s := Summary{Success: report.Rate{Trials: len(runs)}}
+	for _, r := range runs {
+		s.Runs = append(s.Runs, r.LogLikelihood)
 		if r.Success {
-			s.Successes++
+			s.Success.Successes++
 		}
 	}
-	s.Mean, s.Std = stat.MeanStdDev(logLiks, nil)
+	all := report.Summarize(s.Runs)
+	s.Mean, s.Std, s.Median = all.Mean, all.Std, all.Median
+	s.Published = s.Mean + e.Problem.PublishedOffset()
 	return s
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/gfnem/gfnem/report"
 )
 
 var trials = flag.Int("trials", 20, "runs per method in TestStatistics; 1000 take three minutes on two cores")
@@ -37,12 +39,12 @@ func TestStatistics(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e := Experiment{Runs: max(*trials, len(c.first))}
 			runs := e.Fit(c.method)
-			s := Summarise(runs)
-			mean := s.Mean + e.Problem.PublishedOffset()
-			t.Logf("%d of %d reach the optimum, published log-likelihood %.3f ± %.3f", s.Successes, s.Runs, mean, s.Std)
+			s := e.Summarise(runs)
+			reached, mean := s.Success.Successes, s.Published
+			t.Logf("%d of %d reach the optimum, published log-likelihood %.3f ± %.3f", reached, len(runs), mean, s.Std)
 
-			if lo, hi := binomialBounds(s.Runs, c.rate, falseAlarm/2); s.Successes < lo || s.Successes > hi {
-				t.Errorf("%d successes, want %d to %d", s.Successes, lo, hi)
+			if lo, hi := binomialBounds(len(runs), c.rate, falseAlarm/2); reached < lo || reached > hi {
+				t.Errorf("%d successes, want %d to %d", reached, lo, hi)
 			}
 			for k, want := range c.first {
 				if got := runs[k].LogLikelihood; math.Abs(got-want) > 1e-9 {
@@ -52,7 +54,7 @@ func TestStatistics(t *testing.T) {
 			if c.method == (MeanField{}) {
 				// A run of mean-field EM is at -7.32 ± 1.18. Chernoff's bound on its distribution over 3,000 runs
 				// leaves 8e-5 beyond 4.5 deviations of a mean of 20 or more.
-				if d := 4.5 * 1.18 / math.Sqrt(float64(s.Runs)); math.Abs(mean+7.32) > d {
+				if d := 4.5 * 1.18 / math.Sqrt(float64(len(runs))); math.Abs(mean+7.32) > d {
 					t.Errorf("published log-likelihood %.3f, want -7.32 ± %.3f", mean, d)
 				}
 			}
@@ -109,8 +111,11 @@ func TestScheduling(t *testing.T) {
 
 func TestSummarise(t *testing.T) {
 	runs := []Run{{Fit: Fit{LogLikelihood: 1}, Success: true}, {Fit: Fit{LogLikelihood: 3}}}
-	want := Summary{Runs: 2, Successes: 1, Mean: 2, Std: math.Sqrt2}
-	if d := cmp.Diff(want, Summarise(runs)); d != "" {
+	want := Summary{
+		Mean: 2, Std: math.Sqrt2, Median: 2, Published: 2 + Problem{}.PublishedOffset(),
+		Success: report.Rate{Successes: 1, Trials: 2}, Runs: []float64{1, 3},
+	}
+	if d := cmp.Diff(want, (Experiment{}).Summarise(runs)); d != "" {
 		t.Errorf("summary (-want +got):\n%s", d)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,13 +28,7 @@ func (Task) Name() string { return "mixture" }
 func (Task) Presets() []string { return []string{"quick", "paper", "recommended", "best"} }
 
 // Config implements run.Task.
-func (Task) Config(preset string) any {
-	if p, ok := presets[preset]; ok {
-		c := p()
-		return &c
-	}
-	return nil
-}
+func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
 
 // Start implements run.Task.
 func (Task) Start(b compute.Backend, config any) (run.Session, error) {
@@ -45,9 +38,7 @@ func (Task) Start(b compute.Backend, config any) (run.Session, error) {
 // trainer is GFlowNet-EM on one data set.
 type trainer struct {
 	config  Config
-	problem Problem
 	data    Data
-	start   Means
 	backend compute.Backend
 	model   gfnModel
 	learner *em.Learner
@@ -57,12 +48,11 @@ var _ run.Session = (*trainer)(nil)
 
 // newTrainer draws the data and, unless it is given, the start.
 func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
-	t := &trainer{config: c, backend: b, problem: c.Model}
-	t.data, t.start = t.experiment().Draw(c.Run)
+	t := &trainer{config: c, backend: b, model: gfnModel{Problem: c.Model}}
+	t.data, t.model.start = Experiment{Problem: c.Model, Points: c.Points, Seed: c.Seed}.Draw(c.Run)
 	if start != nil {
-		t.start = start
+		t.model.start = start
 	}
-	t.model = gfnModel{t.problem, t.start}
 	all := pointTensor(t.data.X)
 	seed := rng.New(c.Seed, "mixture/learner", uint64(c.Run)).Uint64()
 
@@ -77,9 +67,8 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 	if end < 0 {
 		end = c.Wake.Epsilon
 	}
-	group := func(scope string, rule optim.Rule, rate optim.Rate) optim.Optimizer {
-		return optim.Optimizer{Groups: []optim.Group{{Scope: scope, Rule: rule, Rate: rate}}}
-	}
+	phi := optim.Rate{Base: c.Optim.Phi.Rate, Drops: []optim.Drop{{Step: half, Factor: c.Optim.Phi.Drop}}}
+	theta := optim.Rate{Base: c.Optim.Theta.Rate}
 	var err error
 	t.learner, err = em.New(b, model.NewStore(), em.Spec{
 		Model:  t.model,
@@ -90,7 +79,7 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 		Wake: em.Wake{
 			Reward:    t.model.reward(c.Wake.RewardClip),
 			Explore:   em.Explore{Epsilon: em.Linear{From: c.Wake.Epsilon, To: end, Over: half}},
-			Optimizer: group(em.Phi, optim.Adam{}, optim.Rate{Base: c.Optim.Phi.Rate, Drops: []optim.Drop{{Step: half, Factor: c.Optim.Phi.Drop}}}),
+			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Phi, Rate: phi}}},
 		},
 		Gate: em.Blocks{E: c.Gate.ESteps, First: c.Gate.FirstESteps, M: c.Gate.MSteps, Below: c.Gate.Below},
 		MStep: em.MStep{
@@ -98,14 +87,10 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 			Latents:    em.Drawn{Samples: c.MStep.Samples},
 			Moves:      c.Moves.Count,
 			ClosedForm: c.MStep.ClosedForm,
-			Optimizer:  group(em.Theta, optim.SGD{}, optim.Rate{Base: c.Optim.Theta.Rate}),
+			Optimizer:  optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rule: optim.SGD{}, Rate: theta}}},
 		},
 	})
 	return t, err
-}
-
-func (t *trainer) experiment() Experiment {
-	return Experiment{Problem: t.problem, Points: t.config.Points, Seed: t.config.Seed}
 }
 
 // total is the number of E-updates.
@@ -140,7 +125,7 @@ func (t *trainer) Step() (run.Tick, error) {
 		if t.config.Moves.Count > 0 {
 			tick.Log["m/accepted"] = r.Accepted
 		}
-		tick.Log["loglik"] = t.problem.LogLikelihood(t.data.X, mu)
+		tick.Log["loglik"] = t.model.Problem.LogLikelihood(t.data.X, mu)
 		for i, p := range mu {
 			tick.Log[meanKey(i, 0)], tick.Log[meanKey(i, 1)] = p[0], p[1]
 		}
@@ -155,7 +140,7 @@ func meanKey(i, axis int) string { return fmt.Sprintf("means/%d/%c", i, "xy"[axi
 func (t *trainer) means() Means {
 	v := t.learner.Store().GetVariable(em.Theta + "/means")
 	if v == nil {
-		return slices.Clone(t.start)
+		return slices.Clone(t.model.start)
 	}
 	flat := tensors.MustCopyFlatData[float32](v.MustValue())
 	mu := make(Means, len(flat)/2)
@@ -167,25 +152,15 @@ func (t *trainer) means() Means {
 
 // State implements run.Job.
 func (t *trainer) State() (run.State, error) {
-	arrays, err := run.StoreArrays(t.learner.Store())
-	if err != nil {
-		return run.State{}, err
-	}
-	extra, err := json.Marshal(t.learner.State())
-	return run.State{Arrays: arrays, Extra: extra}, err
+	return run.StoreState(t.learner.Store(), t.learner.State())
 }
 
 // Restore implements run.Job.
 func (t *trainer) Restore(s run.State) error {
 	var counters em.State
-	if err := json.Unmarshal(s.Extra, &counters); err != nil {
-		return fmt.Errorf("counters: %w", err)
-	}
-	if err := run.SetStore(t.learner.Store(), s.Arrays); err != nil {
-		return err
-	}
+	err := run.RestoreStore(t.learner.Store(), s, &counters)
 	t.learner.SetState(counters)
-	return nil
+	return err
 }
 
 // Seed implements run.Session.

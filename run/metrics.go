@@ -16,6 +16,16 @@ type Point struct {
 	Values map[string]float64
 }
 
+// Curve returns the steps and the values of a metric, where it was logged.
+func Curve(points []Point, name string) (x, y []float64) {
+	for _, p := range points {
+		if v, ok := p.Values[name]; ok {
+			x, y = append(x, float64(p.Step)), append(y, v)
+		}
+	}
+	return x, y
+}
+
 // stepKey holds the step of a line; no value may have this name.
 const stepKey = "step"
 

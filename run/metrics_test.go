@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,5 +82,15 @@ func TestReadMetrics(t *testing.T) {
 	}
 	if _, err := ReadMetrics(t.TempDir()); err == nil {
 		t.Error("read metrics that are not there")
+	}
+}
+
+func TestCurve(t *testing.T) {
+	points := []Point{
+		{Step: 1, Values: map[string]float64{"a": 3}}, {Step: 2, Values: map[string]float64{"b": 4}},
+		{Step: 5, Values: map[string]float64{"a": -1, "b": 0}},
+	}
+	if x, y := Curve(points, "a"); !slices.Equal(x, []float64{1, 5}) || !slices.Equal(y, []float64{3, -1}) {
+		t.Errorf("the curve is at %v, with values %v", x, y)
 	}
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,6 +42,24 @@ func StoreArrays(store *model.Store) (map[string]Array, error) {
 		arrays[frozenName] = Array{DType: "U8", Shape: []int{len(list)}, Data: list}
 	}
 	return arrays, nil
+}
+
+// StoreState returns the state of a job that is all variables of a store and, as JSON, what else there is to remember.
+func StoreState(store *model.Store, rest any) (State, error) {
+	arrays, err := StoreArrays(store)
+	if err != nil {
+		return State{}, err
+	}
+	extra, err := json.Marshal(rest)
+	return State{Arrays: arrays, Extra: extra}, err
+}
+
+// RestoreStore is the way back; rest is a pointer.
+func RestoreStore(store *model.Store, s State, rest any) error {
+	if err := json.Unmarshal(s.Extra, rest); err != nil {
+		return fmt.Errorf("counters: %w", err)
+	}
+	return SetStore(store, s.Arrays)
 }
 
 // Parameters copies the trainable variables of a store, by path, for Export.

@@ -95,6 +95,28 @@ func TestSetStoreOnExisting(t *testing.T) {
 	}
 }
 
+// A state has the variables and what else there is, and one without counters is refused before anything is set.
+func TestStoreState(t *testing.T) {
+	type rest struct{ Updates int }
+	store := testStore(t)
+	state, err := StoreState(store, rest{7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, got := model.NewStore(), rest{}
+	if err := RestoreStore(again, state, &got); err != nil || got.Updates != 7 {
+		t.Fatal(got, err)
+	}
+	if other, err := StoreState(again, got); err != nil || StateHash(other) != StateHash(state) {
+		t.Error("the state is another one", err)
+	}
+	state.Extra = []byte("[]")
+	empty := model.NewStore()
+	if err := RestoreStore(empty, state, &got); err == nil || empty.NumVariables() != 0 {
+		t.Errorf("error %v, %d variables", err, empty.NumVariables())
+	}
+}
+
 func TestSetStoreRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		value any

@@ -2,7 +2,10 @@ package run
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
 
 	"github.com/gomlx/compute"
 
@@ -20,6 +23,16 @@ type Task interface {
 	Config(preset string) any
 	// Start prepares a session with a configuration, a pointer as Config returns it.
 	Start(b compute.Backend, config any) (Session, error)
+}
+
+// PresetOf is Task.Config for a table of presets.
+func PresetOf[C any](presets map[string]func() C, name string) any {
+	preset, ok := presets[name]
+	if !ok {
+		return nil
+	}
+	c := preset()
+	return &c
 }
 
 // Session is a model in training.
@@ -62,6 +75,31 @@ type Study struct {
 	Runs  int      // repetitions of rows that train a GFlowNet; 0 means the task's default
 	Seed  uint64
 	Adjustments
+}
+
+// Asks reports whether a row is asked for.
+func (s Study) Asks(row string) bool { return s.Rows == nil || slices.Contains(s.Rows, row) }
+
+// Repeat makes runs of a row, one with each configuration, and returns their results.
+func Repeat[R any](ctx context.Context, s Study, row, title string, configs []any) ([]R, error) {
+	if s.Log != nil {
+		fmt.Fprintf(s.Log, "%s: %d runs\n", title, len(configs))
+	}
+	cells := make([]Cell, len(configs))
+	for k, c := range configs {
+		cells[k] = Cell{Row: row, Index: k, Config: c}
+	}
+	results, err := s.Grid.Run(ctx, cells)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]R, len(results))
+	for k, data := range results {
+		if err := json.Unmarshal(data, &out[k]); err != nil {
+			return nil, fmt.Errorf("result of %s, run %d: %w", row, k, err)
+		}
+	}
+	return out, nil
 }
 
 // Adjustments change all rows of a table. They are asked of an Adjustable alone.

@@ -28,11 +28,14 @@ type Codec struct {
 	model    Model
 	programs *program.Set
 
-	encode  *program.Program[encodeIn[*tensors.Tensor], latent[*tensors.Tensor]]
-	decode  *program.Program[latent[*tensors.Tensor], pixels[*tensors.Tensor]]
-	sample  *program.Program[sampleIn[*tensors.Tensor], latent[*tensors.Tensor]]
-	measure *program.Program[encodeIn[*tensors.Tensor], measured[*tensors.Tensor]]
+	encode  *program.Program[encodeIn[host], latent[host]]
+	decode  *program.Program[latent[host], pixels[host]]
+	sample  *program.Program[sampleIn[host], latent[host]]
+	measure *program.Program[encodeIn[host], measured[host]]
 }
+
+// host is a tensor outside of programs.
+type host = *tensors.Tensor
 
 // What programs of a codec take and return.
 type (
@@ -50,23 +53,22 @@ type (
 const codecRows = 128
 
 func newCodec(b compute.Backend, store *model.Store, c Config, size Size) *Codec {
-	out := &Codec{Size: size, config: c, model: Model{Size: size, Learned: c.learnsPrior()}, programs: program.NewSet(b, store)}
+	s := program.NewSet(b, store)
+	out := &Codec{Size: size, config: c, model: Model{Size: size, Learned: c.learnsPrior()}, programs: s}
 	if c.Method == MethodVQ {
 		out.model.Decoder = VQ{size}
 	}
-	out.encode = program.New[encodeIn[*tensors.Tensor], latent[*tensors.Tensor]](out.programs, "encode",
-		func(in encodeIn[*Node]) latent[*Node] {
-			return latent[*Node]{ConvertDType(out.draw(rng.In(in.Key), in.X, in.Greedy), dtypes.Uint8)}
-		})
-	out.decode = program.New[latent[*tensors.Tensor], pixels[*tensors.Tensor]](out.programs, "decode",
-		func(in latent[*Node]) pixels[*Node] {
-			return pixels[*Node]{Sigmoid(out.model.Logits(out.theta(), ConvertDType(in.Codes, dtypes.Int32)))}
-		})
-	out.sample = program.New[sampleIn[*tensors.Tensor], latent[*tensors.Tensor]](out.programs, "sample",
-		func(in sampleIn[*Node]) latent[*Node] {
-			return latent[*Node]{ConvertDType(out.model.SamplePrior(out.theta(), rng.In(in.Key), codecRows), dtypes.Uint8)}
-		})
-	out.measure = program.New[encodeIn[*tensors.Tensor], measured[*tensors.Tensor]](out.programs, "bounds", out.boundsGraph)
+	out.encode = program.New[encodeIn[host], latent[host]](s, "encode", func(in encodeIn[*Node]) latent[*Node] {
+		return latent[*Node]{ConvertDType(out.draw(rng.In(in.Key), in.X, in.Greedy), dtypes.Uint8)}
+	})
+	out.decode = program.New[latent[host], pixels[host]](s, "decode", func(in latent[*Node]) pixels[*Node] {
+		return pixels[*Node]{Sigmoid(out.model.Logits(out.theta(), ConvertDType(in.Codes, dtypes.Int32)))}
+	})
+	out.sample = program.New[sampleIn[host], latent[host]](s, "sample", func(in sampleIn[*Node]) latent[*Node] {
+		z := out.model.SamplePrior(out.theta(), rng.In(in.Key), codecRows)
+		return latent[*Node]{ConvertDType(z, dtypes.Uint8)}
+	})
+	out.measure = program.New[encodeIn[host], measured[host]](s, "bounds", out.boundsGraph)
 	return out
 }
 
@@ -102,7 +104,7 @@ func (c *Codec) Encode(images mnist.Images, greedy bool, seed uint64) ([]Codes, 
 	}
 	var all []Codes
 	err := chunks(images.Len(), codecRows, func(indices []int, fresh int) error {
-		in := encodeIn[*tensors.Tensor]{greedy, rng.Key(seed, stream, uint64(indices[0])), batchOf(images, indices)}
+		in := encodeIn[host]{greedy, rng.Key(seed, stream, uint64(indices[0])), batchOf(images, indices)}
 		out, err := c.encode.Call(in)
 		if err != nil {
 			return err
@@ -164,7 +166,7 @@ func (c *Codec) Decode(codes []Codes) ([]float32, error) {
 	}
 	var all []float32
 	err := chunks(len(codes), codecRows, func(indices []int, fresh int) error {
-		out, err := c.decode.Call(latent[*tensors.Tensor]{c.join(codes, indices)})
+		out, err := c.decode.Call(latent[host]{c.join(codes, indices)})
 		if err != nil {
 			return err
 		}
@@ -178,7 +180,7 @@ func (c *Codec) Decode(codes []Codes) ([]float32, error) {
 func (c *Codec) Sample(count int, seed uint64) ([]Codes, error) {
 	var all []Codes
 	err := chunks(count, codecRows, func(indices []int, fresh int) error {
-		out, err := c.sample.Call(sampleIn[*tensors.Tensor]{rng.Key(seed, "sample the prior", uint64(indices[0]))})
+		out, err := c.sample.Call(sampleIn[host]{rng.Key(seed, "sample the prior", uint64(indices[0]))})
 		if err != nil {
 			return err
 		}
@@ -205,7 +207,7 @@ func (c *Codec) bounds(images mnist.Images, seed uint64) (b bounds, err error) {
 		}
 	}
 	err = chunks(images.Len(), codecRows, func(indices []int, fresh int) error {
-		out, err := c.measure.Call(encodeIn[*tensors.Tensor]{
+		out, err := c.measure.Call(encodeIn[host]{
 			Key: rng.Key(seed, "bounds", uint64(indices[0])), X: batchOf(images, indices),
 		})
 		if err != nil {

@@ -46,11 +46,8 @@ type Config struct {
 	Epochs      int    `toml:"epochs" range:"0,2147483647" help:"passes over the data; 0 means as many as published for the method and number of codes"`
 
 	Model struct {
-		Codes    int     `toml:"codes" range:"2,256" was:"k" help:"K, the entries of the dictionary"`
-		Rows     int     `toml:"rows" range:"1,64" was:"rows" help:"rows of the grid of codes"`
-		Columns  int     `toml:"columns" range:"1,64" was:"columns" help:"columns of the grid of codes"`
-		Channels int     `toml:"channels" range:"1,4096" was:"channels" help:"channels of convolutions, of the PixelCNN's too"`
-		Gain     float64 `toml:"gain" range:"1e-3,100" was:"init_gain" help:"factor of the initial values of convolutions; 1 as published"`
+		Size
+		Gain float64 `toml:"gain" range:"1e-3,100" was:"init_gain" help:"factor of the initial values of convolutions; 1 as published"`
 	} `toml:"model" help:"codes and networks"`
 	Policy struct {
 		LogZ  string  `toml:"log_z" oneof:"scalar image none" was:"log_z" help:"one log Z for all images, as published, one for each, or samples of an image are compared; with the latter two exploration is sound"`
@@ -69,8 +66,8 @@ type Config struct {
 		Turn int `toml:"turn" range:"0,2147483647" was:"alternate_every" help:"minibatches of an E- or M-phase, of which the M-phase comes first; 0: each minibatch serves both"`
 	} `toml:"gate" help:"when M-steps happen"`
 	MStep struct {
-		Latents           string  `toml:"latents" oneof:"drawn greedy best method" was:"best_of_wake: \"best\" for true" help:"codes that are learned from; best of the E-update's (gfn: drawn); method as published: drawn for gfn, else greedy"`
-		GreedyProbability float64 `toml:"greedy_probability" range:"0,1" was:"greedy_prob: for mstep.latents = \"greedy\"" help:"probability that a greedy M-update is greedy; else its codes are drawn"`
+		Latents           string  `toml:"latents" oneof:"drawn greedy best method" was:"best_of_wake: \"best\" for true" help:"what is learned from: codes drawn, greedy, or the best that the E-update drew (drawn for gfn); method: as published, drawn for gfn, else greedy"`
+		GreedyProbability float64 `toml:"greedy_probability" range:"0,1" was:"greedy_prob: for mstep.latents = \"greedy\"" help:"probability that codes of an M-update are greedy, else they are drawn"`
 	} `toml:"mstep" help:"M-updates"`
 	Moves struct {
 		Count int `toml:"count" range:"0,1000" was:"moves" help:"Metropolis-Hastings moves of the codes before an M-update; 0 as published"`
@@ -100,7 +97,7 @@ type Config struct {
 // PaperConfig is the published configuration, apart from its seeds.
 func PaperConfig() Config {
 	c := Config{Data: mnist.Digits, Method: MethodGFN, Batch: 128}
-	c.Model.Codes, c.Model.Rows, c.Model.Columns, c.Model.Channels, c.Model.Gain = 8, 4, 4, 128, 1
+	c.Model.Size, c.Model.Gain = Size{Codes: 8, Rows: 4, Columns: 4, Channels: 128}, 1
 	c.Policy.LogZ = logZScalar
 	c.Wake.Samples, c.Wake.Beta = 1, 1
 	c.Sleep.Probability, c.Sleep.Weight = 0.3, 10
@@ -112,11 +109,12 @@ func PaperConfig() Config {
 	return c
 }
 
-// QuickConfig is the experiment in little, for two cores and a few minutes: grids of 2x2 codes, small networks, minibatches of 32
-// and, for every method alike, 5 epochs with ten times the published rates; and, for the GFlowNet, what makes it learn faster than
-// as published: an E- and an M-update of each minibatch instead of turns, several latents per image, which are compared with each other
-// instead of with a learned log Z and the best of which the M-update takes, a sleep step after each E-step, a decoder's rate that falls
-// too, and initial values that tell images apart from the start.
+// QuickConfig is the experiment in little, for two cores and a few minutes: grids of 2x2 codes, small networks,
+// minibatches of 32 and, for every method alike, 5 epochs with ten times the published rates; and, for the GFlowNet,
+// what makes it learn faster than as published: an E- and an M-update of each minibatch instead of turns, several
+// latents per image, which are compared with each other instead of with a learned log Z and the best of which the
+// M-update takes, a sleep step after each E-step, a decoder's rate that falls too, and initial values that tell images
+// apart from the start.
 func QuickConfig() Config {
 	c := PaperConfig()
 	c.Method, c.TestImages, c.Batch, c.Epochs = MethodGD, 1000, 32, 5
@@ -131,8 +129,8 @@ func QuickConfig() Config {
 
 var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfig}
 
-// published are the epochs of a method and the epoch, from 1, of its lower rate. The loop of the VQ-VAE's code counts from 0
-// and includes its end, so that 50 epochs are 51.
+// published are the epochs of a method and the epoch, from 1, of its lower rate. The loop of the VQ-VAE's code counts
+// from 0 and includes its end, so that 50 epochs are 51.
 func published(method string, codes int) (epochs, dropOn int) {
 	switch {
 	case method == MethodGFN:
@@ -152,18 +150,17 @@ func (c *Config) learnsPrior() bool { return c.Method == MethodPrior }
 
 // size returns the size of the networks for images.
 func (c *Config) size(images mnist.Size) Size {
-	return Size{
-		Height: images.Height, Width: images.Width,
-		Rows: c.Model.Rows, Columns: c.Model.Columns, Codes: c.Model.Codes, Channels: c.Model.Channels,
-	}
+	s := c.Model.Size
+	s.Height, s.Width = images.Height, images.Width
+	return s
 }
 
-// Validate implements the last word of config.Resolve. It also fills in what is published for the method, and makes the path of
-// the data absolute, since a run is resumed and evaluated from other folders, too.
+// Validate implements the last word of config.Resolve. It also fills in what is published for the method, and makes the
+// path of the data absolute, since a run is resumed and evaluated from other folders, too.
 func (c *Config) Validate() error {
 	if (c.Wake.Epsilon > 0 || c.Wake.Beta != 1) && c.Policy.LogZ == logZScalar {
-		return fmt.Errorf("wake.epsilon = %g and wake.beta = %g explore, which needs policy.log_z = %q or %q: with one log Z for "+
-			"all images the loss is biased off the policy", c.Wake.Epsilon, c.Wake.Beta, logZImage, logZNone)
+		return fmt.Errorf("wake.epsilon = %g and wake.beta = %g explore, which needs policy.log_z = %q or %q: "+
+			"with one log Z for all images the loss is biased off the policy", c.Wake.Epsilon, c.Wake.Beta, logZImage, logZNone)
 	}
 	if c.Policy.LogZ == logZNone && c.Wake.Samples < 2 {
 		return fmt.Errorf("policy.log_z = %q compares the samples of an image: set wake.samples to 2 or more", logZNone)
@@ -175,8 +172,8 @@ func (c *Config) Validate() error {
 		c.MStep.Latents = latentsGreedy
 	case c.MStep.Latents == latentsBest && c.Method != MethodVQ &&
 		(c.Gate.Turn != 0 || c.Moves.Count != 0 || c.MStep.GreedyProbability != 1 || c.Wake.Samples < 2):
-		return errors.New(`mstep.latents = "best" takes the best latent of an E-update: it needs gate.turn = 0, moves.count = 0, ` +
-			`mstep.greedy_probability = 1 and wake.samples of 2 or more; or set mstep.latents = "greedy"`)
+		return errors.New(`mstep.latents = "best" takes the best latent of an E-update: it needs gate.turn = 0, ` +
+			`moves.count = 0, mstep.greedy_probability = 1 and wake.samples of 2 or more; or set mstep.latents = "greedy"`)
 	}
 	if c.Optim.Theta.Drop == -1 {
 		c.Optim.Theta.Drop = 1
@@ -189,8 +186,8 @@ func (c *Config) Validate() error {
 		c.Epochs, c.Optim.DropOn = epochs, cmp.Or(c.Optim.DropOn, dropOn)
 	}
 	if c.Optim.DropOn > c.Epochs {
-		return fmt.Errorf("optim.drop_on = %d is after the last of %d epochs: set it to one of them, or to 0 (and epochs to %[2]d) for "+
-			"rates that stay", c.Optim.DropOn, c.Epochs)
+		return fmt.Errorf("optim.drop_on = %d is after the last of %d epochs: set it to one of them, "+
+			"or to 0 (and epochs to %[2]d) for rates that stay", c.Optim.DropOn, c.Epochs)
 	}
 	return config.MakeAbsolute("data", &c.Data, mnist.Digits, mnist.Binarized)
 }

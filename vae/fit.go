@@ -95,7 +95,7 @@ type imitationNodes struct {
 	X          []*Node
 }
 
-type imitationOut[T any] struct{ Loss T }
+type imitated[T any] struct{ Loss T }
 
 // imitate raises log q of the latents that the VQ-VAE gives to images.
 func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *run.Progress) error {
@@ -103,14 +103,14 @@ func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *ru
 	p := s.policy(s.size)
 	programs := program.NewSet(s.backend, store)
 	defer programs.Close()
-	update := program.New[imitationIn, imitationOut[float64]](programs, "imitation", func(in imitationNodes) imitationOut[*Node] {
+	update := program.New[imitationIn, imitated[float64]](programs, "imitation", func(in imitationNodes) imitated[*Node] {
 		net := gfn.Net{Env: s.size.Env(), Policy: p, Scope: store.Scope(em.Phi)}
 		x := pick(in.X)
 		z := VQ{s.size}.Encode(store.Scope(em.Theta), x[0])
 		tr := net.Backtrack(rng.In(in.Key), p.Encode(net.Scope, x), gfn.State{z}, nil, gfn.Behaviour{})
 		loss := Neg(ReduceAllMean(ReduceSum(net.Score(tr, gfn.Behaviour{}).LogPF, 1)))
 		opt.Minimize(store, MulScalar(loss, imitationWeight/float64(s.size.Positions())), in.Rates)
-		return imitationOut[*Node]{loss}
+		return imitated[*Node]{loss}
 	})
 	for i := range updates {
 		at := uint64(i)
@@ -141,7 +141,8 @@ func (s *session) likelihood(store *model.Store) (*NLL, error) {
 	bar := run.NewProgress(s.progress, int64(images.Len()), "likelihood")
 	defer bar.Done()
 	l := &Likelihood{
-		Backend: s.backend, Store: store, Model: s.codec.model, Proposal: s.policy(s.size), Samples: s.Eval.Samples, Seed: s.Config.Seed,
+		Backend: s.backend, Store: store, Model: s.codec.model, Proposal: s.policy(s.size),
+		Samples: s.Eval.Samples, Seed: s.Config.Seed,
 		Progress: func(done int) { bar.Set(int64(done), fmt.Sprintf("%d images", done)) },
 	}
 	defer l.Close()

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -108,8 +107,9 @@ func (c *Config) theta(drop uint64) optim.Optimizer {
 	}}
 }
 
-// decoderLoss is the M-step's: the mean over images and pixels of -log p(x|z) and, with a learned prior, that over images and
-// positions of -log p(z') for latents z' of their own, which are never greedy: the prior is to fit q, not its modes.
+// decoderLoss is the M-step's: the mean over images and pixels of -log p(x|z) and, with a learned prior, that over
+// images and positions of -log p(z') for latents z' of their own, which are never greedy: the prior is to fit q, not
+// its modes.
 func (m Model) decoderLoss(theta *model.Scope, x gfn.Batch, z gfn.State, draw func() gfn.State) *Node {
 	loss := ReduceAllMean(CrossEntropy(m.Logits(theta, z[0]), x[0]))
 	if m.Learned {
@@ -119,25 +119,22 @@ func (m Model) decoderLoss(theta *model.Scope, x gfn.Batch, z gfn.State, draw fu
 	return loss
 }
 
-// trainer is the loop of a method.
-type trainer struct {
-	*em.Loop[[]*tensors.Tensor, []*tensors.Tensor]
-	close func() // releases what is compiled
-}
+// loop is what all methods train by.
+type loop = em.Loop[[]*tensors.Tensor, []*tensors.Tensor]
 
-// trainer returns that of the method for images that data picks from a table, see shuffled.
-func (c *Config) trainer(b compute.Backend, store *model.Store, size Size, data em.Data, perEpoch uint64) (trainer, error) {
-	if c.Method == MethodVQ {
-		s := program.NewSet(b, store)
-		return trainer{&em.Loop[[]*tensors.Tensor, []*tensors.Tensor]{Data: data, M: newVQStep(s, size, c.theta(c.dropAt(perEpoch)))}, s.Close}, nil
+// newLoop returns the loop of the method, and what releases its programs.
+func (s *session) newLoop() (*loop, func(), error) {
+	if s.Method == MethodVQ {
+		p := program.NewSet(s.backend, s.store)
+		return &loop{Data: s.data, M: newVQStep(p, s.size, s.theta(s.dropAt(s.perEpoch())))}, p.Close, nil
 	}
-	spec := c.Spec(size, data, perEpoch)
+	spec := s.Spec(s.size, s.data, s.perEpoch())
 	spec.Prepare = pick
-	l, err := em.New(b, store, spec)
+	l, err := em.New(s.backend, s.store, spec)
 	if err != nil {
-		return trainer{}, err
+		return nil, nil, err
 	}
-	return trainer{&l.Loop, l.Close}, nil
+	return &l.Loop, l.Close, nil
 }
 
 // told is how an iteration went, in a few words, and what to note of it.

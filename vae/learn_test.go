@@ -234,7 +234,8 @@ func TestEM(t *testing.T) {
 	c := PaperConfig()
 	c.Seed, c.Batch = seed, 64
 	spec := c.Spec(size, em.Full(x), 1)
-	spec.Gate = em.Blocks{First: 200, E: 4} // turns would begin with an untrained policy, from which exact EM does not suffer
+	// Turns would begin with an untrained policy, from which exact EM does not suffer.
+	spec.Gate = em.Blocks{First: 200, E: 4}
 	spec.Wake.Samples, spec.MStep.Latents = 8, em.Drawn{Samples: 8}
 	spec.MStep.Optimizer = rate
 	spec.Wake.Optimizer.Groups[0].Rate.Base = 3e-3

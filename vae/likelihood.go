@@ -59,8 +59,8 @@ type Likelihood struct {
 	Progress func(done int)
 
 	programs *program.Set
-	propose  *program.Program[proposeIn[*tensors.Tensor], proposed[*tensors.Tensor]]
-	score    *program.Program[scoreIn[*tensors.Tensor], scored[*tensors.Tensor]]
+	propose  *program.Program[proposeIn[host], proposed[host]]
+	score    *program.Program[scoreIn[host], scored[host]]
 }
 
 // proposeIn are images to draw latents for, and proposed the latents with log q(z|x).
@@ -94,21 +94,20 @@ func (l *Likelihood) build() {
 	}
 	l.Draws, l.Decodes = cmp.Or(l.Draws, small), cmp.Or(l.Decodes, large)
 	each, _ := l.shape()
-	l.programs = program.NewSet(l.Backend, l.Store)
-	l.propose = program.New[proposeIn[*tensors.Tensor], proposed[*tensors.Tensor]](l.programs, "draw latents",
-		func(in proposeIn[*Node]) proposed[*Node] {
-			net := gfn.Net{Env: l.Model.Env(), Policy: l.Proposal, Scope: l.Store.Scope(em.Phi)}
-			u := l.Proposal.Encode(net.Scope, gfn.Batch{in.X}).Repeat(each)
-			tr := net.Rollout(rng.In(in.Key), u, nil, gfn.Behaviour{})
-			logQ := ConvertDType(net.ScoreSampled(tr, gfn.Behaviour{}).LogPF, dtypes.Float64)
-			return proposed[*Node]{ConvertDType(tr.Last()[0], dtypes.Uint8), ReduceSum(logQ, 1)}
-		})
-	l.score = program.New[scoreIn[*tensors.Tensor], scored[*tensors.Tensor]](l.programs, "score latents",
-		func(in scoreIn[*Node]) scored[*Node] {
-			z, x := ConvertDType(in.Codes, dtypes.Int32), Gather(in.X, InsertAxes(in.Owner, 1))
-			logP := l.Model.LogJoint(l.Store.Scope(em.Theta), gfn.Batch{x}, gfn.State{z})
-			return scored[*Node]{ConvertDType(logP, dtypes.Float64)}
-		})
+	s := program.NewSet(l.Backend, l.Store)
+	l.propose = program.New[proposeIn[host], proposed[host]](s, "propose", func(in proposeIn[*Node]) proposed[*Node] {
+		net := gfn.Net{Env: l.Model.Env(), Policy: l.Proposal, Scope: l.Store.Scope(em.Phi)}
+		u := l.Proposal.Encode(net.Scope, gfn.Batch{in.X}).Repeat(each)
+		tr := net.Rollout(rng.In(in.Key), u, nil, gfn.Behaviour{})
+		logQ := ConvertDType(net.ScoreSampled(tr, gfn.Behaviour{}).LogPF, dtypes.Float64)
+		return proposed[*Node]{ConvertDType(tr.Last()[0], dtypes.Uint8), ReduceSum(logQ, 1)}
+	})
+	l.score = program.New[scoreIn[host], scored[host]](s, "score", func(in scoreIn[*Node]) scored[*Node] {
+		z, x := ConvertDType(in.Codes, dtypes.Int32), Gather(in.X, InsertAxes(in.Owner, 1))
+		logP := l.Model.LogJoint(l.Store.Scope(em.Theta), gfn.Batch{x}, gfn.State{z})
+		return scored[*Node]{ConvertDType(logP, dtypes.Float64)}
+	})
+	l.programs = s
 }
 
 // shape is how many latents a call draws for each of how many images.
@@ -180,7 +179,8 @@ func (l *Likelihood) draw(x *tensors.Tensor, indices []int) ([]samples, error) {
 	n := l.Model.Positions()
 	drawn := make([]samples, images)
 	for call := 0; call*each < l.Samples; call++ {
-		out, err := l.propose.Call(proposeIn[*tensors.Tensor]{rng.Key(l.Seed, "importance", uint64(indices[0]), uint64(call)), x})
+		key := rng.Key(l.Seed, "importance", uint64(indices[0]), uint64(call))
+		out, err := l.propose.Call(proposeIn[host]{key, x})
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +241,7 @@ func (l *Likelihood) scores(x *tensors.Tensor, drawn []samples) error {
 			copy(codes[i*n:], drawn[all[k].image].distinct[all[k].latent])
 			owner[i] = int32(all[k].image)
 		}
-		out, err := l.score.Call(scoreIn[*tensors.Tensor]{
+		out, err := l.score.Call(scoreIn[host]{
 			tensors.FromFlatDataAndDimensions(codes, len(indices), n), tensors.FromFlatDataAndDimensions(owner, len(indices)), x,
 		})
 		if err != nil {

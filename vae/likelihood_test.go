@@ -47,7 +47,7 @@ func (p exactPolicy) Heads(_ *model.Scope, u gfn.Batch, s gfn.State, k int) gfn.
 	code := ReduceSum(Where(next, z, ZerosLike(z)), 2) // [N,Z]
 	top := ReduceAndKeep(logP, ReduceMax, 1)
 	mass := Where(match, Exp(Sub(logP, BroadcastToShape(top, logP.Shape()))), ZerosLike(logP)) // [N,Z]
-	hot := oneHot(code, p.Codes, p.float())                                                    // [N,Z,K]
+	hot := OneHot(code, p.Codes, p.float())                                                    // [N,Z,K]
 	each := ReduceSum(Mul(hot, BroadcastToShape(InsertAxes(mass, 2), hot.Shape())), 1)
 	return gfn.Heads{Forward: Log(MaxScalar(each, 1e-300))}
 }

@@ -4,8 +4,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/gfnem/gfnem/nn"
 )
@@ -54,16 +54,9 @@ func (s Size) enlarge(scope *model.Scope, e *Node, norm norm) *Node {
 	return nn.Conv{Channels: 1, Window: nn.SquareWindow(1, 1, 0), Bias: true}.Apply(scope.At("out"), y)
 }
 
-// oneHot returns tokens [...] as [..., size]; a token outside of 0..size-1 is all zero.
-func oneHot(tokens *Node, size int, dtype dtypes.DType) *Node {
-	shape := shapes.Make(tokens.DType(), append(append([]int{}, tokens.Shape().Dimensions...), size)...)
-	same := Equal(Iota(tokens.Graph(), shape, -1), BroadcastToShape(InsertAxes(tokens, -1), shape))
-	return ConvertDType(same, dtype)
-}
-
 // lookUp reads numbers of a table [K] at codes z [B,n], as the decoder takes them: [B,h,w,1].
 func (s Size) lookUp(table, z *Node) *Node {
-	hot := oneHot(z, s.Codes, table.DType()) // [B,n,K]
+	hot := OneHot(z, s.Codes, table.DType()) // [B,n,K]
 	e := DotGeneral(hot, []int{2}, nil, table, []int{0}, nil)
 	return Reshape(e, z.Shape().Dim(0), s.Rows, s.Columns, 1)
 }
@@ -82,21 +75,8 @@ func CrossEntropy(logits, x *Node) *Node {
 func logBernoulli(logits, x *Node) *Node { return Neg(ReduceSum(CrossEntropy(logits, x), 1, 2, 3)) }
 
 // constant is a variable whose entries all start at one value.
-func constant(scope *model.Scope, dtype dtypes.DType, name string, value float64, dims ...int) *model.Variable {
-	if v := scope.GetVariable(name); v != nil {
-		return v
-	}
-	t := tensors.FromShape(shapes.Make(dtype, dims...))
-	if dtype == dtypes.Float64 {
-		tensors.MustMutableFlatData(t, func(flat []float64) { fill(flat, value) })
-	} else {
-		tensors.MustMutableFlatData(t, func(flat []float32) { fill(flat, float32(value)) })
-	}
-	return scope.VariableWithValue(name, t)
-}
-
-func fill[T any](flat []T, v T) {
-	for i := range flat {
-		flat[i] = v
-	}
+func constant(
+	scope *model.Scope, dtype dtypes.DType, name string, start initializer.VariableInitializer, dims ...int,
+) *model.Variable {
+	return scope.WithInitializer(start).VariableWithShape(name, shapes.Make(dtype, dims...))
 }

@@ -62,7 +62,7 @@ func (p PixelCNN) out(scope *model.Scope, y *Node) *Node {
 // Logits returns those of all codes given the codes before them, [B,n,K].
 func (p PixelCNN) Logits(scope *model.Scope, z *Node) *Node {
 	b := z.Shape().Dim(0)
-	y := Reshape(oneHot(z, p.Codes, p.float()), b, p.Rows, p.Columns, p.Codes)
+	y := Reshape(OneHot(z, p.Codes, p.float()), b, p.Rows, p.Columns, p.Codes)
 	for layer := range maskedLayers {
 		y = nn.ReLU(p.masked(scope, y, layer))
 	}
@@ -92,7 +92,7 @@ func (p PixelCNN) Sample(scope *model.Scope, r *rng.Stream, count int) *Node {
 			top := InsertAxes(known[maskedLayers][at], 1, 1)
 			logits := Reshape(p.out(scope, top), count, p.Codes)
 			code := r.Categorical(Softmax(logits, -1)) // [count]
-			known[0][at] = oneHot(code, p.Codes, p.float())
+			known[0][at] = OneHot(code, p.Codes, p.float())
 			codes = append(codes, code)
 		}
 	}

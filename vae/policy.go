@@ -3,6 +3,7 @@ package vae
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
@@ -67,7 +68,7 @@ func (p Policy) logits(scope *model.Scope, u, z *Node) *Node {
 
 // flatten returns states [N,n] as networks see them, [N,K*n].
 func (p Policy) flatten(z *Node) *Node {
-	hot := oneHot(z, p.Codes, p.float()) // [N,n,K]
+	hot := OneHot(z, p.Codes, p.float()) // [N,n,K], a position without a code being all zero
 	return Reshape(TransposeAllAxes(hot, 0, 2, 1), z.Shape().Dim(0), -1)
 }
 
@@ -78,7 +79,7 @@ func (p Policy) next(logits, z *Node) *Node {
 	}
 	rows, n := z.Shape().Dim(0), p.Positions()
 	filled := ReduceSum(ConvertDType(GreaterOrEqual(z, ZerosLike(z)), z.DType()), 1) // [N]
-	here := oneHot(filled, n, p.float())                                             // [N,n]
+	here := OneHot(filled, n, p.float())                                             // [N,n]
 	table := Reshape(logits, rows, p.Codes, n)
 	own := ReduceSum(Mul(table, BroadcastToShape(InsertAxes(here, 1), table.Shape())), 2)
 	if p.Floor > 0 {
@@ -89,7 +90,7 @@ func (p Policy) next(logits, z *Node) *Node {
 
 // zeta is log Z/n, or its part that is the same for all images.
 func (p Policy) zeta(scope *model.Scope, g *Graph) *Node {
-	return constant(scope.At(zetaScope), p.float(), "zeta", 1).NodeValue(g)
+	return constant(scope.At(zetaScope), p.float(), "zeta", initializer.One).NodeValue(g)
 }
 
 // LogZ implements gfn.Partition on features.

@@ -15,7 +15,7 @@ const (
 
 // imageFigures are the paper's three: the encoding policy at work, reconstructions, and samples of the prior; and how often
 // codes are used.
-func (s *session) imageFigures() ([]figure, error) {
+func (s *session) imageFigures() ([]report.Named, error) {
 	shown := firstOf(s.test, 2*shownDigits)
 	codes, err := s.codec.Encode(shown, true, s.Config.Seed)
 	if err != nil {
@@ -31,7 +31,8 @@ func (s *session) imageFigures() ([]figure, error) {
 		return nil, err
 	}
 	samples, err := s.sampleFigure()
-	return []figure{s.encodingFigure(pixels, codes, means), s.reconstructionFigure(pixels, means), samples, usage}, err
+	encoding, reconstructions := s.encodingFigure(pixels, codes, means), s.reconstructionFigure(pixels, means)
+	return []report.Named{encoding, reconstructions, samples, usage}, err
 }
 
 // picture is image i of a list of pixels.
@@ -64,7 +65,7 @@ func (s *session) grid(z Codes, first int) report.Picture {
 	return p
 }
 
-func (s *session) encodingFigure(pixels []float32, codes []Codes, means []float32) figure {
+func (s *session) encodingFigure(pixels []float32, codes []Codes, means []float32) report.Named {
 	n := s.size.Positions()
 	stages := min(shownSteps, n)
 	f := report.Figure{Columns: []string{"image"}}
@@ -81,12 +82,14 @@ func (s *session) encodingFigure(pixels []float32, codes []Codes, means []float3
 	}
 	caption := "Encoding: an image, its latent after so many codes, one colour for each code, and the decoder's means. "
 	if s.Method == MethodVQ {
-		return figure{"encoding", caption + "A VQ-VAE chooses all codes at once.", f}
+		caption += "A VQ-VAE chooses all codes at once."
+	} else {
+		caption += "The policy takes the most probable code at every position, in raster order."
 	}
-	return figure{"encoding", caption + "The policy takes the most probable code at every position, in raster order.", f}
+	return report.Named{Name: "encoding", Caption: caption, Figure: f}
 }
 
-func (s *session) reconstructionFigure(pixels, means []float32) figure {
+func (s *session) reconstructionFigure(pixels, means []float32) report.Named {
 	var f report.Figure
 	count := len(pixels) / s.size.Pixels()
 	for first := 0; first < count; first += shownDigits {
@@ -96,10 +99,11 @@ func (s *session) reconstructionFigure(pixels, means []float32) figure {
 		}
 		f.Panels = append(f.Panels, above, below)
 	}
-	return figure{"reconstructions", "Test images, and below them the decoder's means for their most probable codes.", f}
+	caption := "Test images, and below them the decoder's means for their most probable codes."
+	return report.Named{Name: "reconstructions", Caption: caption, Figure: f}
 }
 
-func (s *session) sampleFigure() (figure, error) {
+func (s *session) sampleFigure() (report.Named, error) {
 	caption := "Samples of the uniform prior, as the decoder's means. Nothing makes them look like the data: all latents are " +
 		"equally probable, also those that no image has."
 	if s.learnsPrior() {
@@ -107,29 +111,30 @@ func (s *session) sampleFigure() (figure, error) {
 	}
 	codes, err := s.codec.Sample(shownSamples*shownSamples, s.Config.Seed)
 	if err != nil {
-		return figure{}, err
+		return report.Named{}, err
 	}
 	means, err := s.codec.Decode(codes)
 	if err != nil {
-		return figure{}, err
+		return report.Named{}, err
 	}
 	f := report.Figure{Panels: make([][]report.Panel, shownSamples)}
 	for i := range shownSamples * shownSamples {
 		f.Panels[i/shownSamples] = append(f.Panels[i/shownSamples], s.picture(means, i))
 	}
-	return figure{"samples", caption, f}, nil
+	return report.Named{Name: "samples", Caption: caption, Figure: f}, nil
 }
 
 // usageFigure shows how often each code is used.
-func (s *session) usageFigure() (figure, error) {
+func (s *session) usageFigure() (report.Named, error) {
 	codes, err := s.codec.Encode(s.test, true, s.Config.Seed)
 	if err != nil {
-		return figure{}, err
+		return report.Named{}, err
 	}
 	counts := count(codes, s.size.Codes)
 	bars := report.Bars{Axes: report.Axes{X: report.Axis{Label: "share of all positions"}, Y: report.Axis{Label: "code"}}}
 	for k, c := range counts {
 		bars.Names, bars.Values = append(bars.Names, fmt.Sprint(k)), append(bars.Values, c/float64(len(codes)*s.size.Positions()))
 	}
-	return figure{"usage", "How often the most probable latents of the test images use each code.", report.NewFigure(bars)}, nil
+	caption := "How often the most probable latents of the test images use each code."
+	return report.Named{Name: "usage", Caption: caption, Figure: report.NewFigure(bars)}, nil
 }

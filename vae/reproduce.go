@@ -2,12 +2,10 @@ package vae
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
@@ -50,9 +48,8 @@ func tableRows() (rows []tableRow) {
 	for _, method := range Methods() {
 		c := QuickConfig()
 		c.Method = method
-		rows = append(rows, tableRow{
-			key: "quick-" + method, title: fmt.Sprintf("%s, K = %d, preset quick", titles[method], c.Model.Codes), config: c, quick: true,
-		})
+		title := fmt.Sprintf("%s, K = %d, preset quick", titles[method], c.Model.Codes)
+		rows = append(rows, tableRow{key: "quick-" + method, title: title, config: c, quick: true})
 	}
 	return rows
 }
@@ -100,7 +97,7 @@ func reproduce(ctx context.Context, s run.Study, rows []tableRow) (run.Result, e
 	}
 	strip := report.Strip{Axes: report.Axes{X: report.Axis{Label: "−log p(x), importance-weighted"}}}
 	for _, row := range rows {
-		if s.Rows != nil && !slices.Contains(s.Rows, row.key) || s.Rows == nil && row.quick {
+		if !s.Asks(row.key) || s.Rows == nil && row.quick {
 			continue
 		}
 		j, err := row.make(ctx, s)
@@ -121,32 +118,24 @@ func reproduce(ctx context.Context, s run.Study, rows []tableRow) (run.Result, e
 
 // make makes the runs of a row.
 func (row tableRow) make(ctx context.Context, s run.Study) (rowJSON, error) {
-	var cells []run.Cell
+	var configs []any
 	for k := range s.Runs {
 		c := row.config
 		c.Seed = (s.Seed + uint64(k)) & math.MaxInt64
 		if err := c.Validate(); err != nil {
 			return rowJSON{}, err
 		}
-		cells = append(cells, run.Cell{Row: row.key, Index: k, Config: &c})
+		configs = append(configs, &c)
 	}
-	if s.Log != nil {
-		fmt.Fprintf(s.Log, "%s: %d runs\n", row.title, len(cells))
-	}
-	results, err := s.Grid.Run(ctx, cells)
+	results, err := run.Repeat[*Result](ctx, s, row.key, row.title, configs)
 	if err != nil {
 		return rowJSON{}, err
 	}
-	var j rowJSON
-	for _, data := range results {
-		var r Result
-		if err := json.Unmarshal(data, &r); err != nil {
-			return rowJSON{}, fmt.Errorf("result of %s: %w", row.key, err)
-		}
+	j := rowJSON{Runs: results}
+	for _, r := range results {
 		if r.NLL == nil || r.Published == nil {
 			return rowJSON{}, fmt.Errorf("result of %s: it has no likelihood", row.key)
 		}
-		j.Runs = append(j.Runs, &r)
 		j.Published += *r.Published / float64(len(results))
 		j.NLL += r.NLL.NLL / float64(len(results))
 	}

@@ -36,7 +36,10 @@ var _ run.Result = (*Result)(nil)
 
 // Evaluate implements run.Session.
 func (s *session) Evaluate() (run.Result, error) {
-	r := &Result{Task: Task{}.Name(), Method: s.Method, Codes: s.size.Codes, Seed: s.Config.Seed, Updates: s.made(), Images: s.test.Len()}
+	r := &Result{
+		Task: Task{}.Name(), Method: s.Method, Codes: s.size.Codes, Seed: s.Config.Seed,
+		Updates: s.made(), Images: s.test.Len(),
+	}
 	var err error
 	if r.bounds, err = s.codec.bounds(s.test, s.Config.Seed); err != nil {
 		return nil, err

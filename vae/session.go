@@ -1,7 +1,6 @@
 package vae
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,13 +29,7 @@ func (Task) Name() string { return "vae" }
 func (Task) Presets() []string { return []string{"quick", "paper"} }
 
 // Config implements run.Task.
-func (Task) Config(preset string) any {
-	if p, ok := presets[preset]; ok {
-		c := p()
-		return &c
-	}
-	return nil
-}
+func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
 
 // Start implements run.Task.
 func (Task) Start(b compute.Backend, config any) (run.Session, error) {
@@ -58,7 +51,8 @@ type session struct {
 	table       *tensors.Tensor // train, in the backend's memory
 	data        em.Data         // minibatches of it
 	store       *model.Store
-	trainer     trainer
+	loop        *loop
+	release     func() // its programs
 	codec       *Codec
 	progress    io.Writer // may be nil
 }
@@ -86,7 +80,7 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	if s.data, err = shuffled(c.Seed, c.Batch, s.table); err != nil {
 		return nil, err
 	}
-	if s.trainer, err = c.trainer(b, s.store, s.size, s.data, s.perEpoch()); err != nil {
+	if s.loop, s.release, err = s.newLoop(); err != nil {
 		return nil, err
 	}
 	s.codec = newCodec(b, s.store, c, s.size)
@@ -109,7 +103,7 @@ func (s *session) total() uint64 { return uint64(s.Epochs) * s.perEpoch() }
 func (s *session) Done() bool { return s.made() >= s.total() }
 
 // made is the number of minibatches seen.
-func (s *session) made() uint64 { return s.trainer.State().Iteration }
+func (s *session) made() uint64 { return s.loop.State().Iteration }
 
 // Steps between notes of losses, and test images behind a point of the curve of the bound.
 const (
@@ -119,7 +113,7 @@ const (
 
 // Step implements run.Job: one minibatch.
 func (s *session) Step() (run.Tick, error) {
-	r, err := s.trainer.Step()
+	r, err := s.loop.Step()
 	if errors.Is(err, em.ErrDiverged) {
 		return run.Tick{}, fmt.Errorf("%w: %w", run.ErrGaveUp, err)
 	} else if err != nil {
@@ -151,22 +145,15 @@ type saved struct {
 
 // State implements run.Job.
 func (s *session) State() (run.State, error) {
-	arrays, err := run.StoreArrays(s.store)
-	if err != nil {
-		return run.State{}, err
-	}
-	extra, err := json.Marshal(saved{s.size.Height, s.size.Width, s.trainer.State()})
-	return run.State{Arrays: arrays, Extra: extra}, err
+	return run.StoreState(s.store, saved{s.size.Height, s.size.Width, s.loop.State()})
 }
 
 // Restore implements run.Job.
 func (s *session) Restore(state run.State) error {
 	var from saved
-	if err := json.Unmarshal(state.Extra, &from); err != nil {
-		return fmt.Errorf("counters: %w", err)
-	}
-	s.trainer.SetState(from.Trainer)
-	return run.SetStore(s.store, state.Arrays)
+	err := run.RestoreStore(s.store, state, &from)
+	s.loop.SetState(from.Trainer)
+	return err
 }
 
 // Seed implements run.Session.
@@ -196,6 +183,6 @@ func (s *session) Watch(w io.Writer) { s.progress = w }
 
 // Close implements run.Session.
 func (s *session) Close() {
-	s.trainer.close()
+	s.release()
 	s.codec.Close()
 }

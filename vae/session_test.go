@@ -243,7 +243,8 @@ func TestPublishedSchedule(t *testing.T) {
 		if spec.Sleep.Weight != 10.0/16 || spec.Sleep.Probability != 0.3 || !spec.Sleep.Apart || spec.Sleep.Batch != 128 {
 			t.Errorf("%s: sleep %+v", c.method, spec.Sleep)
 		}
-		if _, greedy := spec.MStep.Latents.(em.Greedy); greedy != (c.method != MethodGFN) || spec.Gate != em.Gate(em.Turns{Length: 400}) {
+		_, greedy := spec.MStep.Latents.(em.Greedy)
+		if greedy != (c.method != MethodGFN) || spec.Gate != em.Gate(em.Turns{Length: 400}) {
 			t.Errorf("%s: latents %#v, gate %#v", c.method, spec.MStep.Latents, spec.Gate)
 		}
 	}
@@ -257,7 +258,8 @@ func TestDecoderRate(t *testing.T) {
 	for turn, made := range map[int]uint64{20: 50, 0: 90} {
 		c.Gate.Turn = turn
 		for at, want := range map[uint64]float64{0: 0.5, made - 1: 0.5, made: 0.125} {
-			near(t, fmt.Sprintf("rate of M-update %d", at), float64(c.Spec(tiny(2), nil, 45).MStep.Optimizer.Rates(at)[0]), want, 1e-9)
+			rates := c.Spec(tiny(2), nil, 45).MStep.Optimizer.Rates(at)
+			near(t, fmt.Sprintf("rate of M-update %d", at), float64(rates[0]), want, 1e-9)
 		}
 	}
 }
@@ -276,7 +278,7 @@ func TestUpdatesOfBothKinds(t *testing.T) {
 				}
 			}
 		}
-		if st := s.trainer.State(); st.Iteration != 3 || st.M != 3 {
+		if st := s.loop.State(); st.Iteration != 3 || st.M != 3 {
 			t.Errorf("%s: %d E-updates and %d M-updates in 3 iterations", name, st.Iteration, st.M)
 		}
 	}
@@ -333,8 +335,9 @@ func TestBadSessions(t *testing.T) {
 		change func(*Config, *mnist.Set)
 		want   string
 	}{
-		"batch":   {func(c *Config, _ *mnist.Set) { c.Batch = 53 }, "52 training images are fewer than a batch of 53"},
-		"grid":    {func(c *Config, _ *mnist.Set) { c.Model.Rows = 9 }, "a grid of 9x2 codes does not fit an image of 8x8 pixels"},
+		"batch": {func(c *Config, _ *mnist.Set) { c.Batch = 53 }, "52 training images are fewer than a batch of 53"},
+		"grid": {func(c *Config, _ *mnist.Set) { c.Model.Rows = 9 },
+			"a grid of 9x2 codes does not fit an image of 8x8 pixels"},
 		"no test": {func(_ *Config, s *mnist.Set) { s.Test = mnist.Images{} }, "no test images"},
 	} {
 		config, set := tinyConfig(MethodGD), barSet()

@@ -11,10 +11,12 @@ import (
 
 // Size is the size of images, latents and networks.
 type Size struct {
-	Height, Width int // of images
-	Rows, Columns int // of the grid of codes
-	Codes         int // K
-	Channels      int // C, also the width of the PixelCNN
+	Height, Width int `toml:"-"` // of images
+
+	Codes    int `toml:"codes" range:"2,256" was:"k" help:"K, the entries of the dictionary"`
+	Rows     int `toml:"rows" range:"1,64" was:"rows" help:"rows of the grid of codes"`
+	Columns  int `toml:"columns" range:"1,64" was:"columns" help:"columns of the grid of codes"`
+	Channels int `toml:"channels" range:"1,4096" was:"channels" help:"C, channels of convolutions, of the PixelCNN's too"`
 
 	dtype dtypes.DType // of the networks; tests use Float64, the zero value is Float32
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
@@ -32,7 +33,7 @@ func (v VQ) codebook(scope *model.Scope, g *Graph) codebook {
 	at := scope.At("codebook")
 	nn.Param(at, g, v.float(), "entries", 1/float64(v.Codes), v.Codes)
 	c := codebook{entries: at.GetVariable("entries").SetTrainable(false)}
-	c.count = constant(at, v.float(), "count", 0, v.Codes).SetTrainable(false)
+	c.count = constant(at, v.float(), "count", initializer.Zero, v.Codes).SetTrainable(false)
 	if c.sum = at.GetVariable("sum"); c.sum == nil {
 		start, err := c.entries.MustValue().Clone()
 		if err != nil {
@@ -94,7 +95,7 @@ func (v VQ) loss(scope *model.Scope, x *Node) vqLoss {
 	out.total = Add(ReduceAllMean(pixels), out.commitment)
 	out.reconstruction = MulScalar(ReduceAllMean(pixels), v.Pixels())
 
-	hot := Reshape(oneHot(z, v.Codes, v.float()), -1, v.Codes) // [B*n,K]
+	hot := Reshape(OneHot(z, v.Codes, v.float()), -1, v.Codes) // [B*n,K]
 	out.perplexity = perplexity(ReduceMean(hot, 0))
 	out.changes = append(out.changes, book.follow(hot, StopGradient(Reshape(y, -1)))...)
 	return out

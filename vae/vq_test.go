@@ -12,6 +12,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/optim"
@@ -29,9 +30,13 @@ func TestGoldenCodebook(t *testing.T) {
 		book := v.codebook(store.Scope("/vq"), y.Graph())
 		entries := book.entries.NodeValue(y.Graph())
 		z := nearest(entries, y)
-		e := DotGeneral(oneHot(z, 3, y.DType()), []int{-1}, nil, entries, []int{0}, nil)
-		changes := book.follow(oneHot(z, 3, y.DType()), y)
-		return []*Node{z, MulScalar(ReduceAllMean(Square(Sub(y, e))), commitment), changes[0].Value, changes[1].Value, changes[2].Value}
+		e := DotGeneral(OneHot(z, 3, y.DType()), []int{-1}, nil, entries, []int{0}, nil)
+		changes := book.follow(OneHot(z, 3, y.DType()), y)
+		out := []*Node{z, MulScalar(ReduceAllMean(Square(Sub(y, e))), commitment)}
+		for _, c := range changes {
+			out = append(out, c.Value)
+		}
+		return out
 	}, []float64{0, 0.12, 0.15, -0.3})
 	for i, want := range [][]float64{
 		{1, 1, 1, 0}, {0.00143125}, {0.00100248139, 0.00298759305, 9.92555831e-06}, {-0.2001, 0.10017, 0.2997}, {-199.604703, 33.5286628, 30194.775},
@@ -111,8 +116,8 @@ func slowNorm(scope *model.Scope, y *Node) *Node {
 	variance := ReduceAndKeep(Square(centred), ReduceMean, 0)
 	unit := Div(centred, BroadcastToShape(Sqrt(AddScalar(variance, 1e-5)), flat.Shape()))
 	at := scope.At("norm")
-	scale := constant(at, y.DType(), "scale", 1, c).NodeValue(g)
-	shift := constant(at, y.DType(), "shift", 0, c).NodeValue(g)
+	scale := constant(at, y.DType(), "scale", initializer.One, c).NodeValue(g)
+	shift := constant(at, y.DType(), "shift", initializer.Zero, c).NodeValue(g)
 	row := func(v *Node) *Node { return BroadcastToShape(InsertAxes(v, 0), flat.Shape()) }
 	return Reshape(Add(Mul(unit, row(scale)), row(shift)), y.Shape().Dimensions...)
 }

@@ -91,7 +91,7 @@ func (c *reproduceCmd) Run(io console) error {
 	}
 	result, err := task.Reproduce(ctx, run.Study{
 		Grid: run.Grid{
-			Dir: c.Out, Task: task, Backend: b, Name: backend.Describe(b).String(), Command: io.args,
+			Dir: c.Out, Task: task, Backend: b, Name: backend.Describe(b), Command: io.args,
 			Workers: c.Workers, Every: c.SaveEvery, Log: io.err,
 		},
 		Table: c.Table, Rows: c.Rows, Runs: c.Runs, Seed: c.Seed, Adjustments: adjust,

@@ -50,7 +50,10 @@ func (s shortcuts) settings(task run.Task) ([]string, error) {
 		flag, key string
 		value     *string
 	}{
-		{"data", "data", s.Data}, {"method", "method", s.Method}, {"grammar", "grammar", s.Grammar}, {"k", "model.codes", s.K},
+		{"data", "data", s.Data},
+		{"method", "method", s.Method},
+		{"grammar", "grammar", s.Grammar},
+		{"k", "model.codes", s.K},
 		{"ebm", "ebm", ebm},
 	} {
 		if f.value == nil {
@@ -178,7 +181,7 @@ func (e backendFlag) start(task run.Task, config any) (run.Session, string, erro
 		return nil, "", badinput.Errorf("%w", err)
 	}
 	s, err := task.Start(b, config)
-	return s, backend.Describe(b).String(), err
+	return s, backend.Describe(b), err
 }
 
 // finish drives a run to its end, then evaluates, exports and reports it. Once it is trained, stop ends listening for signals:

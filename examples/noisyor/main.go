@@ -44,7 +44,8 @@ const (
 // 30 numbers.
 
 // noisyOR is p(x,z). Causes are present independently of each other. Effect e is absent with probability exp(-r_e),
-// where the rates r_e = leak_e + sum_k z_k weight_ke add up over the causes that are present.
+// where the rates r_e = leak_e + sum_k z_k weight_ke add up over the causes that are present. The leak is what happens by
+// itself.
 type noisyOR struct{}
 
 // The compiler checks that it is a model. It is a Tabler, too: exact EM scores all observations with all latents, which
@@ -114,7 +115,8 @@ func (m noisyOR) Sample(theta *model.Scope, r *rng.Stream, n int) (gfn.Batch, gf
 // # The environment
 //
 // It says how a latent is assembled, action by action. Ours decides on one cause after the other, each off (0) or on
-// (1): a sequence of 10 tokens of 2 kinds, which is in the box. What is not decided yet is -1.
+// (1): a sequence of 10 tokens of 2 kinds, which is in the box. What is not decided yet is -1. An environment or a model
+// of your own is tested for the laws that the loop relies on by envtest.Run and lvmtest.Run, as in main_test.go.
 
 var env = envs.Uniform(causes, 2)
 

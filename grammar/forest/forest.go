@@ -1,21 +1,3 @@
-// Package forest is a GFlowNet that builds parse trees bottom-up, and what it learns from: the E-step of GFlowNet-EM for grammars
-// (Hu et al., "GFlowNet-EM for Learning Compositional Latent Variable Models", 2023).
-//
-// A state is a forest, an ordered list of trees over the words of a sentence; an action joins two neighbours under a label. A
-// binary tree over n words has exactly one inner node for each of the n-1 gaps between neighbouring words, the node whose left
-// part ends at the gap. So a node is named by its gap, whenever it was made: equal forests are equal tensors, and a whole
-// trajectory is a tree and the step at which each gap was closed.
-//
-// Where things are:
-//
-//	forest.go, env.go          forests; the environment of gfn
-//	network.go, reading.go     the network, and what it makes of forests
-//	embed.go, embed_loop.go    embeddings of trees, bottom-up: unrolled, and in loops for a GPU
-//	walk.go, together.go       walks back and forth, in one loop; two batches of them at once
-//	path.go, line.go, score.go trajectories, all their trees on one line, and what the network says of them
-//
-// Letters of axes: B sentences, P paths, n words (or leaves), G = n-1 gaps, N labels, T steps, d the width of the network. Words
-// are nodes 0 to n-1, the node at gap g is node n+g.
 package forest
 
 import (
