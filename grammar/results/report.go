@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -11,12 +12,6 @@ import (
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
-
-// figure is a figure of a report, which is also saved under its name.
-type figure struct {
-	name, caption string
-	report.Figure
-}
 
 // lead says in a sentence what a report is about.
 func (s session) lead() string {
@@ -57,26 +52,13 @@ func (s session) Report(r *run.Run, res run.Result) error {
 	for _, t := range own.tables() {
 		section.Table(t)
 	}
-	for _, part := range []struct {
-		heading string
-		figures []figure
-		tables  []*report.Table
-	}{
-		{"Training", s.curves(points, own), nil},
-		{"Trees", trees, nil},
-		{"Grammar", p.usageFigures(), []*report.Table{p.ruleTable(), p.wordTable()}},
-	} {
-		section := page.Section(part.heading)
-		for _, f := range part.figures {
-			if err := f.Save(r.Dir(), f.name); err != nil {
-				return err
-			}
-			section.Figure(f.Figure, f.caption)
-		}
-		for _, t := range part.tables {
-			section.Table(t)
-		}
+	learned := page.Section("Grammar")
+	err = cmp.Or(page.Section("Training").Figures(r.Dir(), s.curves(points, own)...),
+		page.Section("Trees").Figures(r.Dir(), trees...), learned.Figures(r.Dir(), p.usageFigures()...))
+	if err != nil {
+		return err
 	}
+	learned.Table(p.ruleTable()).Table(p.wordTable())
 	page.Section("Configuration").Pre(r.Config())
 	page.Section("Provenance").Pre(r.Info().String())
 	return page.WriteFile(filepath.Join(r.Dir(), "report.html"))
@@ -144,11 +126,7 @@ func (p *parsed) count() {
 }
 
 // curves are what was measured during the training; those without a point are left out.
-func (s session) curves(points []run.Point, res *Result) []figure {
-	var from uint64 // updates of the prior, which come first
-	if s.EBM {
-		from = uint64(s.EBMUpdates)
-	}
+func (s session) curves(points []run.Point, res *Result) (out []report.Named) {
 	valid := res.Splits[0]
 	var truth, right []report.Level
 	if valid.Name == treebank.Valid {
@@ -162,65 +140,45 @@ func (s session) curves(points []run.Point, res *Result) []figure {
 		}
 	}
 	some := fmt.Sprintf(" At most %d validation sentences are behind each point.", induce.Watched)
-	all := append([]plot{
-		{name: "loss", caption: "Loss of each batch, by words and sentence ends.", label: "nats per word", keys: []string{"loss_per_word"}},
-		{name: "nll", caption: "−log p(x) of validation sentences, by words and sentence ends." + some, label: "nats per word", levels: truth,
-			keys:  []string{"valid/nll_per_word", "valid/bound_per_word", "valid/flow_per_word"},
-			names: []string{"learned", "bound by the GFlowNet", "flow estimate, no bound"}},
-		{name: "f1", caption: "F1 of trees on validation sentences, mean of sentences." + some, label: "percent", levels: right,
-			keys: []string{"valid/f1", "valid/gfn_f1"}, names: []string{"most probable derivations", "draws of the GFlowNet"}},
-		{name: "acceptance", caption: "Accepted proposals of the Markov chains over trees.", label: "fraction",
-			keys: []string{"chain/rotated", "chain/relabelled", "moves/accepted"}, names: []string{"rotations", "labels", "moves back and forth"}},
+	x, nats, fraction := report.Axis{Label: "updates"}, report.Axis{Label: "nats per word"}, report.Axis{Label: "fraction"}
+	if s.Network() != nil {
+		x.Label = "iterations"
+	}
+	plots := append([]report.Plot{
+		{Name: "loss", Caption: "Loss of each batch, by words and sentence ends.", Y: nats, Keys: []string{"loss_per_word"}},
+		{Name: "nll", Caption: "−log p(x) of validation sentences, by words and sentence ends." + some, Y: nats, Levels: truth,
+			Keys:  []string{"valid/nll_per_word", "valid/bound_per_word", "valid/flow_per_word"},
+			Names: []string{"learned", "bound by the GFlowNet", "flow estimate, no bound"}},
+		{Name: "f1", Caption: "F1 of trees on validation sentences, mean of sentences." + some, Y: report.Axis{Label: "percent"}, Levels: right,
+			Keys: []string{"valid/f1", "valid/gfn_f1"}, Names: []string{"most probable derivations", "draws of the GFlowNet"}},
+		{Name: "acceptance", Caption: "Accepted proposals of the Markov chains over trees.", Y: fraction,
+			Keys: []string{"chain/rotated", "chain/relabelled", "moves/accepted"}, Names: []string{"rotations", "labels", "moves back and forth"}},
 	}, s.gfnPlots()...)
-	var out []figure
-	for _, p := range all {
-		p.x = "updates"
-		if s.Network() != nil {
-			p.x = "iterations"
-		}
-		out = p.appendTo(out, points, from)
+	for i := range plots {
+		plots[i].X = x
 	}
-	prior := plot{name: "prior", label: "energy gap", x: "updates", keys: []string{"ebm/gap"},
-		caption: "How much lower the energy of gold trees is than that of the trees which the prior draws, while it learns."}
-	return prior.appendTo(out, points, 0)
-}
-
-// plot is a figure of metrics over time.
-type plot struct {
-	name, caption string
-	x, label      string   // of the axes
-	log           bool     // the scale of the second
-	keys, names   []string // of metrics; names may be nil
-	levels        []report.Level
-}
-
-// appendTo draws a plot, unless there is nothing to draw. Steps are counted from one of them.
-func (p plot) appendTo(out []figure, points []run.Point, from uint64) []figure {
-	lines := report.Lines{
-		Axes: report.Axes{X: report.Axis{Label: p.x}, Y: report.Axis{Label: p.label, Log: p.log}}, Levels: p.levels,
-	}
-	for i, key := range p.keys {
-		c := curve(points, key, from)
-		if p.names != nil {
-			c.Name = p.names[i]
-		}
-		if len(c.Y) > 0 {
-			lines.Series = append(lines.Series, c)
+	draw := func(from uint64, plots ...report.Plot) {
+		for _, p := range plots {
+			if f, ok := p.Draw(func(key string) (x, y []float64) { return curve(points, key, from) }); ok {
+				out = append(out, f)
+			}
 		}
 	}
-	if len(lines.Series) == 0 {
-		return out
+	var from uint64 // updates of the prior come first
+	if s.EBM {
+		from = uint64(s.EBMUpdates)
 	}
-	return append(out, figure{p.name, p.caption, report.NewFigure(lines)})
+	draw(from, plots...)
+	draw(0, report.Plot{Name: "prior", X: report.Axis{Label: "updates"}, Y: report.Axis{Label: "energy gap"}, Keys: []string{"ebm/gap"},
+		Caption: "How much lower the energy of gold trees is than that of the trees which the prior draws, while it learns."})
+	return out
 }
 
 // curve reads one metric of a run, with steps counted from one of them.
-func curve(points []run.Point, key string, from uint64) report.Series {
-	var c report.Series
-	for _, p := range points {
-		if v, ok := p.Values[key]; ok {
-			c.X, c.Y = append(c.X, float64(p.Step)-float64(from)), append(c.Y, v)
-		}
+func curve(points []run.Point, key string, from uint64) (x, y []float64) {
+	x, y = run.Curve(points, key)
+	for i := range x {
+		x[i] -= float64(from)
 	}
-	return c
+	return x, y
 }

@@ -15,22 +15,24 @@ const (
 )
 
 // gfnPlots are the curves of GFlowNet-EM.
-func (s session) gfnPlots() []plot {
+func (s session) gfnPlots() []report.Plot {
 	if s.Network() == nil {
 		return nil
 	}
-	plots := []plot{
-		{name: "wake", caption: "Loss of trajectories from bare words (" + s.Objective + ").", label: "loss", log: true, keys: []string{"wake/loss"}},
-		{name: "balance", caption: "Loss of the balance between the two trees of a move.", label: "loss", log: true, keys: []string{"balance/loss"}},
-		{name: "sleep", caption: "Loss of dreams: −log P_F of the steps that make a tree of the grammar.", label: "nats", keys: []string{"sleep/loss"}},
+	loss := report.Axis{Label: "loss", Log: true}
+	plots := []report.Plot{
+		{Name: "wake", Caption: "Loss of trajectories from bare words (" + s.Objective + ").", Y: loss, Keys: []string{"wake/loss"}},
+		{Name: "balance", Caption: "Loss of the balance between the two trees of a move.", Y: loss, Keys: []string{"balance/loss"}},
+		{Name: "sleep", Caption: "Loss of dreams: −log P_F of the steps that make a tree of the grammar.", Y: report.Axis{Label: "nats"},
+			Keys: []string{"sleep/loss"}},
 	}
 	if s.Fixed != "" {
 		return plots
 	}
 	return append(plots,
-		plot{name: "gate", caption: "M-steps are made while the moving average of the wake loss is below the threshold.", label: "loss", log: true,
-			keys: []string{"gate/average", "gate/threshold"}, names: []string{"moving average", "threshold"}},
-		plot{name: "m-steps", caption: "M-steps made.", label: "M-steps", keys: []string{"updates"}})
+		report.Plot{Name: "gate", Caption: "M-steps are made while the moving average of the wake loss is below the threshold.", Y: loss,
+			Keys: []string{"gate/average", "gate/threshold"}, Names: []string{"moving average", "threshold"}},
+		report.Plot{Name: "m-steps", Caption: "M-steps made.", Y: report.Axis{Label: "M-steps"}, Keys: []string{"updates"}})
 }
 
 // gfnDrawn is what a GFlowNet has drawn for a report.

@@ -18,15 +18,15 @@ const (
 )
 
 // usageFigures show how often nonterminals are used.
-func (p *parsed) usageFigures() []figure {
-	out := []figure{p.usageFigure("labels", "the most probable derivations", p.usage)}
+func (p *parsed) usageFigures() []report.Named {
+	out := []report.Named{p.usageFigure("labels", "the most probable derivations", p.usage)}
 	if p.gfn != nil {
 		out = append(out, p.usageFigure("labels-gfn", "draws of the GFlowNet", p.gfn.labels))
 	}
 	return out
 }
 
-func (p *parsed) usageFigure(name, trees string, counts []float64) figure {
+func (p *parsed) usageFigure(name, trees string, counts []float64) report.Named {
 	used, perplexity := report.Usage(counts)
 	b := report.Bars{
 		Axes:   report.Axes{X: report.Axis{Label: "fraction of constituents"}},
@@ -36,8 +36,8 @@ func (p *parsed) usageFigure(name, trees string, counts []float64) figure {
 	for _, x := range mostFirst(counts) {
 		b.Names, b.Values = append(b.Names, p.Nonterminals[x]), append(b.Values, share[x])
 	}
-	return figure{name, fmt.Sprintf("How often %s of %s use each nonterminal: %d of %d, perplexity %.1f.",
-		trees, p.split.Name, used, len(counts), perplexity), report.NewFigure(b)}
+	return report.Named{Name: name, Caption: fmt.Sprintf("How often %s of %s use each nonterminal: %d of %d, perplexity %.1f.",
+		trees, p.split.Name, used, len(counts), perplexity), Figure: report.NewFigure(b)}
 }
 
 // ruleTable lists the most probable rules of the most used nonterminals. Where rules depend on the parent, they are those

@@ -193,7 +193,7 @@ func TestTop(t *testing.T) {
 
 func TestCurve(t *testing.T) {
 	points := []run.Point{{Step: 20, Values: map[string]float64{"a": 1}}, {Step: 25}, {Step: 31, Values: map[string]float64{"a": 2, "b": 3}}}
-	if c := curve(points, "a", 20); fmt.Sprint(c.X, c.Y) != "[0 11] [1 2]" {
-		t.Errorf("%+v", c)
+	if x, y := curve(points, "a", 20); fmt.Sprint(x, y) != "[0 11] [1 2]" {
+		t.Errorf("%v %v", x, y)
 	}
 }

@@ -17,14 +17,14 @@ const (
 )
 
 // treeFigures draw most probable derivations beside gold trees, for a few sentences of different lengths.
-func (p *parsed) treeFigures() ([]figure, error) {
-	var out []figure
+func (p *parsed) treeFigures() ([]report.Named, error) {
+	var out []report.Named
 	for k, i := range spreadLengths(p.split.Sentences, shownTrees) {
 		f, err := p.treeFigure(i)
 		if err != nil {
 			return nil, err
 		}
-		f.name = fmt.Sprintf("tree-%d", k+1)
+		f.Name = fmt.Sprintf("tree-%d", k+1)
 		out = append(out, f)
 	}
 	return out, nil
@@ -56,7 +56,7 @@ func spreadLengths(sentences []treebank.Sentence, count int) []int {
 }
 
 // treeFigure draws the trees of one sentence.
-func (p *parsed) treeFigure(i int) (figure, error) {
+func (p *parsed) treeFigure(i int) (report.Named, error) {
 	sentence := p.split.Sentences[i]
 	found := p.found(i, p.trees[i])
 	found.Title, found.Caption = "learned", "log p = "+report.Number(p.logP[i], 2).String()
@@ -66,14 +66,14 @@ func (p *parsed) treeFigure(i int) (figure, error) {
 		caption += fmt.Sprintf(", and %d draws of the GFlowNet, a perfect one of which would have log q(z) = log p(x,z) − log p(x)", len(drawn))
 	}
 	if !p.split.Gold {
-		return figure{caption: caption + ".", Figure: arrange(len(sentence.Words), append([]report.Panel{found}, drawn...))}, nil
+		return report.Named{Caption: caption + ".", Figure: arrange(len(sentence.Words), append([]report.Panel{found}, drawn...))}, nil
 	}
 	f1, err := treebank.F1([]treebank.Sentence{sentence}, parse.Spans(p.trees[i:i+1]), treebank.Standard)
 	if err != nil {
-		return figure{}, err
+		return report.Named{}, err
 	}
 	caption += fmt.Sprintf(", and its gold tree; F1 %.1f.", f1.Sentence)
-	return figure{caption: caption, Figure: arrange(len(sentence.Words), append([]report.Panel{p.gold(i), found}, drawn...))}, nil
+	return report.Named{Caption: caption, Figure: arrange(len(sentence.Words), append([]report.Panel{p.gold(i), found}, drawn...))}, nil
 }
 
 // arrange puts trees over so many words below each other, or two by two if they are small.
