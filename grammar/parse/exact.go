@@ -18,36 +18,34 @@ import (
 // Exact does exact inference with one grammar, a batch of sentences at a time.
 type Exact struct {
 	Batches
-	set    *program.Set
-	inside *program.Program[forest.SentenceTensors, logs[*tensors.Tensor]]
-	score  *program.Program[scoreTensors, logs[*tensors.Tensor]]
-	decode *program.Program[decodeTensors, decodedTensors]
+	set *program.Set
+	ask *program.Program[questionTensors, answerTensors]
 }
 
 var _ Parser = (*Exact)(nil)
 
-// What programs take and return, in graphs and on the host.
+// What is asked besides a tree.
+const (
+	inside Decode = "log p(x)"
+	score  Decode = "log p(x,z)" // of a given tree
+)
+
 type (
-	scoreIn[S, Z any] struct {
-		Sentences S
-		Trees     Z
-	}
-	decodeIn[T, S any] struct {
+	// question has a key for samples, and trees if they are given.
+	question[T, S, Z any] struct {
 		How       Decode
 		Sentences S
 		Key       T
+		Trees     *Z
 	}
-	// logs are log-probabilities, [B] float64.
-	logs[T any] struct{ LogP T }
-	// decoded are derivations and their log-weights, [B] float64.
-	decoded[T, Z any] struct {
-		Trees           Z
-		Tags, LogWeight T
+	// answer is logarithms or expected numbers, [B] float64, and trees where they are asked for.
+	answer[T, Z any] struct {
+		Weight T
+		Trees  *Z
+		Tags   T
 	}
-
-	scoreTensors   = scoreIn[forest.SentenceTensors, grammar.TreeTensors]
-	decodeTensors  = decodeIn[*tensors.Tensor, forest.SentenceTensors]
-	decodedTensors = decoded[*tensors.Tensor, grammar.TreeTensors]
+	questionTensors = question[*tensors.Tensor, forest.SentenceTensors, grammar.TreeTensors]
+	answerTensors   = answer[*tensors.Tensor, grammar.TreeTensors]
 )
 
 // NewExact returns a parser of a table of probabilities, in double precision.
@@ -58,31 +56,28 @@ func NewExact(b compute.Backend, g *grammar.Grammar) *Exact {
 
 // ExactOf returns a parser of the tables that graphs of a set read.
 func ExactOf(set *program.Set, tables func(*Graph) grammar.Tables) *Exact {
-	potentials := func(x forest.Sentences) grammar.Potentials { return tables(x.Words.Graph()).For(x.Words, x.Lengths) }
-	wide := func(x *Node) logs[*Node] { return logs[*Node]{ConvertDType(x, dtypes.Float64)} }
-	return &Exact{
-		Batches: Batches{Rows: 32, Bucket: 5}, set: set,
-		inside: program.New[forest.SentenceTensors, logs[*tensors.Tensor]](set, "inside", func(x forest.Sentences) logs[*Node] {
-			return wide(grammar.LogLikelihood(potentials(x)))
-		}),
-		score: program.New[scoreTensors, logs[*tensors.Tensor]](set, "score of trees", func(in scoreIn[forest.Sentences, grammar.Trees]) logs[*Node] {
-			return wide(potentials(in.Sentences).LogTree(in.Trees))
-		}),
-		decode: program.New[decodeTensors, decodedTensors](set, "decode",
-			func(in decodeIn[*Node, forest.Sentences]) decoded[*Node, grammar.Trees] {
-				q := potentials(in.Sentences)
-				var best grammar.Parses
-				switch in.How {
-				case Viterbi:
-					best = q.Viterbi()
-				case MBR:
-					best = q.MBR()
-				case Sample:
-					best = q.Sample(rng.In(in.Key))
-				}
-				return decoded[*Node, grammar.Trees]{best.Trees, best.Tags, wide(best.LogWeight).LogP}
-			}),
+	answers := func(in question[*Node, forest.Sentences, grammar.Trees]) (out answer[*Node, grammar.Trees]) {
+		q := tables(in.Sentences.Words.Graph()).For(in.Sentences.Words, in.Sentences.Lengths)
+		var best grammar.Parses
+		switch in.How {
+		case inside:
+			best.LogWeight = grammar.LogLikelihood(q)
+		case score:
+			best.LogWeight = q.LogTree(*in.Trees)
+		case Viterbi:
+			best = q.Viterbi()
+		case MBR:
+			best = q.MBR()
+			best.Tags = nil
+		case Sample:
+			best = q.Sample(rng.In(in.Key))
+		}
+		if out.Weight = ConvertDType(best.LogWeight, dtypes.Float64); best.Trees.Label != nil {
+			out.Trees, out.Tags = &best.Trees, best.Tags
+		}
+		return out
 	}
+	return &Exact{Batches: Batches{Rows: 32, Bucket: 5}, set: set, ask: program.New[questionTensors, answerTensors](set, "inside", answers)}
 }
 
 // Close implements Parser.
@@ -103,27 +98,28 @@ func (p *Exact) each(sentences []treebank.Sentence, do func(number int, at []int
 
 // LogLikelihoods implements Parser.
 func (p *Exact) LogLikelihoods(sentences []treebank.Sentence) ([]float64, error) {
-	out := make([]float64, len(sentences))
-	return out, p.each(sentences, func(_ int, at []int, x Padded) error {
-		y, err := p.inside.Call(x.SentenceTensors)
-		if err == nil {
-			fill[float64](out, at, y.LogP)
-		}
-		return err
-	})
+	return p.logs(sentences, inside, nil)
 }
 
 // LogTrees returns log p(x,z) of a tree of each sentence, preterminals summed out.
 func (p *Exact) LogTrees(sentences []treebank.Sentence, trees []*grammar.Tree) ([]float64, error) {
+	return p.logs(sentences, score, trees)
+}
+
+func (p *Exact) logs(sentences []treebank.Sentence, how Decode, trees []*grammar.Tree) ([]float64, error) {
 	out := make([]float64, len(sentences))
 	return out, p.each(sentences, func(_ int, at []int, x Padded) error {
-		packed, err := grammar.PackTrees(rowsOf(trees, at, p.Rows), x.Room())
-		if err != nil {
-			return err
+		q := questionTensors{How: how, Sentences: x.SentenceTensors}
+		if trees != nil {
+			packed, err := grammar.PackTrees(rowsOf(trees, at, p.Rows), x.Room())
+			if err != nil {
+				return err
+			}
+			q.Trees = &packed
 		}
-		y, err := p.score.Call(scoreTensors{x.SentenceTensors, packed})
+		y, err := p.ask.Call(q)
 		if err == nil {
-			fill[float64](out, at, y.LogP)
+			fill[float64](out, at, y.Weight)
 		}
 		return err
 	})
@@ -145,15 +141,12 @@ func (p *Exact) Parse(sentences []treebank.Sentence, how Decode, seed uint64) ([
 	}
 	out := make([]Found, len(sentences))
 	return out, p.each(sentences, func(_ int, at []int, x Padded) error {
-		y, err := p.decode.Call(decodeTensors{how, x.SentenceTensors, rng.Key(seed, "grammar/parse", uint64(at[0]))})
+		y, err := p.ask.Call(questionTensors{How: how, Sentences: x.SentenceTensors, Key: rng.Key(seed, "grammar/parse", uint64(at[0]))})
 		if err != nil {
 			return err
 		}
-		if how == MBR {
-			y.Tags = nil
-		}
-		weights := tensors.MustCopyFlatData[float64](y.LogWeight)
-		for i, t := range grammar.UnpackTrees(y.Trees, y.Tags, x.LengthOf)[:len(at)] {
+		weights := tensors.MustCopyFlatData[float64](y.Weight)
+		for i, t := range grammar.UnpackTrees(*y.Trees, y.Tags, x.LengthOf)[:len(at)] {
 			f := found(t)
 			switch how {
 			case Viterbi:
