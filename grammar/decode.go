@@ -13,8 +13,8 @@ import (
 type Parses struct {
 	Trees Trees
 	Tags  *Node // [B,n] int32: the preterminal of each word
-	// LogWeight [B] is log p(x) for samples, and the log-weight of the parse for best parses. Where it is -Inf there is no
-	// derivation, and the tree means nothing.
+	// LogWeight [B] is log p(x) for samples, and the log-weight of the parse for best parses. Where it is -Inf there is
+	// no derivation, and the tree means nothing.
 	LogWeight *Node
 }
 
@@ -23,18 +23,18 @@ func (p Potentials) Viterbi() Parses {
 	return p.decode(maxPlus, func(x *Node) *Node { return ArgMax(x, -1, dtypes.Int32) })
 }
 
-// Sample draws a derivation of each sentence from the posterior, exactly. Its tree alone, without the tags, is an exact draw
-// of the tree with preterminals summed out.
+// Sample draws a derivation of each sentence from the posterior, exactly. Its tree alone, without the tags, is an exact
+// draw of the tree with preterminals summed out.
 func (p Potentials) Sample(random *rng.Stream) Parses {
 	return p.decode(sumProduct, random.Categorical)
 }
 
-// MBR finds the tree over each sentence with the greatest expected number of right spans (minimum Bayes risk). Labels and
-// tags are 0; LogWeight is the expected number, the whole sentence counted.
+// MBR finds the tree over each sentence with the greatest expected number of right spans (minimum Bayes risk). Labels
+// and tags are 0; LogWeight is the expected number, the whole sentence counted.
 func (p Potentials) MBR() Parses { return BestSpans(p.Marginals().Spans, p.Lengths) }
 
-// BestSpans finds the binary tree over each sentence whose spans have the greatest sum of weights [B,n,n], by first word and by
-// number of words less one. Labels and tags are 0; LogWeight is the sum, the whole sentence counted.
+// BestSpans finds the binary tree over each sentence whose spans have the greatest sum of weights [B,n,n], by first
+// word and by number of words less one. Labels and tags are 0; LogWeight is the sum, the whole sentence counted.
 func BestSpans(spans, lengths *Node) Parses {
 	g, dtype := spans.Graph(), spans.DType()
 	b, n := spans.Shape().Dim(0), spans.Shape().Dim(1)
@@ -55,8 +55,8 @@ func (p Potentials) decode(r semiring, choose func(weights *Node) *Node) Parses 
 	return Parses{Trees: d.trees(), Tags: d.tags, LogWeight: d.logTotal()}
 }
 
-// descent is a walk down a chart. Its plan has a row for each inner node, in the order of the walk; nodes write the rows of
-// their children. A node over w words has w-1 inner nodes in its tree, so where these rows are is known.
+// descent is a walk down a chart. Its plan has a row for each inner node, in the order of the walk; nodes write the
+// rows of their children. A node over w words has w-1 inner nodes in its tree, so where these rows are is known.
 type descent struct {
 	*chart
 	choose func(weights *Node) *Node
@@ -113,7 +113,8 @@ func (d *descent) expand(step int) {
 	d.enter(AddScalar(split, step), alive, plan{Add(x.Start, split), Sub(x.Width, split), rightSymbol, parent})
 }
 
-// enter writes a child: into its row of the plan if it has two words or more, as a tag if it has one. Its label is a symbol.
+// enter writes a child: into its row of the plan if it has two words or more, as a tag if it has one. Its label is a
+// symbol.
 func (d *descent) enter(row, alive *Node, child plan) {
 	one := OnesLike(child.Width)
 	put := func(hit, value, old *Node) *Node {

@@ -1,13 +1,13 @@
 // Package grammar holds probabilistic grammars over binary trees and exact inference with them.
 //
-// A derivation of a sentence is a binary tree. Its inner nodes are nonterminals, each over two words or more; every word has
-// a preterminal above it. A context-free grammar (CFG) draws the top nonterminal, the two children of every nonterminal, and
-// the word of every preterminal. In a non-context-free grammar (NCFG) the children of a nonterminal depend on its parent, too,
-// and the word of a preterminal on the nonterminal above.
+// A derivation of a sentence is a binary tree. Its inner nodes are nonterminals, each over two words or more; every
+// word has a preterminal above it. A context-free grammar (CFG) draws the top nonterminal, the two children of every
+// nonterminal, and the word of every preterminal. In a non-context-free grammar (NCFG) the children of a nonterminal
+// depend on its parent, too, and the word of a preterminal on the nonterminal above.
 //
 // Probabilities come from a file (Grammar), or from networks (Neural). Either way they become Tables in a graph, then
-// Potentials of a batch of sentences, and of these everything is computed: LogLikelihood, Marginals, Viterbi, Sample, MBR,
-// and the probability of given trees.
+// Potentials of a batch of sentences, and of these everything is computed: LogLikelihood, Marginals, Viterbi, Sample,
+// MBR, and the probability of given trees.
 package grammar
 
 import (
@@ -69,8 +69,8 @@ func (g *Grammar) hosts() int {
 // symbols is S.
 func (g *Grammar) symbols() int { return len(g.Nonterminals) + len(g.Preterminals) }
 
-// RuleRow is p(left, right | x, parent), [S,S] as one row that may be written to. The parent (0 is ROOT) is ignored by a
-// CFG.
+// RuleRow is p(left, right | x, parent), [S,S] as one row that may be written to. The parent (0 is ROOT) is ignored by
+// a CFG.
 func (g *Grammar) RuleRow(x, parent int) []float64 {
 	if g.Kind != NCFG {
 		parent = 0

@@ -61,12 +61,12 @@ func (t Tables) For(words, lengths *Node) Potentials {
 // layout says how a chart is cut into groups, so that one algorithm serves all grammars. Spans are kept per group of
 // sentences: [A,B,m,...], A groups of B sentences each.
 //
-// In a context-free grammar a group is some sentences that share a table of rules: one group of all sentences, or a group
-// for each sentence. Where the parent matters, group a of an inner symbol is its parent (the nonterminal a), and all
-// sentences are in all groups: what a span weighs then depends on the group it is looked at from.
+// In a context-free grammar a group is some sentences that share a table of rules: one group of all sentences, or a
+// group for each sentence. Where the parent matters, group a of an inner symbol is its parent (the nonterminal a), and
+// all sentences are in all groups: what a span weighs then depends on the group it is looked at from.
 //
-// A rule of group a is found by its outcome q. Context-free, q is the left-hand side. Otherwise a is the left-hand side,
-// and q is the parent of that.
+// A rule of group a is found by its outcome q. Context-free, q is the left-hand side. Otherwise a is the left-hand
+// side, and q is the parent of that.
 type layout struct {
 	parents       bool
 	a, b, n       int

@@ -8,9 +8,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Trees are one labelled tree for each sentence of a batch: words are nodes 0 to n-1, and the t-th merge of two nodes makes
-// node n+t, where n is the greatest length of the batch. A sentence of k words has k-1 merges, and zeros after them. Merges
-// are bottom-up, the top last, where it is not said otherwise.
+// Trees are one labelled tree for each sentence of a batch: words are nodes 0 to n-1, and the t-th merge of two nodes
+// makes node n+t, where n is the greatest length of the batch. A sentence of k words has k-1 merges, and zeros after
+// them. Merges are bottom-up, the top last, where it is not said otherwise.
 type Trees struct {
 	Left, Right, Label *Node // [B,n-1] int32
 }
@@ -29,7 +29,8 @@ func PackTrees(trees []*Tree, n int) (TreeTensors, error) {
 	})
 }
 
-// PackByGaps is PackTrees in the order of the gaps between words: the node at a gap is the one whose left part ends there.
+// PackByGaps is PackTrees in the order of the gaps between words: the node at a gap is the one whose left part ends
+// there.
 func PackByGaps(trees []*Tree, n int) (TreeTensors, error) {
 	return pack(trees, n, func(t *Tree) []int {
 		gaps, spans := slices.Clone(t.Left), t.Spans()

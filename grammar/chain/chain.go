@@ -1,4 +1,5 @@
-// Package chain holds Markov chains over labelled trees, whose steps are rotations and new labels. They run on the host.
+// Package chain holds Markov chains over labelled trees, whose steps are rotations and new labels. They run on the
+// host.
 package chain
 
 import (
@@ -12,14 +13,14 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// Sampler runs Markov chains over labelled trees, one for each sentence, that leave p(x,z) invariant, with preterminals summed
-// out. Steps alternate: a rotation of a random inner edge, then a new label of a random node; each is accepted or not by the
-// rule of Metropolis. Only what a proposal changes is scored.
+// Sampler runs Markov chains over labelled trees, one for each sentence, that leave p(x,z) invariant, with preterminals
+// summed out. Steps alternate: a rotation of a random inner edge, then a new label of a random node; each is accepted
+// or not by the rule of Metropolis. Only what a proposal changes is scored.
 type Sampler struct {
 	Weights *Weights
 	Steps   int
-	// LogPrior, if not nil, is the logarithm of a weight that multiplies p(x,z), of a sentence and a tree. It is called from
-	// several goroutines, and must not keep the tree.
+	// LogPrior, if not nil, is the logarithm of a weight that multiplies p(x,z), of a sentence and a tree. It is called
+	// from several goroutines, and must not keep the tree.
 	LogPrior func(sentence int, t *Tree) float64
 }
 
@@ -31,8 +32,8 @@ type Result struct {
 	Rotations, Rotated, Labels, Relabelled int
 }
 
-// Run runs all chains from the given trees, one over the words of each sentence, or from RandomTree if start is nil. Random
-// numbers are those of (seed, stream, step) and the sentence's number, whatever the number of processors.
+// Run runs all chains from the given trees, one over the words of each sentence, or from RandomTree if start is nil.
+// Random numbers are those of (seed, stream, step) and the sentence's number, whatever the number of processors.
 func (s Sampler) Run(seed uint64, stream string, step uint64, start []*grammar.Tree) []Result {
 	out := make([]Result, s.Weights.Sentences())
 	parallel(len(out), func(i int) {

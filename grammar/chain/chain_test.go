@@ -197,8 +197,8 @@ func stationary(s *Weights, k *kernel, prior func(*Tree) float64) []float64 {
 	return gfn.Normalise(logs)
 }
 
-// Every tree has n-2 rotations, each of which can be taken back by one of the n-2 rotations of the result, and rotations and
-// new labels together reach all trees.
+// Every tree has n-2 rotations, each of which can be taken back by one of the n-2 rotations of the result, and
+// rotations and new labels together reach all trees.
 func TestRotations(t *testing.T) {
 	const nt = 2
 	for n := 2; n <= 6; n++ {
@@ -262,8 +262,8 @@ func TestRotations(t *testing.T) {
 // alpha is the false-alarm rate of one check.
 const alpha = 5e-6
 
-// After a few steps from random merges, trees have exactly the distribution that the enumerated kernels say; that of one step
-// less is told apart. The false-alarm rate is alpha for each of four checks.
+// After a few steps from random merges, trees have exactly the distribution that the enumerated kernels say; that of
+// one step less is told apart. The false-alarm rate is alpha for each of four checks.
 func TestRun(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))

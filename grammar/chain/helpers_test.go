@@ -13,8 +13,8 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 )
 
-// newGrammar makes a grammar whose probabilities are proportional to exponentials. Logits are those of a row of a table, by the
-// symbols that the row is of; of roots x is -1.
+// newGrammar makes a grammar whose probabilities are proportional to exponentials. Logits are those of a row of a
+// table, by the symbols that the row is of; of roots x is -1.
 func newGrammar(
 	kind grammar.Kind, nt, pt, words int, rules func(x, parent, i int) float64, emit func(tag, x, word int) float64,
 ) *grammar.Grammar {

@@ -63,7 +63,8 @@ func (t *Tree) edge(k int) int {
 	return node
 }
 
-// Rotate turns inner edge k of the n-2 that a tree over n words has, as a step of a chain does, and returns what turns it back.
+// Rotate turns inner edge k of the n-2 that a tree over n words has, as a step of a chain does, and returns what turns
+// it back.
 func (t *Tree) Rotate(k int) (undo func()) {
 	y := t.edge(k)
 	x := t.parent[y]
@@ -71,8 +72,8 @@ func (t *Tree) Rotate(k int) (undo func()) {
 	return func() { t.rotateUp(x) }
 }
 
-// rotateUp turns an edge: y, a child of x, takes the place of x, and x becomes its child. The part of y that was nearer to
-// the other child of x goes to x; it is returned. Labels stay with their nodes, so rotateUp(x) undoes it.
+// rotateUp turns an edge: y, a child of x, takes the place of x, and x becomes its child. The part of y that was nearer
+// to the other child of x goes to x; it is returned. Labels stay with their nodes, so rotateUp(x) undoes it.
 func (t *Tree) rotateUp(y int) (moved int) {
 	x := t.parent[y]
 	above := t.parent[x]

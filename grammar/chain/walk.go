@@ -55,8 +55,8 @@ func (w *walker) logp() float64 {
 	return total
 }
 
-// nodeScore is the log-probability of the rule of a node, given its parent, and of the words that are its children; their
-// preterminals are summed out.
+// nodeScore is the log-probability of the rule of a node, given its parent, and of the words that are its children;
+// their preterminals are summed out.
 func (w *walker) nodeScore(v int) float64 {
 	x, row := w.label[v], w.label[v]
 	if w.parents {

@@ -16,8 +16,8 @@ type Weights struct {
 	nt, pt  int
 	root    []float64 // [N]
 	lengths []int
-	// Rows are the distributions over rules: [N], or [N,P]. A block of two nonterminals is kept as logarithms, others as
-	// probabilities.
+	// Rows are the distributions over rules: [N], or [N,P]. A block of two nonterminals is kept as logarithms, others
+	// as probabilities.
 	nn, np, pn, pp []float64   // [rows,N,N] [rows,N,T] [rows,N,T] (right child first) [rows,T,T]
 	emit           [][]float64 // of each sentence: [n,T] or [n,N,T], relative to the greatest of each row
 	shifts         [][]float64 // of each sentence: logarithms of the greatest, [n] or [n,N]
@@ -26,8 +26,8 @@ type Weights struct {
 // Sentences is how many sentences there are.
 func (s *Weights) Sentences() int { return len(s.lengths) }
 
-// NewWeights takes the values of Potentials: root [N], rules [N,S,S] or [N,P,S,S], terms [B,n,T] or [B,n,T,N], all float32 or
-// all float64, and the lengths of the sentences.
+// NewWeights takes the values of Potentials: root [N], rules [N,S,S] or [N,P,S,S], terms [B,n,T] or [B,n,T,N], all
+// float32 or all float64, and the lengths of the sentences.
 func NewWeights(p grammar.PotentialTensors, lengths []int32) (*Weights, error) {
 	root, rules, terms := p.Root, p.Rules, p.Terms
 	d := terms.Shape().Dimensions
@@ -40,7 +40,7 @@ func NewWeights(p grammar.PotentialTensors, lengths []int32) (*Weights, error) {
 	if s.parents {
 		want = []int{s.nt, s.nt + 1, symbols, symbols}
 	}
-	if s.nt < 1 || rules.Shape().CheckDims(want...) != nil || root.Shape().CheckDims(s.nt) != nil || len(lengths) != d[0] {
+	if s.nt < 1 || len(lengths) != d[0] || root.Shape().CheckDims(s.nt) != nil || rules.Shape().CheckDims(want...) != nil {
 		return nil, fmt.Errorf("chain: root %s, rules %s, terms %s and %d lengths do not fit",
 			root.Shape(), rules.Shape(), terms.Shape(), len(lengths))
 	}

@@ -20,5 +20,6 @@ func (s *Session) Learned() (*grammar.Grammar, error) {
 	return s.table(s.set.Backend, state)
 }
 
-// Counts returns the numbers of updates, of the grammar, or of the GFlowNet alone if the grammar is fixed, and of iterations.
+// Counts returns the numbers of updates, of the grammar, or of the GFlowNet alone if the grammar is fixed, and of
+// iterations.
 func (s *Session) Counts() (updates, iterations uint64) { return s.made(), s.loop.State().Iteration }

@@ -24,18 +24,18 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// ReadGrammar returns the grammar of a run's newest checkpoint as a table, with a line for each newer checkpoint that is
-// damaged. The run's data set is not needed. Nonterminals are named NT-1, NT-2, ..., and preterminals T-1, T-2, ...
+// ReadGrammar returns the grammar of a run's newest checkpoint as a table, with a line for each newer checkpoint that
+// is damaged. The run's data set is not needed. Nonterminals are named NT-1, NT-2, ..., and preterminals T-1, T-2, ...
 //
-// The trained parameters are widened before anything is computed of them, so that the table is that of the network in double
-// precision, the same on all backends but for the last digits.
+// The trained parameters are widened before anything is computed of them, so that the table is that of the network in
+// double precision, the same on all backends but for the last digits.
 func ReadGrammar(b compute.Backend, r *run.Run) (*grammar.Grammar, []string, error) {
 	_, g, _, warnings, err := readRun(b, r)
 	return g, warnings, err
 }
 
-// ReadGFlowNet returns the GFlowNet of a run's newest checkpoint, and the grammar that ReadGrammar returns. The run's data set is not
-// needed. Close the parser at the end.
+// ReadGFlowNet returns the GFlowNet of a run's newest checkpoint, and the grammar that ReadGrammar returns. The run's
+// data set is not needed. Close the parser at the end.
 func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *parse.GFlowNet, []string, error) {
 	c, g, state, warnings, err := readRun(b, r)
 	if err != nil {

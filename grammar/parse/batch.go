@@ -72,13 +72,16 @@ func (b Batches) Pad(sentences []treebank.Sentence) Padded {
 }
 
 // each packs sentences in their order, or those of about the same length together, and says where they came from.
-func (b Batches) each(sentences []treebank.Sentence, byLength bool, do func(number int, at []int, x Padded) error) error {
+func (b Batches) each(
+	sentences []treebank.Sentence, byLength bool, do func(number int, at []int, x Padded) error,
+) error {
 	order := make([]int, len(sentences))
 	for i := range order {
 		order[i] = i
 	}
 	if byLength {
-		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(len(sentences[i].Words), len(sentences[j].Words)) })
+		words := func(i int) int { return len(sentences[i].Words) }
+		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(words(i), words(j)) })
 	}
 	number := 0
 	for at := range slices.Chunk(order, b.Rows) {

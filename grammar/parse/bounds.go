@@ -14,8 +14,8 @@ import (
 // fullPlan is what an evaluation draws for each sentence.
 var fullPlan = drawPlan{samples: mbrSamples, trees: 2, orders: 16}
 
-// Bounds say how near a GFlowNet is to the posterior of its grammar on some sentences, at temperature 1, without moves and without a
-// prior on shapes.
+// Bounds say how near a GFlowNet is to the posterior of its grammar on some sentences, at temperature 1, without moves
+// and without a prior on shapes.
 type Bounds struct {
 	Samples int `json:"samples"` // trajectories of each sentence
 	Orders  int `json:"orders"`  // of each of the trees that KL over trees looks at
@@ -27,8 +27,9 @@ type Bounds struct {
 	// Flow is what the network takes -log p(x) for. It bounds nothing.
 	Flow Measure `json:"flow_estimate"`
 
-	// KLTrajectories is the divergence from trajectories of P_F to those drawn by P_B from the exact posterior: Bound less the exact
-	// -log p(x). That from q(z) to the posterior is no greater; it is between KLTreesLow and KLTreesHigh, but for errors of drawing.
+	// KLTrajectories is the divergence from trajectories of P_F to those drawn by P_B from the exact posterior: Bound
+	// less the exact -log p(x). That from q(z) to the posterior is no greater; it is between KLTreesLow and
+	// KLTreesHigh, but for errors of drawing.
 	KLTrajectories Measure `json:"kl_trajectories"`
 	KLTreesLow     Measure `json:"kl_trees_at_least"`
 	KLTreesHigh    Measure `json:"kl_trees_at_most"`
@@ -80,7 +81,8 @@ func newBounds(sentences []treebank.Sentence, logX, flows []float64, d *Draws) *
 type Measure struct {
 	PerWord     float64 `json:"per_word"` // every sentence has one more word, its end
 	PerSentence float64 `json:"per_sentence"`
-	// Error is the standard error of PerWord that comes from drawing trajectories, the sentences being given; 0 where nothing was drawn.
+	// Error is the standard error of PerWord that comes from drawing trajectories, the sentences being given; 0 where
+	// nothing was drawn.
 	Error float64 `json:"per_word_error"`
 }
 
@@ -92,7 +94,7 @@ func measure(sentences []treebank.Sentence, each func(i int) (value, variance fl
 		sum, variance = sum+v, variance+s
 	}
 	tokens := float64(Tokens(sentences))
-	return Measure{PerWord: sum / tokens, PerSentence: sum / float64(len(sentences)), Error: math.Sqrt(variance) / tokens}
+	return Measure{sum / tokens, sum / float64(len(sentences)), math.Sqrt(variance) / tokens}
 }
 
 // spearman is the correlation of ranks; NaN if one of the two is constant.

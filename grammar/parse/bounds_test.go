@@ -12,8 +12,8 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// sigmas is how many standard errors an estimate may be off: a normal number is further away once in 150,000 times, and the tests here
-// look at two dozen of them.
+// sigmas is how many standard errors an estimate may be off: a normal number is further away once in 150,000 times, and
+// the tests here look at two dozen of them.
 const sigmas = 4.5
 
 // far says whether an estimate and a number are too far apart.
@@ -112,7 +112,8 @@ func between(t *testing.T, what string, low Measure, want float64, high Measure)
 	}
 }
 
-// Trees of which all trajectories are known have a known q(z): with at most four words, all trees but those of two pairs have one order.
+// Trees of which all trajectories are known have a known q(z): with at most four words, all trees but those of two
+// pairs have one order.
 func TestLogQ(t *testing.T) {
 	seed := testkit.Seed(t)
 	p := newTiny(t, seed, grammar.CFG)

@@ -129,9 +129,10 @@ func (b *batchDraws) reorder(k uint64, d drawn, logP []float64, count int) error
 	return err
 }
 
-// klTrees estimates the divergence over trees of one sentence, and the variance of that, from the weights of trajectories and from
-// estimates of log q(z) - log p(x,z) where some of them end. It is the divergence over trajectories, of which there are more, less what
-// the orders of trees add, which varies little. The variance is an upper bound, since the two have trajectories in common.
+// klTrees estimates the divergence over trees of one sentence, and the variance of that, from the weights of
+// trajectories and from estimates of log q(z) - log p(x,z) where some of them end. It is the divergence over
+// trajectories, of which there are more, less what the orders of trees add, which varies little. The variance is an
+// upper bound, since the two have trajectories in common.
 func klTrees(logX float64, logW, logQ []float64) (value, variance float64) {
 	mean, meanVariance := average(logW)
 	orders := make([]float64, len(logQ))

@@ -77,7 +77,8 @@ func ExactOf(set *program.Set, tables func(*Graph) grammar.Tables) *Exact {
 		}
 		return out
 	}
-	return &Exact{Batches: Batches{Rows: 32, Bucket: 5}, set: set, ask: program.New[questionTensors, answerTensors](set, "inside", answers)}
+	ask := program.New[questionTensors, answerTensors](set, "inside", answers)
+	return &Exact{Batches: Batches{Rows: 32, Bucket: 5}, set: set, ask: ask}
 }
 
 // Close implements Parser.
@@ -141,7 +142,8 @@ func (p *Exact) Parse(sentences []treebank.Sentence, how Decode, seed uint64) ([
 	}
 	out := make([]Found, len(sentences))
 	return out, p.each(sentences, func(_ int, at []int, x Padded) error {
-		y, err := p.ask.Call(questionTensors{How: how, Sentences: x.SentenceTensors, Key: rng.Key(seed, "grammar/parse", uint64(at[0]))})
+		key := rng.Key(seed, "grammar/parse", uint64(at[0]))
+		y, err := p.ask.Call(questionTensors{How: how, Sentences: x.SentenceTensors, Key: key})
 		if err != nil {
 			return err
 		}

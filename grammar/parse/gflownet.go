@@ -46,10 +46,11 @@ type (
 // NewGFlowNet returns a parser that asks a sampler.
 func NewGFlowNet(s *forest.Sampler, b Batches) *GFlowNet {
 	p := &GFlowNet{Batches: b, net: s}
-	p.best = program.New[bestIn[*tensors.Tensor], bestTensors](s.Set, "best", func(in bestIn[*Node]) bestTrees[*Node, grammar.Trees] {
+	best := func(in bestIn[*Node]) bestTrees[*Node, grammar.Trees] {
 		r := grammar.BestSpans(in.Spans, in.Lengths)
 		return bestTrees[*Node, grammar.Trees]{r.Trees, r.LogWeight}
-	})
+	}
+	p.best = program.New[bestIn[*tensors.Tensor], bestTensors](s.Set, "best", best)
 	p.read = program.New[listedTensors, listedLogs[*tensors.Tensor]](s.Set, "all actions", p.actions)
 	return p
 }
@@ -66,7 +67,8 @@ func (p *GFlowNet) Check() error {
 	g := NewGraph(p.net.Set.Backend, "check")
 	defer g.Finalize()
 	p.net.LogZ(fresh.Scope(em.Phi), forest.Sentences{ // looks every variable up
-		Words: Parameter(g, "words", shapes.Make(dtypes.Int32, 1, 2)), Lengths: Parameter(g, "lengths", shapes.Make(dtypes.Int32, 1)),
+		Words:   Parameter(g, "words", shapes.Make(dtypes.Int32, 1, 2)),
+		Lengths: Parameter(g, "lengths", shapes.Make(dtypes.Int32, 1)),
 	})
 	if have, want := p.net.Set.Store.NumVariables(), fresh.NumVariables(); have != want {
 		return fmt.Errorf("its checkpoint has %d variables, its configuration needs %d", have, want)
@@ -77,9 +79,11 @@ func (p *GFlowNet) Check() error {
 			return fmt.Errorf("variable %s is missing in its checkpoint", want.Path())
 		}
 		if !v.Shape().Equal(want.Shape()) {
-			return fmt.Errorf("variable %s is of shape %s in its checkpoint, and %s in its configuration", v.Path(), v.Shape(), want.Shape())
+			return fmt.Errorf("variable %s is of shape %s in its checkpoint, and %s in its configuration",
+				v.Path(), v.Shape(), want.Shape())
 		}
-		if slices.ContainsFunc(widened(v.MustValue()), func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+		bad := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
+		if slices.ContainsFunc(widened(v.MustValue()), bad) {
 			return errors.New("its parameters are not finite")
 		}
 	}
@@ -224,7 +228,8 @@ func (v *spanVotes) add(trees []*grammar.Tree) {
 
 // elect returns the binary trees with the most votes of their spans, and the votes by the number of trees.
 func (p *GFlowNet) elect(x Padded, v *spanVotes) ([]*grammar.Tree, []float64, error) {
-	out, err := p.best.Call(bestIn[*tensors.Tensor]{tensors.FromFlatDataAndDimensions(v.count, len(x.LengthOf), v.n, v.n), x.Lengths})
+	counts := tensors.FromFlatDataAndDimensions(v.count, len(x.LengthOf), v.n, v.n)
+	out, err := p.best.Call(bestIn[*tensors.Tensor]{counts, x.Lengths})
 	if err != nil {
 		return nil, nil, err
 	}

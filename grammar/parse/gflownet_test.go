@@ -12,7 +12,8 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// The trees that a GFlowNet draws are trees, those of a seed, and come with the probabilities of the steps that made them.
+// The trees that a GFlowNet draws are trees, those of a seed, and come with the probabilities of the steps that made
+// them.
 func TestGFNParse(t *testing.T) {
 	seed := testkit.Seed(t)
 	p := newTiny(t, seed, grammar.CFG)

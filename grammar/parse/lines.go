@@ -68,7 +68,8 @@ func newLineReader(in io.Reader, words []string, how Reading) (*lineReader, erro
 		return nil, err
 	}
 	r := &lineReader{
-		Reading: how, in: bufio.NewReaderSize(in, 1<<16), vocabulary: v, limit: how.MaxLength, reason: "see --max-length",
+		Reading: how, in: bufio.NewReaderSize(in, 1<<16), vocabulary: v,
+		limit: how.MaxLength, reason: "see --max-length",
 	}
 	if mark, _ := r.in.Peek(3); string(mark) == "\ufeff" {
 		r.in.Discard(3)
@@ -117,7 +118,8 @@ func (r *lineReader) number(l *Line, words []string) {
 			w = treebank.Options{}.PrepareWord(w)
 		}
 		if ids[i] = r.vocabulary.ID(w); ids[i] < 0 {
-			l.Complain("with an unknown word", "the grammar does not know the word %.60q, and has no %s", w, treebank.Unknown)
+			l.Complain("with an unknown word", "the grammar does not know the word %.60q, and has no %s", w,
+				treebank.Unknown)
 			return
 		}
 	}

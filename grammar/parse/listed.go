@@ -14,8 +14,8 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// Listed is how near a GFlowNet is to the posterior of its grammar on short sentences, with all trees and all ways to make them listed:
-// nothing is drawn.
+// Listed is how near a GFlowNet is to the posterior of its grammar on short sentences, with all trees and all ways to
+// make them listed: nothing is drawn.
 type Listed struct {
 	Sentences int     `json:"sentences"`
 	NLL       float64 `json:"nll_per_word"`
@@ -48,8 +48,8 @@ func (p *GFlowNet) actions(in listedIn[forest.Sentences, gfn.State]) listedLogs[
 	return listedLogs[*Node]{logs(h.Forward, env.Legal(in.Forests)), logs(h.Backward, env.LegalBack(in.Forests))}
 }
 
-// List compares the GFlowNet with its grammar on sentences, each of which is listed once however often it occurs; nil if there are too
-// many trees.
+// List compares the GFlowNet with its grammar on sentences, each of which is listed once however often it occurs; nil
+// if there are too many trees.
 func (p *GFlowNet) List(sentences []treebank.Sentence) (*Listed, error) {
 	if countForests(Longest(sentences), p.net.Labels) > mostForests {
 		return nil, nil
@@ -96,7 +96,8 @@ func (p *GFlowNet) list(words []int32) (logX, bound, tv float64, err error) {
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	return gfn.LogSumExp(logR), all.ELBO(policy, logR), gfn.TotalVariation(all.Terminating(policy), gfn.Normalise(logR)), nil
+	tv = gfn.TotalVariation(all.Terminating(policy), gfn.Normalise(logR))
+	return gfn.LogSumExp(logR), all.ELBO(policy, logR), tv, nil
 }
 
 // rewards returns log p(x,z) of all trees.

@@ -52,7 +52,7 @@ func listForests(b compute.Backend, n, labels int) (*listing, error) {
 		return l.(*listing), nil
 	}
 	x := []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(make([]int32, n), 1, n), tensors.FromFlatDataAndDimensions([]int32{int32(n)}, 1),
+		tensors.FromFlatDataAndDimensions(make([]int32, n), 1, n), tensors.FromValue([]int32{int32(n)}),
 	}
 	d, err := gfn.Enumerate(b, forest.Env{Words: n, Labels: labels}, x, mostForests)
 	if err != nil {

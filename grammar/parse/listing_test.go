@@ -40,8 +40,8 @@ func TestCountForests(t *testing.T) {
 	}
 }
 
-// What is said of a sentence is what the slow way says, which evaluates every state from nothing and scores trees in double precision.
-// For both kinds of grammars, and not by accident: a uniform policy would be further away.
+// What is said of a sentence is what the slow way says, which evaluates every state from nothing and scores trees in
+// double precision. For both kinds of grammars, and not by accident: a uniform policy would be further away.
 func TestList(t *testing.T) {
 	seed := testkit.Seed(t)
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {

@@ -29,7 +29,8 @@ var simd = sync.OnceValue(func() compute.Backend {
 	return b
 })
 
-// newTiny is a GFlowNet of a tiny grammar, three nonterminals and sentences of two to five words. Both are as they begin.
+// newTiny is a GFlowNet of a tiny grammar, three nonterminals and sentences of two to five words. Both are as they
+// begin.
 func newTiny(t testing.TB, seed uint64, kind grammar.Kind) *GFlowNet {
 	t.Helper()
 	m := grammar.Paper(kind, 6, 0)

@@ -12,17 +12,20 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// A GFlowNet ends in a tree z with the probability q(z) that all trajectories to z have together, one for each order in which its nodes
-// can be made:
+// A GFlowNet ends in a tree z with the probability q(z) that all trajectories to z have together, one for each order in
+// which its nodes can be made:
 //
 //	q(z) = sum_t P_F(t) = E[P_F(t) / P_B(t|z)] over orders t drawn by P_B.
 //
-// So the logarithm of an average of these ratios is below log q(z) in expectation (Jensen's inequality). If z was drawn by the GFlowNet
-// itself and the ratio of the trajectory that made it is averaged in, it is above (Sobolev and Vetrov, "Importance Weighted
-// Hierarchical Variational Inference", 2019). Both tend to log q(z) with the number of orders.
+// So the logarithm of an average of these ratios is below log q(z) in expectation (Jensen's inequality). If z was drawn
+// by the GFlowNet itself and the ratio of the trajectory that made it is averaged in, it is above (Sobolev and Vetrov,
+// "Importance Weighted Hierarchical Variational Inference", 2019). Both tend to log q(z) with the number of orders.
 
-// orders draws that many orders of the trees that walks stand at, and returns log P_F - log P_B of each: by sentence, then order.
-func (p *GFlowNet) orders(x Padded, walks forest.WalkTensors, count int, key func(k int) *tensors.Tensor) ([][]float64, error) {
+// orders draws that many orders of the trees that walks stand at, and returns log P_F - log P_B of each: by sentence,
+// then order.
+func (p *GFlowNet) orders(
+	x Padded, walks forest.WalkTensors, count int, key func(k int) *tensors.Tensor,
+) ([][]float64, error) {
 	out := make([][]float64, len(x.Sentences))
 	for k := range count {
 		down, err := p.net.Undo(key(k), walks, x.Longest())
@@ -41,7 +44,9 @@ func (p *GFlowNet) orders(x Padded, walks forest.WalkTensors, count int, key fun
 func logMean(x ...float64) float64 { return gfn.LogSumExp(x) - math.Log(float64(len(x))) }
 
 // LogQ estimates log q(z) of given trees from so many orders of each.
-func (p *GFlowNet) LogQ(sentences []treebank.Sentence, trees []*grammar.Tree, count int, seed uint64) ([]float64, error) {
+func (p *GFlowNet) LogQ(
+	sentences []treebank.Sentence, trees []*grammar.Tree, count int, seed uint64,
+) ([]float64, error) {
 	out := make([]float64, len(sentences))
 	return out, p.each(sentences, func(number int, at []int, x Padded) error {
 		packed, err := grammar.PackByGaps(rowsOf(trees, at, p.Rows), x.Room())

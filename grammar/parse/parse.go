@@ -1,4 +1,5 @@
-// Package parse finds trees of sentences: by exact inference, or by a GFlowNet, whose trees it also compares with the exact posterior.
+// Package parse finds trees of sentences: by exact inference, or by a GFlowNet, whose trees it also compares with the
+// exact posterior.
 //
 // Where things are:
 //
@@ -22,7 +23,8 @@ import (
 type Parser interface {
 	// Parse returns a tree of each sentence, chosen in one of the parser's ways, with the random numbers of a seed.
 	Parse(sentences []treebank.Sentence, how Decode, seed uint64) ([]Found, error)
-	// LogLikelihoods returns log p(x) of each sentence in nats: exact, -Inf if it has no derivation; or an estimate that bounds nothing.
+	// LogLikelihoods returns log p(x) of each sentence in nats: exact, -Inf if it has no derivation; or an estimate
+	// that bounds nothing.
 	LogLikelihoods(sentences []treebank.Sentence) ([]float64, error)
 	// Longest is the number of words of the longest sentence that it reads; 0 means any.
 	Longest() int

@@ -54,8 +54,8 @@ func NewStream(in io.Reader, g *grammar.Grammar, how Reading, parsers ...Parser)
 	return &Stream{reader: r, grammar: g, parsers: parsers, skipped: map[string]int{}}, nil
 }
 
-// Run answers all sentences. At a line that cannot be used it stops, unless these are to be skipped, which it reports at the end; what
-// comes before that line is answered.
+// Run answers all sentences. At a line that cannot be used it stops, unless these are to be skipped, which it reports
+// at the end; what comes before that line is answered.
 func (s *Stream) Run(to, besides io.Writer) error {
 	out := bufio.NewWriter(to)
 	for {
@@ -115,8 +115,8 @@ func (s *Stream) answer(window []*Line) error {
 	return nil
 }
 
-// lengthClass returns the length that a sentence is padded to: 5, 10, 15, 20, 30, 40, 60, 80, 120, ..., at most the greatest
-// length. A program is compiled for each, so there are few.
+// lengthClass returns the length that a sentence is padded to: 5, 10, 15, 20, 30, 40, 60, 80, 120, ..., at most the
+// greatest length. A program is compiled for each, so there are few.
 func lengthClass(n, most int) int {
 	class := 5
 	for step := 5; class < n; class += step {
@@ -172,5 +172,6 @@ func (s *Stream) reportSkipped(to io.Writer) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", n, kind))
 	}
 	slices.Sort(kinds)
-	fmt.Fprintf(to, "skipped %d of %d lines: %s; the first is line %d\n", total, s.lines, strings.Join(kinds, ", "), s.first)
+	fmt.Fprintf(to, "skipped %d of %d lines: %s; the first is line %d\n",
+		total, s.lines, strings.Join(kinds, ", "), s.first)
 }

@@ -1,5 +1,5 @@
-// Package prior holds an energy-based prior on the shapes of binary trees, with density in proportion to exp(-E), and how it is
-// learned from annotated ones. A network reads a tree bottom-up:
+// Package prior holds an energy-based prior on the shapes of binary trees, with density in proportion to exp(-E), and
+// how it is learned from annotated ones. A network reads a tree bottom-up:
 //
 //	h(leaf) = e
 //	h(node) = B3 elu(B2 elu(B1 [h(left); h(right)] + b1) + b2) + b3
@@ -132,8 +132,8 @@ func NewParameters(r *rand.Rand) []float64 {
 	return p
 }
 
-// Net computes energies of trees, one after another, and gradients, for parameters that do not change. What a tree shares with
-// the one before is not computed again: a chain changes little at a time.
+// Net computes energies of trees, one after another, and gradients, for parameters that do not change. What a tree
+// shares with the one before is not computed again: a chain changes little at a time.
 type Net struct {
 	p      []float64
 	nodes  []node // by number in the tree
@@ -142,8 +142,8 @@ type Net struct {
 	last   uint64 // the shape that head belongs to
 }
 
-// node is what was computed at a node. Its shape is a number that no other shape has, and which stays while the children keep theirs; 0
-// is none, 1 a leaf.
+// node is what was computed at a node. Its shape is a number that no other shape has, and which stays while the
+// children keep theirs; 0 is none, 1 a leaf.
 type node struct {
 	values
 	shape, left, right uint64

@@ -16,7 +16,8 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// TestEnergiesInGraphs compares energies of random trees of random lengths, padded, with those of the host, in both precisions.
+// TestEnergiesInGraphs compares energies of random trees of random lengths, padded, with those of the host, in both
+// precisions.
 func TestEnergiesInGraphs(t *testing.T) {
 	t.Parallel()
 	const n, rows = 9, 40

@@ -173,9 +173,9 @@ func times(p []float64, k [][]float64) []float64 {
 	return out
 }
 
-// The chain of the buffer leaves exp(-E) invariant, by enumeration over four words; and the buffer moves by that chain: after
-// some steps its trees have the distribution of the matrix's power. The chi-square test has a false-alarm rate of 1e-5; a
-// chain that accepts everything is caught.
+// The chain of the buffer leaves exp(-E) invariant, by enumeration over four words; and the buffer moves by that chain:
+// after some steps its trees have the distribution of the matrix's power. The chi-square test has a false-alarm rate of
+// 1e-5; a chain that accepts everything is caught.
 func TestBufferChain(t *testing.T) {
 	seed := testkit.Seed(t)
 	shapes := shapesOf(4)

@@ -48,8 +48,8 @@ func NewTrainer(c Config, sentences []treebank.Sentence) *Trainer {
 	return t
 }
 
-// leftBinary is a binary tree with all gold spans in which constituents of more than two parts are divided to the left, as
-// in the released code.
+// leftBinary is a binary tree with all gold spans in which constituents of more than two parts are divided to the left,
+// as in the released code.
 func leftBinary(gold []treebank.Span, n int) *grammar.Tree {
 	// Mirror the sentence, divide to the right, and mirror back.
 	mirror := func(spans []treebank.Span) []treebank.Span {
@@ -78,8 +78,8 @@ func treeOf(spans []treebank.Span, n int) *grammar.Tree {
 	return t
 }
 
-// Step makes one update and returns how much lower the energy of gold trees is than that of the buffer. If that is not finite,
-// parameters and moments stay as they are.
+// Step makes one update and returns how much lower the energy of gold trees is than that of the buffer. If that is not
+// finite, parameters and moments stay as they are.
 func (t *Trainer) Step(number uint64) float64 {
 	perEpoch := uint64(max(1, len(t.gold)/t.c.Batch))
 	if e := number / perEpoch; t.order == nil || e != t.epoch {

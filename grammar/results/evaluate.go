@@ -36,8 +36,8 @@ type SplitResult struct {
 	// TrueNLL is the same of the distribution the sentences were drawn from, if it is known.
 	TrueNLL *float64 `json:"true_nll_per_word,omitempty"`
 	F1      []F1     `json:"f1,omitempty"`
-	// Labels is the number of nonterminals that most probable derivations use, and LabelPerplexity exp of the entropy of
-	// how often: a grammar that has collapsed uses few.
+	// Labels is the number of nonterminals that most probable derivations use, and LabelPerplexity exp of the entropy
+	// of how often: a grammar that has collapsed uses few.
 	Labels          int     `json:"labels"`
 	LabelPerplexity float64 `json:"label_perplexity"`
 	// GFlowNet compares method gfn's network with exact inference.
@@ -59,8 +59,8 @@ type F1 struct {
 func (s session) Evaluate() (run.Result, error) {
 	updates, iterations := s.Counts()
 	r := &Result{
-		Task: Task{}.Name(), Method: s.Method, Grammar: s.Config.Grammar, Seed: s.Config.Seed, Updates: updates, Iterations: iterations,
-		Short: s.Short(),
+		Task: Task{}.Name(), Method: s.Method, Grammar: s.Config.Grammar, Seed: s.Config.Seed,
+		Updates: updates, Iterations: iterations, Short: s.Short(),
 	}
 	for _, split := range s.HeldOut() {
 		one, err := s.evaluate(split)

@@ -13,7 +13,8 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// The likelihood per word counts the end of each sentence as a word, and is that of the grammar's table in double precision.
+// The likelihood per word counts the end of each sentence as a word, and is that of the grammar's table in double
+// precision.
 func TestEvaluate(t *testing.T) {
 	s := tinySession(t, tinyConfig(induce.Marginal), tinyData(t))
 	for range 20 {
@@ -105,7 +106,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// An evaluation of a GFlowNet has all that others have, and more; a prior on shapes, which its training sees, plays no part.
+// An evaluation of a GFlowNet has all that others have, and more; a prior on shapes, which its training sees, plays no
+// part.
 func TestEvaluateGFN(t *testing.T) {
 	c := tinyGFN(3, grammar.CFG)
 	evaluated := func(c induce.Config) *Result {

@@ -40,8 +40,8 @@ func (p *parsed) usageFigure(name, trees string, counts []float64) report.Named 
 		trees, p.split.Name, used, len(counts), perplexity), Figure: report.NewFigure(b)}
 }
 
-// ruleTable lists the most probable rules of the most used nonterminals. Where rules depend on the parent, they are those
-// below the most frequent one.
+// ruleTable lists the most probable rules of the most used nonterminals. Where rules depend on the parent, they are
+// those below the most frequent one.
 func (p *parsed) ruleTable() *report.Table {
 	t := &report.Table{
 		Title: "Rules of the most used nonterminals", Columns: report.Columns("symbol", "constituents, %", "most probable rules, %"),
@@ -58,8 +58,8 @@ func (p *parsed) ruleTable() *report.Table {
 	return t
 }
 
-// wordTable lists the most probable words of the most used preterminals, below the most frequent nonterminal where words
-// depend on that.
+// wordTable lists the most probable words of the most used preterminals, below the most frequent nonterminal where
+// words depend on that.
 func (p *parsed) wordTable() *report.Table {
 	t := &report.Table{
 		Title: "Words of the most used preterminals", Columns: report.Columns("symbol", "words, %", "most probable words, %"),

@@ -30,8 +30,8 @@ func (p *parsed) treeFigures() ([]report.Named, error) {
 	return out, nil
 }
 
-// spreadLengths picks at most count sentences of different lengths, evenly from the shortest to the longest. Those of two
-// words have one tree only and are left out, if there are others.
+// spreadLengths picks at most count sentences of different lengths, evenly from the shortest to the longest. Those of
+// two words have one tree only and are left out, if there are others.
 func spreadLengths(sentences []treebank.Sentence, count int) []int {
 	first := map[int]int{} // by length
 	for i, s := range sentences {

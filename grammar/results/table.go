@@ -55,7 +55,7 @@ func (Task) Tables() map[string][]string {
 // Reproduce implements run.Reproducer.
 func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 	t := findTable(s.Table)
-	t.rows = slices.DeleteFunc(t.rows, func(r tableRow) bool { return s.Rows != nil && !slices.Contains(s.Rows, r.key) })
+	t.rows = slices.DeleteFunc(t.rows, func(r tableRow) bool { return !s.Asks(r.key) })
 	if s.Preset == "" {
 		s.Preset = t.preset
 	}

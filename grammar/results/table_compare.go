@@ -11,21 +11,25 @@ import (
 
 // compareFigures are those of tables of trainings.
 var compareFigures = []tableFigure{
-	{"nll", "nats per word", "Exact −log p(x), by words and sentence ends, of all runs.", nllOf},
+	{"nll", "nats per word", "Exact −log p(x), by words and sentence ends, of all runs.", (*Result).nll},
 	{"f1", "percent", "F1 of one sampled tree of each sentence, mean of sentences, of all runs.",
 		func(r *Result) float64 { return r.sampled().Sentence }},
 }
 
-func nllOf(r *Result) float64 { return r.shown().NLL }
+// shown is the split whose numbers a table has: the test sentences, or the validation sentences where there is no test.
+func (r *Result) shown() *SplitResult { return &r.Splits[len(r.Splits)-1] }
 
-func boundOf(r *Result) float64 {
+func (r *Result) nll() float64 { return r.shown().NLL }
+
+func (r *Result) bound() float64 {
 	if g := r.shown().GFlowNet; g != nil {
 		return g.Bound.PerWord
 	}
 	return math.NaN()
 }
 
-// sampled is the F1 of the trees that the paper scores: one sample of each sentence, of the GFlowNet or else of the exact posterior.
+// sampled is the F1 of the trees that the paper scores: one sample of each sentence, of the GFlowNet or else of the
+// exact posterior.
 func (r *Result) sampled() F1 {
 	if r.Method == induce.GFN {
 		return r.scoreOf(string(parse.GFNSample))
@@ -43,36 +47,37 @@ func (r *Result) scoreOf(trees string) F1 {
 	return F1{Trees: trees, Sentence: math.NaN(), Corpus: math.NaN(), Released: math.NaN()}
 }
 
+// ofGFN is a number of GFlowNet-EM alone.
+func (r *Result) ofGFN(n uint64) float64 {
+	if r.Method != induce.GFN {
+		return math.NaN()
+	}
+	return float64(n)
+}
+
 // compare shows a table of trainings: how probable sentences are, and how good trees.
 func compare(r *reproduced) *report.Table {
-	t := &report.Table{
-		Title: r.of.title,
-		Columns: report.Columns("", "nats/word, paper", "ours", "GFlowNet's bound", "F1, paper", "ours, as released", "ours", "ours, Viterbi",
-			"labels", "M-steps", "of iterations"),
-		Notes: append(r.notes(),
-			"nats/word: exact −log p(x), by words and sentence ends; the paper's for the Non-CFG is its GFlowNet's estimate",
-			"bound: −E[log p(x,z) + log P_B − log P_F], without moves",
-			"F1: mean of sentences, of one sample of the GFlowNet, or else of the exact posterior; for MC-EM the paper scores where chains end",
-			"as released: by the metric of the released code, which loses a span at random; the other columns have the usual one",
-			"labels: exp of the entropy of nonterminals in most probable derivations; a grammar that has collapsed uses few"),
-	}
+	t := r.table([]string{
+		"", "nats/word, paper", "ours", "GFlowNet's bound", "F1, paper", "ours, as released", "ours", "ours, Viterbi", "labels",
+		"M-steps", "of iterations",
+	},
+		"nats/word: exact −log p(x), by words and sentence ends; the paper's for the Non-CFG is its GFlowNet's estimate",
+		"bound: −E[log p(x,z) + log P_B − log P_F], without moves",
+		"F1: mean of sentences, of one sample of the GFlowNet, or else of the exact posterior; for MC-EM the paper scores "+
+			"where chains end",
+		"as released: by the metric of the released code, which loses a span at random; the other columns have the usual one",
+		"labels: exp of the entropy of nonterminals in most probable derivations; a grammar that has collapsed uses few")
 	for _, row := range r.Rows {
-		viterbi := func(o *Result) float64 { return o.scoreOf(string(parse.Viterbi)).Sentence }
-		t.Add(report.Text(row.title), row.nll, row.cell(3, nllOf), row.cell(3, boundOf), row.f1,
-			row.cell(2, func(o *Result) float64 { return o.sampled().Released }), row.cell(2, func(o *Result) float64 { return o.sampled().Sentence }),
-			row.cell(2, viterbi), row.cell(1, func(o *Result) float64 { return o.shown().LabelPerplexity }),
-			row.ofGFN(func(o *Result) float64 { return float64(o.Updates) }), row.ofGFN(func(o *Result) float64 { return float64(o.Iterations) }))
+		t.Add(report.Text(row.title), row.nll, row.cell(3, (*Result).nll), row.cell(3, (*Result).bound), row.f1,
+			row.cell(2, func(o *Result) float64 { return o.sampled().Released }),
+			row.cell(2, func(o *Result) float64 { return o.sampled().Sentence }),
+			row.cell(2, func(o *Result) float64 { return o.scoreOf(string(parse.Viterbi)).Sentence }),
+			row.cell(1, func(o *Result) float64 { return o.shown().LabelPerplexity }),
+			row.mean(0, func(o *Result) float64 { return o.ofGFN(o.Updates) }),
+			row.mean(0, func(o *Result) float64 { return o.ofGFN(o.Iterations) }))
 	}
 	r.addTrivial(t)
 	return t
-}
-
-// ofGFN counts something of GFlowNet-EM.
-func (r rowResult) ofGFN(of func(*Result) float64) report.Cell {
-	if r.Runs[0].Method != induce.GFN {
-		return report.Cell{}
-	}
-	return report.Number(report.Summarize(r.each(of)).Mean, 0)
 }
 
 // addTrivial adds what the sentences' own distribution and trees that know nothing of words reach.
@@ -81,18 +86,16 @@ func (r *reproduced) addTrivial(t *report.Table) {
 	for _, row := range r.Rows {
 		all.Runs = append(all.Runs, row.Runs...)
 	}
-	mean := func(of func(*Result) float64) report.Cell {
-		return report.Number(report.Summarize(all.each(of)).Mean, 2)
-	}
+	var none report.Cell
 	first := all.Runs[0].shown()
 	if first.TrueNLL != nil {
-		t.Add(report.Text("the sentences' distribution"), report.Cell{}, report.Number(*first.TrueNLL, 3))
+		t.Add(report.Text("the sentences' distribution"), none, report.Number(*first.TrueNLL, 3))
 	}
 	for _, f := range first.F1 {
-		if slices.Contains(parse.Decodes(), f.Trees) {
-			continue
+		if !slices.Contains(parse.Decodes(), f.Trees) {
+			t.Add(report.Text(f.Trees), none, none, none, none,
+				all.mean(2, func(o *Result) float64 { return o.scoreOf(f.Trees).Released }),
+				all.mean(2, func(o *Result) float64 { return o.scoreOf(f.Trees).Sentence }))
 		}
-		t.Add(report.Text(f.Trees), report.Cell{}, report.Cell{}, report.Cell{}, report.Cell{},
-			mean(func(o *Result) float64 { return o.scoreOf(f.Trees).Released }), mean(func(o *Result) float64 { return o.scoreOf(f.Trees).Sentence }))
 	}
 }

@@ -12,21 +12,25 @@ import (
 	"github.com/gfnem/gfnem/report"
 )
 
-// estepTable is the ablation of the E-step, the grammar being given. The paper's grammar has an exact 5.65 nats per word.
+// estepTable is the ablation of the E-step, the grammar being given. The paper's grammar has an exact 5.65 nats per
+// word.
 func estepTable() paperTable {
 	objectiveAlone := func(c *induce.Config) { c.Balance, c.EMoves = 0, 0 }
 	row := func(key, title string, bound, std float64, with ...string) tableRow {
 		return tableRow{
-			key: key, title: title, bound: bound, nll: published(bound, std), with: append(config.Set{"method=gfn"}, with...), unless: objectiveAlone,
+			key: key, title: title, bound: bound, nll: published(bound, std), unless: objectiveAlone,
+			with: append(config.Set{"method=gfn"}, with...),
 		}
 	}
 	onPolicy := func(with ...string) []string { return append(with, "sleep=0", "temperature=1", "epsilon=0") }
 	return paperTable{
-		name: "grammar-estep", title: "E-step of GFlowNet-EM, the grammar being given", preset: "small", seeds: 3, show: compareEStep,
+		name: "grammar-estep", title: "E-step of GFlowNet-EM, the grammar being given", preset: "small", seeds: 3,
+		show: compareEStep,
 		figures: []tableFigure{
-			{"bound", "nats per word above the exact value", "How far the variational bound is above the exact −log p(x), all runs.", gapOf},
-			{"variation", "total variation", "Total variation between where trajectories end and the exact posterior, mean of sentences, all runs.",
-				variationOf},
+			{"bound", "nats per word above the exact value", "How far the variational bound is above the exact −log p(x), all runs.",
+				(*Result).gap},
+			{"variation", "total variation", "Total variation between where trajectories end and the exact posterior, mean of " +
+				"sentences, all runs.", (*Result).variation},
 		},
 		check: func(c induce.Config) error {
 			if c.Fixed == "" {
@@ -46,15 +50,15 @@ func estepTable() paperTable {
 	}
 }
 
-// gapOf is the distance of the bound from the exact value; of listed trees, or else as drawn.
-func gapOf(r *Result) float64 {
+// gap is the distance of the bound from the exact value; of listed trees, or else as drawn.
+func (r *Result) gap() float64 {
 	if l := r.shown().Listed; l != nil {
 		return l.Bound - l.NLL
 	}
-	return boundOf(r) - nllOf(r)
+	return r.bound() - r.nll()
 }
 
-func variationOf(r *Result) float64 {
+func (r *Result) variation() float64 {
 	if l := r.shown().Listed; l != nil {
 		return l.TotalVariation
 	}
@@ -63,18 +67,19 @@ func variationOf(r *Result) float64 {
 
 // compareEStep shows how near each objective comes to the posterior.
 func compareEStep(r *reproduced) *report.Table {
-	t := &report.Table{
-		Title:   r.of.title,
-		Columns: report.Columns("", "bound, paper", "bound", "exact", "bound less exact", "total variation"),
-		Notes: append(r.notes(),
-			"bound: −E[log p(x,z) + log P_B − log P_F] in nats per word and sentence end; the exact value of the paper's grammar is 5.65",
-			"total variation: between where trajectories end and the exact posterior, all trees and all orders listed, mean of sentences",
-			"smallest bound first, paper: "+order(r.Rows, func(row rowResult) float64 { return row.bound }),
-			"smallest bound first, ours: "+order(r.Rows, func(row rowResult) float64 { return report.Summarize(row.each(gapOf)).Mean })),
-	}
+	t := r.table([]string{"", "bound, paper", "bound", "exact", "bound less exact", "total variation"},
+		"bound: −E[log p(x,z) + log P_B − log P_F] in nats per word and sentence end; the exact value of the paper's grammar "+
+			"is 5.65",
+		"total variation: between where trajectories end and the exact posterior, all trees and all orders listed, mean of "+
+			"sentences",
+		"smallest bound first, paper: "+order(r.Rows, func(row rowResult) float64 { return row.bound }),
+		"smallest bound first, ours: "+order(r.Rows, func(row rowResult) float64 {
+			return report.Summarize(row.each((*Result).gap)).Mean
+		}))
 	for _, row := range r.Rows {
-		t.Add(report.Text(row.title), row.nll, row.cell(4, func(o *Result) float64 { return nllOf(o) + gapOf(o) }),
-			report.Number(nllOf(row.Runs[0]), 4), row.cell(4, gapOf), row.cell(4, variationOf)) // the grammar and the sentences are the same
+		t.Add(report.Text(row.title), row.nll, row.cell(4, func(o *Result) float64 { return o.nll() + o.gap() }),
+			report.Number(row.Runs[0].nll(), 4), // the grammar and the sentences are the same
+			row.cell(4, (*Result).gap), row.cell(4, (*Result).variation))
 	}
 	return t
 }

@@ -52,9 +52,6 @@ func newReproduced(t paperTable, s run.Study, cells []run.Cell, results []json.R
 	return r, nil
 }
 
-// shown is the split whose numbers a table has: the test sentences, or the validation sentences where there is no test.
-func (r *Result) shown() *SplitResult { return &r.Splits[len(r.Splits)-1] }
-
 // each collects a number of every run; NaN where a run does not have it.
 func (r rowResult) each(of func(*Result) float64) []float64 {
 	var out []float64
@@ -69,19 +66,24 @@ func (r rowResult) cell(decimals int, of func(*Result) float64) report.Cell {
 	return report.Summarize(r.each(of)).Cell(decimals)
 }
 
+// mean is the mean alone.
+func (r rowResult) mean(decimals int, of func(*Result) float64) report.Cell {
+	return report.Number(report.Summarize(r.each(of)).Mean, decimals)
+}
+
 // Print implements run.Result.
 func (r *reproduced) Print(w io.Writer) error {
 	_, err := fmt.Fprintln(w, r.Shown)
 	return err
 }
 
-// notes say what the table is of.
-func (r *reproduced) notes() []string {
-	seeds := strings.Trim(fmt.Sprint(r.Seeds), "[]")
-	return []string{
-		fmt.Sprintf("ours: preset %s, data %s, %s sentences; mean ± standard deviation over seeds %s", r.Preset, r.Data, r.Split, seeds),
+// table begins a table, whose first notes say what it is of.
+func (r *reproduced) table(columns []string, notes ...string) *report.Table {
+	return &report.Table{Title: r.of.title, Columns: report.Columns(columns...), Notes: append([]string{
+		fmt.Sprintf("ours: preset %s, data %s, %s sentences; mean ± standard deviation over seeds %s",
+			r.Preset, r.Data, r.Split, strings.Trim(fmt.Sprint(r.Seeds), "[]")),
 		"paper: Penn Treebank, sentences of at most 20 words, mean ± standard deviation over five seeds",
-	}
+	}, notes...)}
 }
 
 // tableFigure is all runs of a table, by row, on one axis.
@@ -92,12 +94,9 @@ type tableFigure struct {
 
 // page writes report.html.
 func (r *reproduced) page(dir string) error {
-	p := &report.Page{
-		Title: r.of.title,
-		Lead:  "A table of Hu et al. (ICML 2023) beside ours.",
-	}
+	p := &report.Page{Title: r.of.title, Lead: "A table of Hu et al. (ICML 2023) beside ours."}
 	p.Section("Table").Table(r.Shown)
-	section := p.Section("Runs")
+	var figures []report.Named
 	for _, f := range r.of.figures {
 		strip := report.Strip{Axes: report.Axes{X: report.Axis{Label: f.label}}}
 		for _, row := range r.Rows {
@@ -105,14 +104,12 @@ func (r *reproduced) page(dir string) error {
 				strip.Groups = append(strip.Groups, report.Group{Name: row.title, Values: values})
 			}
 		}
-		if len(strip.Groups) == 0 {
-			continue
+		if len(strip.Groups) > 0 {
+			figures = append(figures, report.Named{Name: f.name, Caption: f.caption, Figure: report.NewFigure(strip)})
 		}
-		drawn := report.NewFigure(strip)
-		section.Figure(drawn, f.caption)
-		if err := drawn.Save(dir, f.name); err != nil {
-			return err
-		}
+	}
+	if err := p.Section("Runs").Figures(dir, figures...); err != nil {
+		return err
 	}
 	return p.WriteFile(filepath.Join(dir, "report.html"))
 }

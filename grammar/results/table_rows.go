@@ -6,15 +6,16 @@ import (
 	"github.com/gfnem/gfnem/report"
 )
 
-// paperTables are the tables of the paper on grammars: its numbers, on the sentences of at most 20 words of the Penn Treebank's
-// validation section, five seeds.
+// paperTables are the tables of the paper on grammars: its numbers, on the sentences of at most 20 words of the Penn
+// Treebank's validation section, five seeds.
 func paperTables() []paperTable {
 	return []paperTable{methodTable(), estepTable(), thresholdTable(), ablationTable()}
 }
 
 func published(mean, std float64) report.Cell { return report.MeanStd(mean, std, 2) }
 
-// methodTable is the main table. Thresholds of the gate are those of the preset, which differ by row if it leaves them as published.
+// methodTable is the main table. Thresholds of the gate are those of the preset, which differ by row if it leaves them
+// as published.
 func methodTable() paperTable {
 	cfg := func(method string) config.Set { return config.Set{"grammar=cfg", "ebm=false", "method=" + method} }
 	ncfg := func(method string) config.Set { return config.Set{"grammar=ncfg", "ebm=false", "method=" + method} }
@@ -52,7 +53,8 @@ func thresholdTable() paperTable {
 	}
 }
 
-// ablationTable leaves parts of GFlowNet-EM out. Which flags the paper's rows had is not published; the names say what is left out here.
+// ablationTable leaves parts of GFlowNet-EM out. Which flags the paper's rows had is not published; the names say what
+// is left out here.
 func ablationTable() paperTable {
 	row := func(key, title string, nll, f1 report.Cell, with ...string) tableRow {
 		return tableRow{key: key, title: title, nll: nll, f1: f1, with: append(config.Set{"method=gfn"}, with...)}

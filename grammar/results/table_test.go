@@ -107,7 +107,8 @@ func TestTableRows(t *testing.T) {
 	}
 }
 
-// Settings go to all rows but those that are what they are by another one, and one that would change nothing is refused.
+// Settings go to all rows but those that are what they are by another one, and one that would change nothing is
+// refused.
 func TestTableSettings(t *testing.T) {
 	rows := cellsOf(t, "grammar-ablation", "quick", "sleep=3", "updates=7", "data=synthetic-ncfg")
 	for row, c := range rows {

@@ -1,4 +1,5 @@
-// Package results is what is made of a training of a grammar at its end: measures, report.html, and tables of the paper beside ours.
+// Package results is what is made of a training of a grammar at its end: measures, report.html, and tables of the paper
+// beside ours.
 //
 // Where things are:
 //
