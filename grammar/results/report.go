@@ -23,7 +23,7 @@ func (s session) lead() string {
 	switch {
 	case s.Fixed != "":
 		return "A grammar that was given, and the trees that a GFlowNet learned to find by it."
-	case s.EBM:
+	case s.Prior.On:
 		return "A grammar learned from sentences, with a prior on the shapes of trees that was learned from annotated ones, and the trees that it finds."
 	}
 	return "A grammar learned from sentences alone, and the trees that it finds."
@@ -146,8 +146,8 @@ func (p *parsed) count() {
 // curves are what was measured during the training; those without a point are left out.
 func (s session) curves(points []run.Point, res *Result) []figure {
 	var from uint64 // updates of the prior, which come first
-	if s.EBM {
-		from = uint64(s.EBMUpdates)
+	if s.Prior.On {
+		from = uint64(s.Prior.Updates)
 	}
 	valid := res.Splits[0]
 	var truth, right []report.Level

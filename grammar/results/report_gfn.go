@@ -20,7 +20,7 @@ func (s session) gfnPlots() []plot {
 		return nil
 	}
 	plots := []plot{
-		{name: "wake", caption: "Loss of trajectories from bare words (" + s.Objective + ").", label: "loss", log: true, keys: []string{"wake/loss"}},
+		{name: "wake", caption: "Loss of trajectories from bare words (" + s.Wake.Objective + ").", label: "loss", log: true, keys: []string{"wake/loss"}},
 		{name: "balance", caption: "Loss of the balance between the two trees of a move.", label: "loss", log: true, keys: []string{"balance/loss"}},
 		{name: "sleep", caption: "Loss of dreams: −log P_F of the steps that make a tree of the grammar.", label: "nats", keys: []string{"sleep/loss"}},
 	}
