@@ -50,7 +50,7 @@ func RunVAE(b compute.Backend, about time.Duration, each func(VAE) error) error 
 			{"sleep", func(s *em.Spec) { s.Gate, s.Sleep.Alone = em.Never, true }},
 			{"M", func(s *em.Spec) { s.Gate = em.Turns{Length: math.MaxInt32} }},
 		} {
-			spec := c.Spec(vae.Paper(c.Codes), em.Full(images(vaeBatch)), 1)
+			spec := c.Spec(vae.Paper(c.Model.Codes), em.Full(images(vaeBatch)), 1)
 			u.only(&spec)
 			l, err := em.New(b, nn.NewStore(c.Seed), spec)
 			if err != nil {
@@ -66,7 +66,7 @@ func RunVAE(b compute.Backend, about time.Duration, each func(VAE) error) error 
 		}
 	}
 	c := vae.PaperConfig()
-	c.Method, c.EvalEvery = vae.MethodVQ, 0
+	c.Method, c.Eval.Every = vae.MethodVQ, 0
 	vq, err := vae.Task{}.Start(b, &c)
 	if err != nil {
 		return err
@@ -89,9 +89,9 @@ func RunVAE(b compute.Backend, about time.Duration, each func(VAE) error) error 
 // hardly two equal latents, so that a trained one takes at most as long.
 func likelihood(b compute.Backend) (VAE, error) {
 	c := vae.PaperConfig()
-	size := vae.Paper(c.Codes)
+	size := vae.Paper(c.Model.Codes)
 	l := &vae.Likelihood{
-		Backend: b, Store: nn.NewStore(c.Seed), Model: vae.Model{Size: size}, Proposal: vae.Policy{Size: size}, Samples: c.Samples,
+		Backend: b, Store: nn.NewStore(c.Seed), Model: vae.Model{Size: size}, Proposal: vae.Policy{Size: size}, Samples: c.Eval.Samples,
 	}
 	defer l.Close()
 	take := func(indices []int) *tensors.Tensor { return images(len(indices)) }

@@ -47,32 +47,25 @@ func (r *Run) checkpoints() ([]uint64, error) {
 // a power cut; when it returns an error, the checkpoints saved before are still there. A step that is saved already
 // stays as it was saved first.
 func (r *Run) Save(s State) error {
-	if err := r.writable(); err != nil {
-		return fmt.Errorf("save checkpoint %d: %w", s.Step, err)
-	}
-	saved, err := r.saved(s.Step)
-	if err != nil {
-		return fmt.Errorf("save checkpoint %d: %w", s.Step, err)
-	}
-	if !saved {
-		path := r.checkpointPath(s.Step)
-		tmp := path + tmpSuffix
-		err := r.writeCheckpoint(tmp, s)
-		if err == nil {
-			err = r.disk.Rename(tmp, path)
-		}
-		if err != nil {
-			return errors.Join(fmt.Errorf("save checkpoint %d: %w", s.Step, err), r.disk.RemoveAll(tmp))
-		}
-	}
-	// Of a step that was saved already, only the name may still have to become durable.
-	if err := r.disk.SyncDir(r.path(stateName)); err != nil {
+	if err := r.add(s); err != nil {
 		return fmt.Errorf("save checkpoint %d: %w", s.Step, err)
 	}
 	if err := r.prune(); err != nil {
 		return fmt.Errorf("remove an old checkpoint: %w", err)
 	}
 	return nil
+}
+
+func (r *Run) add(s State) error {
+	if err := r.writable(); err != nil {
+		return err
+	}
+	if saved, err := r.saved(s.Step); err != nil {
+		return err
+	} else if saved {
+		return r.disk.SyncDir(r.path(stateName)) // its name may still have to become durable
+	}
+	return replace(r.disk, r.checkpointPath(s.Step), func(tmp string) error { return r.writeCheckpoint(tmp, s) })
 }
 
 // saved reports whether a step has a valid checkpoint. A damaged one is set aside.
@@ -105,28 +98,21 @@ func (r *Run) writeCheckpoint(dir string, s State) error {
 	if err := r.disk.Mkdir(dir); err != nil {
 		return err
 	}
-	var err error
-	m.Files[arraysName], err = writeFile(r.disk, filepath.Join(dir, arraysName), func(w io.Writer) error {
-		return WriteSafetensors(w, s.Arrays, nil)
-	})
-	if err != nil {
+	write := func(name string, write func(io.Writer) error) (err error) {
+		m.Files[name], err = writeFile(r.disk, filepath.Join(dir, name), write)
 		return err
 	}
-	m.Files[stateFileName], err = writeFile(r.disk, filepath.Join(dir, stateFileName), func(w io.Writer) error {
-		return writeState(w, s)
-	})
-	if err != nil {
+	if err := write(arraysName, func(w io.Writer) error { return WriteSafetensors(w, s.Arrays) }); err != nil {
+		return err
+	}
+	if err := write(stateFileName, func(w io.Writer) error { return writeState(w, s) }); err != nil {
 		return err
 	}
 	sealed, err := m.seal()
 	if err != nil {
 		return err
 	}
-	_, err = writeFile(r.disk, filepath.Join(dir, manifestName), func(w io.Writer) error {
-		_, err := w.Write(sealed)
-		return err
-	})
-	if err != nil {
+	if err := write(manifestName, content(sealed)); err != nil {
 		return err
 	}
 	return r.disk.SyncDir(dir)

@@ -27,10 +27,10 @@ func drawState(t *rapid.T) State {
 
 func drawArray(t *rapid.T) Array {
 	a := Array{
-		DType: rapid.SampledFrom(slices.Sorted(maps.Keys(elementSize))).Draw(t, "dtype"),
+		DType: rapid.SampledFrom(slices.Sorted(maps.Keys(dtypeOf))).Draw(t, "dtype"),
 		Shape: rapid.SliceOfN(rapid.IntRange(0, 3), 0, 3).Draw(t, "shape"),
 	}
-	size := elementSize[a.DType]
+	size := dtypeOf[a.DType].Size()
 	for _, n := range a.Shape {
 		size *= n
 	}

@@ -3,7 +3,6 @@ package run
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -77,11 +76,7 @@ func (r *Run) populate() error {
 	if err := r.openJournals(0, 0); err != nil {
 		return err
 	}
-	err := replaceFile(r.disk, r.path(configName), func(w io.Writer) error {
-		_, err := io.WriteString(w, r.config)
-		return err
-	})
-	if err != nil {
+	if err := replaceFile(r.disk, r.path(configName), content([]byte(r.config))); err != nil {
 		return err
 	}
 	return writeInfo(r.disk, r.dir, r.info)

@@ -110,10 +110,11 @@ func writeFile(d disk, path string, write func(io.Writer) error) (_ digest, err 
 // tmpSuffix marks what was being written or removed; a leftover with it means nothing and may be deleted.
 const tmpSuffix = ".tmp"
 
-// replaceFile writes a file of which, whatever happens, either the old content or the new one is there.
-func replaceFile(d disk, path string, write func(io.Writer) error) error {
+// replace puts what write makes, durable, in the place of a path: whatever happens, there is what was there before or the
+// new.
+func replace(d disk, path string, write func(tmp string) error) error {
 	tmp := path + tmpSuffix
-	_, err := writeFile(d, tmp, write)
+	err := write(tmp)
 	if err == nil {
 		err = d.Rename(tmp, path)
 	}
@@ -123,8 +124,24 @@ func replaceFile(d disk, path string, write func(io.Writer) error) error {
 	return d.SyncDir(filepath.Dir(path))
 }
 
-// WriteFile writes a file at any path. Whatever happens, there is either the whole file or what was there before. A file with the same name
-// and .tmp is overwritten and then gone; a folder is left alone.
+// replaceFile is replace for a file.
+func replaceFile(d disk, path string, write func(io.Writer) error) error {
+	return replace(d, path, func(tmp string) error {
+		_, err := writeFile(d, tmp, write)
+		return err
+	})
+}
+
+// content writes what is in memory.
+func content(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+// WriteFile writes a file at any path. Whatever happens, there is either the whole file or what was there before. A
+// file with the same name and .tmp is overwritten and then gone; a folder is left alone.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Lstat(path + tmpSuffix); err == nil && !info.Mode().IsRegular() {
 		return badinput.Errorf("%s is in the way of writing %s: move it", path+tmpSuffix, path)

@@ -94,33 +94,41 @@ func firstFailure(failed []error) error {
 // cell makes one training, or reads it if it is finished.
 func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessage, error) {
 	dir := filepath.Join(g.Dir, c.Row, strconv.Itoa(c.Index))
+	path := filepath.Join(dir, resultName)
 	text, err := config.Encode(c.Config)
 	if err != nil {
 		return nil, err
 	}
 	r, err := Open(dir)
-	if errors.Is(err, ErrNotRun) {
-		r, err = g.create(dir, c, text)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	if r.Config() != text {
-		return nil, badinput.Errorf("%s was made with other settings: choose another --out", dir)
-	}
-	path := filepath.Join(dir, resultName)
-	if done, err := os.ReadFile(path); err == nil {
-		progress.add(1000, 0)
-		return done, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	fresh := errors.Is(err, ErrNotRun)
+	if !fresh {
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		if r.Config() != text {
+			return nil, badinput.Errorf("%s was made with other settings: choose another --out", dir)
+		}
+		if done, err := os.ReadFile(path); err == nil {
+			progress.add(1000, 0)
+			return done, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
 	s, err := g.Task.Start(g.Backend, c.Config)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
+	if fresh {
+		if r, err = Create(dir, Options{
+			Task: g.Task.Name(), Config: text, Command: g.Command, Seed: s.Seed(), Backend: g.Name, Data: s.Data(),
+		}); err != nil {
+			return nil, err
+		}
+		defer r.Close()
+	}
 	if err := r.Drive(ctx, &watched{Job: s, progress: progress}, g.Every, nil); err != nil {
 		return nil, err
 	}
@@ -132,21 +140,7 @@ func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	return data, replaceFile(r.disk, path, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-}
-
-func (g Grid) create(dir string, c Cell, text string) (*Run, error) {
-	s, err := g.Task.Start(g.Backend, c.Config)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return Create(dir, Options{
-		Task: g.Task.Name(), Config: text, Command: g.Command, Seed: s.Seed(), Backend: g.Name, Data: s.Data(),
-	})
+	return data, replaceFile(r.disk, path, content(data))
 }
 
 // watched tells a tally of every step of a job.

@@ -17,17 +17,24 @@ var ErrNoCheckpoint = errors.New("the run has no checkpoint")
 // brought back, are removed. With ErrNoCheckpoint the run is back at its beginning. If there are checkpoints and none
 // verifies, Load changes nothing.
 func (r *Run) Load() (State, []string, error) {
-	steps, err := r.checkpoints()
+	s, warnings, err := r.load()
 	if err != nil {
 		return State{}, nil, fmt.Errorf("load run %s: %w", r.dir, err)
 	}
+	return s, warnings, nil
+}
+
+func (r *Run) load() (s State, warnings []string, err error) {
+	steps, err := r.checkpoints()
+	if err != nil {
+		return s, nil, err
+	}
 	if len(steps) == 0 {
 		if _, err := r.rewind(manifest{}, nil); err != nil {
-			return State{}, nil, fmt.Errorf("load run %s: %w", r.dir, err)
+			return s, nil, err
 		}
-		return State{}, nil, fmt.Errorf("load run %s: %w", r.dir, ErrNoCheckpoint)
+		return s, nil, ErrNoCheckpoint
 	}
-	var warnings []string
 	for i, step := range steps {
 		s, m, err := readCheckpoint(r.checkpointPath(step))
 		if err != nil {
@@ -35,14 +42,10 @@ func (r *Run) Load() (State, []string, error) {
 			continue
 		}
 		more, err := r.rewind(m, steps[:i])
-		if err != nil {
-			return State{}, nil, fmt.Errorf("load run %s: %w", r.dir, err)
-		}
-		return s, append(warnings, more...), nil
+		return s, append(warnings, more...), err
 	}
-	return State{}, nil, badinput.Errorf(
-		"load run %s: all %d checkpoints are damaged, so start again in another folder; the newest: %s",
-		r.dir, len(steps), warnings[0])
+	return s, nil, badinput.Errorf("all %d checkpoints are damaged, so start again in another folder; the newest: %s",
+		len(steps), warnings[0])
 }
 
 // rewind takes a writable run back to the checkpoint of a manifest, setting the damaged steps aside.

@@ -48,11 +48,7 @@ func readManifest(dir string) (manifest, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return manifest{}, fmt.Errorf("%s: %w", path, err)
 	}
-	sealed, err := m.seal()
-	if err != nil {
-		return manifest{}, fmt.Errorf("%s: %w", path, err)
-	}
-	if !bytes.Equal(sealed, data) {
+	if sealed, err := m.seal(); err != nil || !bytes.Equal(sealed, data) {
 		return manifest{}, fmt.Errorf("%s: does not match its own hash", path)
 	}
 	return m, nil
@@ -76,16 +72,15 @@ func readCheckpoint(dir string) (State, manifest, error) {
 		}
 		content[name] = data
 	}
-	var s stateFile
+	var s State
 	if err := json.Unmarshal(content[stateFileName], &s); err != nil {
 		return State{}, manifest{}, fmt.Errorf("%s: %w", filepath.Join(dir, stateFileName), err)
 	}
 	if s.Step != m.Step || filepath.Base(dir) != checkpointName(m.Step) {
 		return State{}, manifest{}, errors.New("its name, its state and its manifest disagree on the step")
 	}
-	arrays, _, err := ParseSafetensors(content[arraysName])
-	if err != nil {
+	if s.Arrays, err = ParseSafetensors(content[arraysName]); err != nil {
 		return State{}, manifest{}, fmt.Errorf("%s: %w", filepath.Join(dir, arraysName), err)
 	}
-	return State{Step: s.Step, Arrays: arrays, Extra: s.Extra}, m, nil
+	return s, m, nil
 }

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // Point is one line of metrics.jsonl.
@@ -24,48 +22,48 @@ const stepKey = "step"
 // Log appends scalars to metrics.jsonl and to the TensorBoard events. In metrics.jsonl the same scalars always give
 // the same bytes.
 func (r *Run) Log(step uint64, values map[string]float64) error {
-	if err := r.writable(); err != nil {
-		return fmt.Errorf("log step %d: %w", step, err)
-	}
-	line, err := encodePoint(Point{step, values})
-	if err != nil {
-		return fmt.Errorf("log step %d: %w", step, err)
-	}
-	if err := r.metrics.append(line); err != nil {
-		return fmt.Errorf("log step %d: %w", step, err)
-	}
-	var record []byte
-	if r.events.size == 0 {
-		record = appendRecord(record, versionEvent(r.now()))
-	}
-	record = appendRecord(record, scalarsEvent(r.now(), step, values))
-	if err := r.events.append(record); err != nil {
+	if err := r.log(Point{step, values}); err != nil {
 		return fmt.Errorf("log step %d: %w", step, err)
 	}
 	return nil
 }
 
+func (r *Run) log(p Point) error {
+	if err := r.writable(); err != nil {
+		return err
+	}
+	line, err := encodePoint(p)
+	if err != nil {
+		return err
+	}
+	if err := r.metrics.append(line); err != nil {
+		return err
+	}
+	var record []byte
+	if r.events.size == 0 {
+		record = appendRecord(record, versionEvent(r.now()))
+	}
+	return r.events.append(appendRecord(record, scalarsEvent(r.now(), p.Step, p.Values)))
+}
+
 // encodePoint returns a line of JSON: the step first, then the values in order of name.
 func encodePoint(p Point) ([]byte, error) {
 	line := fmt.Appendf(nil, `{"%s":%d`, stepKey, p.Step)
-	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
-		if name == stepKey {
-			return nil, fmt.Errorf("a value cannot be named %q", name)
-		}
-		key, err := json.Marshal(name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(scalar(p.Values[name]))
-		if err != nil {
-			return nil, err
-		}
-		line = append(line, ',')
-		line = append(line, key...)
-		line = append(line, ':')
-		line = append(line, value...)
+	values := make(map[string]scalar, len(p.Values))
+	for name, value := range p.Values {
+		values[name] = scalar(value)
 	}
-	return append(line, '}', '\n'), nil
+	if _, ok := values[stepKey]; ok {
+		return nil, fmt.Errorf("a value cannot be named %q", stepKey)
+	} else if len(values) == 0 {
+		return append(line, '}', '\n'), nil
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return nil, err
+	}
+	text[0] = ',' // in place of the bracket
+	return append(append(line, text...), '\n'), nil
 }
 
 // scalar is a float64 that JSON can hold even if it is not finite, as "NaN", "Inf" or "-Inf".

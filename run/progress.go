@@ -11,11 +11,12 @@ import (
 	"golang.org/x/term"
 )
 
+// every is the least time between two lines.
+const every = 10 * time.Second
+
 // Progress tells a person how far a run is: with a bar on a terminal, with a line now and then elsewhere. It is
 // advice, so that a failure to write it is no failure of the run. It is not safe for concurrent use.
 type Progress struct {
-	Every time.Duration // least time between two lines; 0 means 10 seconds
-
 	w     io.Writer
 	bar   *progressbar.ProgressBar // nil if w is no terminal
 	total int64
@@ -65,8 +66,8 @@ func (p *Progress) Expect(total int64) {
 // Restart lets the rate count from the last step on, since the next ones are of another kind.
 func (p *Progress) Restart() { p.first, p.firstTime = p.step, p.stepTime }
 
-// Set says that a number of steps are done, with a few words on how it goes. The rate counts from the first Set, or the last Restart: a
-// run that starts at step n begins with Set(n, "").
+// Set says that a number of steps are done, with a few words on how it goes. The rate counts from the first Set, or the
+// last Restart: a run that starts at step n begins with Set(n, "").
 func (p *Progress) Set(step int64, text string) {
 	if p.w == nil {
 		return
@@ -82,10 +83,6 @@ func (p *Progress) Set(step int64, text string) {
 		p.bar.Describe(p.line(now))
 		_ = p.bar.Set64(min(step, p.total)) // a Progress is advice
 		return
-	}
-	every := p.Every
-	if every == 0 {
-		every = 10 * time.Second
 	}
 	if now.Sub(p.saidTime) >= every {
 		p.say(now)

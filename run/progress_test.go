@@ -39,7 +39,6 @@ wake 550/1000  1.92/s  3m54s left  loss 0.5
 func TestProgressExpect(t *testing.T) {
 	var b bytes.Buffer
 	p := NewProgress(&b, 20, "wake")
-	p.Every = 10 * time.Second
 	c := newClock().drive(p)
 	p.Set(0, "")
 	for step := int64(1); step <= 2; step++ {
@@ -64,7 +63,6 @@ func TestProgressExpect(t *testing.T) {
 func TestProgressRestart(t *testing.T) {
 	var b bytes.Buffer
 	p := NewProgress(&b, 10000, "wake")
-	p.Every = time.Minute
 	c := newClock().drive(p)
 	p.Set(0, "")
 	c.pass(time.Minute)
@@ -78,17 +76,16 @@ func TestProgressRestart(t *testing.T) {
 	}
 }
 
-func TestProgressEvery(t *testing.T) {
+func TestProgressDone(t *testing.T) {
 	var b bytes.Buffer
 	p := NewProgress(&b, 4, "eval")
-	p.Every = time.Second
 	c := newClock().drive(p)
 	for step := int64(0); step <= 4; step++ {
 		p.Set(step, "")
-		c.pass(time.Second)
+		c.pass(10 * time.Second)
 	}
 	p.Done() // nothing new to say
-	want := "eval 1/4  1/s  3s left\neval 2/4  1/s  2s left\neval 3/4  1/s  1s left\neval 4/4  1/s\n"
+	want := "eval 1/4  0.1/s  30s left\neval 2/4  0.1/s  20s left\neval 3/4  0.1/s  10s left\neval 4/4  0.1/s\n"
 	if got := b.String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/gomlx/compute/dtypes"
 )
 
 // Array is a tensor as bytes: its elements in row-major order, little endian. BOOL takes a byte, 0 or 1, each.
@@ -21,17 +22,21 @@ type Array struct {
 	Data  []byte
 }
 
-// elementSize is the number of bytes of an element of each dtype.
-var elementSize = map[string]int{
-	"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "U8": 1, "BOOL": 1,
+// dtypeOf are the dtypes that an Array can have.
+var dtypeOf = map[string]dtypes.DType{
+	"F32": dtypes.Float32, "F64": dtypes.Float64,
+	"I32": dtypes.Int32, "I64": dtypes.Int64,
+	"U32": dtypes.Uint32, "U64": dtypes.Uint64,
+	"U8": dtypes.Uint8, "BOOL": dtypes.Bool,
 }
 
 // Check returns an error unless the data is what dtype and shape say.
 func (a Array) Check() error {
-	size, ok := elementSize[a.DType]
+	dtype, ok := dtypeOf[a.DType]
 	if !ok {
 		return fmt.Errorf("unknown dtype %q", a.DType)
 	}
+	size := dtype.Size()
 	for _, n := range a.Shape {
 		if n < 0 {
 			return fmt.Errorf("negative dimension in shape %v", a.Shape)
@@ -55,7 +60,7 @@ func (a Array) Check() error {
 }
 
 const (
-	metadataKey = "__metadata__"
+	metadataKey = "__metadata__" // names no array
 	// maxHeader is the limit of the reference implementation (https://github.com/huggingface/safetensors).
 	maxHeader = 100_000_000
 )
@@ -67,45 +72,14 @@ type tensorInfo struct {
 	Offsets []int64 `json:"data_offsets"` // begin and end
 }
 
-// WriteSafetensors writes arrays in the safetensors format. The same arrays and metadata always give the same bytes:
-// arrays lie in order of element size, largest first, so that each is aligned, and then of name.
-func WriteSafetensors(w io.Writer, arrays map[string]Array, metadata map[string]string) error {
-	names := slices.SortedFunc(maps.Keys(arrays), func(a, b string) int {
-		return cmp.Or(
-			cmp.Compare(elementSize[arrays[b].DType], elementSize[arrays[a].DType]),
-			cmp.Compare(a, b))
-	})
-	header := make(map[string]any, len(arrays)+1)
-	if len(metadata) > 0 {
-		header[metadataKey] = metadata
-	}
-	var end int64
-	for _, name := range names {
-		a := arrays[name]
-		if name == metadataKey || !utf8.ValidString(name) {
-			return fmt.Errorf("write array %q: not a name for an array", name)
-		}
-		if err := a.Check(); err != nil {
-			return fmt.Errorf("write array %q: %w", name, err)
-		}
-		begin := end
-		end += int64(len(a.Data))
-		header[name] = tensorInfo{a.DType, append([]int{}, a.Shape...), []int64{begin, end}}
-	}
-	text, err := json.Marshal(header)
+// WriteSafetensors writes arrays in the safetensors format. The same arrays always give the same bytes: arrays lie in
+// order of element size, largest first, so that each is aligned, and then of name.
+func WriteSafetensors(w io.Writer, arrays map[string]Array) error {
+	header, names, err := encodeHeader(arrays)
 	if err != nil {
-		return fmt.Errorf("write arrays: %w", err)
-	}
-	for len(text)%8 != 0 {
-		text = append(text, ' ')
-	}
-	if len(text) > maxHeader {
-		return fmt.Errorf("write arrays: a header of %d bytes is over the limit of %d", len(text), maxHeader)
-	}
-	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text)))); err != nil {
 		return err
 	}
-	if _, err := w.Write(text); err != nil {
+	if _, err := w.Write(header); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -116,104 +90,85 @@ func WriteSafetensors(w io.Writer, arrays map[string]Array, metadata map[string]
 	return nil
 }
 
-// ParseSafetensors reads the safetensors format. The arrays share memory with data. It accepts exactly the files in
-// which every array is what its entry says, and the arrays cover the data without gap or overlap.
-func ParseSafetensors(data []byte) (arrays map[string]Array, metadata map[string]string, err error) {
-	if len(data) < 8 {
-		return nil, nil, errors.New("not a safetensors file: shorter than 8 bytes")
-	}
-	size := binary.LittleEndian.Uint64(data)
-	data = data[8:]
-	if size > maxHeader || size > uint64(len(data)) {
-		return nil, nil, fmt.Errorf("not a safetensors file: header of %d bytes", size)
-	}
-	infos, metadata, err := parseHeader(data[:size])
-	if err != nil {
-		return nil, nil, fmt.Errorf("safetensors header: %w", err)
-	}
-	data = data[size:]
-	names := slices.SortedFunc(maps.Keys(infos), func(a, b string) int {
-		return cmp.Or(slices.Compare(infos[a].Offsets, infos[b].Offsets), cmp.Compare(a, b))
-	})
-	arrays = make(map[string]Array, len(infos))
-	var covered int64
+// encodeHeader returns what a file has before its data, and the names of the arrays in the order of the data.
+func encodeHeader(arrays map[string]Array) (header []byte, names []string, err error) {
+	names = slices.Sorted(maps.Keys(arrays))
 	for _, name := range names {
-		info := infos[name]
-		begin, end := info.Offsets[0], info.Offsets[1]
-		if begin != covered || end < begin || end > int64(len(data)) {
-			return nil, nil, fmt.Errorf("array %q: bytes %d to %d overlap, leave a gap or lie outside the file",
-				name, begin, end)
+		if name == metadataKey || !utf8.ValidString(name) {
+			return nil, nil, fmt.Errorf("write array %q: not a name for an array", name)
 		}
-		a := Array{DType: info.DType, Shape: info.Shape, Data: data[begin:end:end]}
-		if err := a.Check(); err != nil {
-			return nil, nil, fmt.Errorf("array %q: %w", name, err)
+		if err := arrays[name].Check(); err != nil {
+			return nil, nil, fmt.Errorf("write array %q: %w", name, err)
 		}
-		arrays[name] = a
-		covered = end
 	}
-	if covered != int64(len(data)) {
-		return nil, nil, fmt.Errorf("%d bytes after the last array", int64(len(data))-covered)
+	slices.SortStableFunc(names, func(a, b string) int {
+		return dtypeOf[arrays[b].DType].Size() - dtypeOf[arrays[a].DType].Size()
+	})
+	infos := make(map[string]tensorInfo, len(arrays))
+	var end int64
+	for _, name := range names {
+		a, begin := arrays[name], end
+		end += int64(len(a.Data))
+		infos[name] = tensorInfo{a.DType, append([]int{}, a.Shape...), []int64{begin, end}}
 	}
-	return arrays, metadata, nil
+	text, err := json.Marshal(infos)
+	if err != nil {
+		return nil, nil, fmt.Errorf("write arrays: %w", err)
+	}
+	for len(text)%8 != 0 {
+		text = append(text, ' ')
+	}
+	if len(text) > maxHeader {
+		return nil, nil, fmt.Errorf("write arrays: a header of %d bytes is over the limit of %d", len(text), maxHeader)
+	}
+	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), names, nil
 }
 
-// parseHeader reads a header key by key: a map would hide keys given twice.
-func parseHeader(text []byte) (map[string]tensorInfo, map[string]string, error) {
-	if !utf8.Valid(text) {
-		return nil, nil, errors.New("not UTF-8")
+// ParseSafetensors reads what WriteSafetensors wrote, and nothing else: arrays have one encoding, so that writing those of
+// a file again gives the same bytes. The arrays share memory with data.
+func ParseSafetensors(data []byte) (map[string]Array, error) {
+	if len(data) < 8 {
+		return nil, errors.New("not a safetensors file: shorter than 8 bytes")
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if t, err := dec.Token(); err != nil {
-		return nil, nil, err
-	} else if t != json.Delim('{') {
-		return nil, nil, errors.New("not a JSON object")
+	size := binary.LittleEndian.Uint64(data)
+	if size > maxHeader || size > uint64(len(data)-8) {
+		return nil, fmt.Errorf("not a safetensors file: header of %d bytes", size)
 	}
-	infos := make(map[string]tensorInfo)
-	var metadata map[string]string
-	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return nil, nil, err
-		}
-		name, ok := t.(string)
-		if !ok {
-			return nil, nil, fmt.Errorf("key %v is not a string", t)
-		}
-		if _, twice := infos[name]; twice || (name == metadataKey && metadata != nil) {
-			return nil, nil, fmt.Errorf("key %q appears twice", name)
-		}
-		if name == metadataKey {
-			if err := dec.Decode(&metadata); err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", metadataKey, err)
-			}
-			continue
-		}
-		var info tensorInfo
-		if err := dec.Decode(&info); err != nil {
-			return nil, nil, fmt.Errorf("array %q: %w", name, err)
-		}
-		if len(info.Offsets) != 2 || info.Shape == nil {
-			return nil, nil, fmt.Errorf("array %q: no shape, or not two offsets", name)
-		}
-		infos[name] = info
+	header, data := data[:8+size], data[8+size:]
+	var infos map[string]tensorInfo
+	if err := json.Unmarshal(header[8:], &infos); err != nil {
+		return nil, fmt.Errorf("safetensors header: %w", err)
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil, nil, err
+	arrays := make(map[string]Array, len(infos))
+	var end int64
+	for name, info := range infos {
+		if len(info.Offsets) != 2 {
+			return nil, fmt.Errorf("array %q: not two offsets", name)
+		}
+		from, to := info.Offsets[0], info.Offsets[1]
+		if from < 0 || to < from || to > int64(len(data)) {
+			return nil, fmt.Errorf("array %q: bytes %d to %d lie outside the file", name, from, to)
+		}
+		a := Array{DType: info.DType, Shape: info.Shape, Data: data[from:to:to]}
+		if err := a.Check(); err != nil {
+			return nil, fmt.Errorf("array %q: %w", name, err)
+		}
+		arrays[name], end = a, max(end, to)
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, nil, errors.New("text after the JSON object")
+	again, _, err := encodeHeader(arrays)
+	if err != nil {
+		return nil, err
 	}
-	return infos, metadata, nil
+	if !bytes.Equal(again, header) || end != int64(len(data)) {
+		return nil, errors.New("not what WriteSafetensors writes: arrays overlap, leave a gap, or are written in another way")
+	}
+	return arrays, nil
 }
 
 // Export writes arrays to a safetensors file at any path, for other programs to read. Whatever happens, there is
 // either the whole file or what was there before.
-func Export(path string, arrays map[string]Array, metadata map[string]string) error {
-	err := WriteFile(path, func(w io.Writer) error {
-		return WriteSafetensors(w, arrays, metadata)
-	})
-	if err != nil {
+func Export(path string, arrays map[string]Array) error {
+	if err := WriteFile(path, func(w io.Writer) error { return WriteSafetensors(w, arrays) }); err != nil {
 		return fmt.Errorf("export to %s: %w", path, err)
 	}
 	return nil

@@ -14,9 +14,9 @@ import (
 
 // State is everything a run needs to go on from a step: the arrays, and in Extra the rest, as JSON.
 type State struct {
-	Step   uint64
-	Arrays map[string]Array
-	Extra  json.RawMessage // kept but for insignificant space; nil if there is nothing
+	Step   uint64           `json:"step"`
+	Arrays map[string]Array `json:"-"`
+	Extra  json.RawMessage  `json:"extra,omitempty"` // kept but for insignificant space; nil if there is nothing
 }
 
 // StateHash returns the SHA-256 of everything in a state. Equal states have equal hashes, before and after they are
@@ -50,16 +50,11 @@ func StateHash(s State) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// stateFile is state.json.
-type stateFile struct {
-	Step  uint64          `json:"step"`
-	Extra json.RawMessage `json:"extra,omitempty"`
-}
-
+// writeState writes state.json.
 func writeState(w io.Writer, s State) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(stateFile{Step: s.Step, Extra: s.Extra}); err != nil {
+	if err := enc.Encode(s); err != nil {
 		return fmt.Errorf("extra state: %w", err)
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -16,14 +15,6 @@ import (
 // frozenName is the array that lists, one per line, the variables that are not trainable. No path of a variable is
 // like it: paths begin with a slash.
 const frozenName = "#frozen"
-
-// dtypeNames are the dtypes that an Array can have.
-var dtypeNames = map[dtypes.DType]string{
-	dtypes.Float32: "F32", dtypes.Float64: "F64",
-	dtypes.Int32: "I32", dtypes.Int64: "I64",
-	dtypes.Uint32: "U32", dtypes.Uint64: "U64",
-	dtypes.Uint8: "U8", dtypes.Bool: "BOOL",
-}
 
 // StoreArrays copies all variables of a store, by path, and which of them are trainable, so that SetStore can make
 // them again. The state of the store's own random generator is left out: a run names its random numbers by seed,
@@ -76,11 +67,15 @@ func variableArray(v *model.Variable) (Array, error) {
 	if err != nil {
 		return Array{}, fmt.Errorf("copy variable %s: %w", v.Path(), err)
 	}
-	name, ok := dtypeNames[t.DType()]
-	if !ok {
+	a := Array{Shape: slices.Clone(t.Shape().Dimensions)}
+	for name, dtype := range dtypeOf {
+		if dtype == t.DType() {
+			a.DType = name
+		}
+	}
+	if a.DType == "" {
 		return Array{}, fmt.Errorf("copy variable %s: dtype %s cannot be saved", v.Path(), t.DType())
 	}
-	a := Array{DType: name, Shape: slices.Clone(t.Shape().Dimensions)}
 	if err := t.ConstBytes(func(data []byte) { a.Data = bytes.Clone(data) }); err != nil {
 		return Array{}, fmt.Errorf("copy variable %s: %w", v.Path(), err)
 	}
@@ -130,15 +125,7 @@ func arrayTensor(a Array) (*tensors.Tensor, error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
-	for dtype, name := range dtypeNames {
-		if name != a.DType {
-			continue
-		}
-		t := tensors.FromShape(shapes.Make(dtype, a.Shape...))
-		if err := t.MutableBytes(func(data []byte) { copy(data, a.Data) }); err != nil {
-			return nil, err
-		}
-		return t, nil
-	}
-	return nil, fmt.Errorf("dtype %s has no counterpart", a.DType)
+	t := tensors.FromShape(shapes.Make(dtypeOf[a.DType], a.Shape...))
+	err := t.MutableBytes(func(data []byte) { copy(data, a.Data) })
+	return t, err
 }

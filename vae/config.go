@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/mnist"
@@ -28,71 +27,89 @@ const (
 	logZNone   = "none"   // none is learned: the samples of an image are compared with each other
 )
 
-// Config is the configuration of a training. Its names are those of the command line.
+// Latents of M-steps.
+const (
+	latentsMethod = "method" // as published: drawn for gfn, greedy for the others
+	latentsDrawn  = "drawn"  // from the policy
+	latentsGreedy = "greedy" // the most probable codes, one after the other
+	latentsBest   = "best"   // of those that the E-update has drawn for an image
+)
+
+// Config is the configuration of a training.
 type Config struct {
-	Seed   uint64 `toml:"seed"`
-	Data   string `toml:"data"`   // digits, binarized, or a folder of idx files
-	Method string `toml:"method"` // vq, gfn, gfn-gd or gfn-gd-prior
+	Seed        uint64 `toml:"seed" range:"0,9223372036854775807" help:"seed of all random numbers"`
+	Data        string `toml:"data" help:"digits, binarized, or a folder of idx files"`
+	Method      string `toml:"method" oneof:"vq gfn gfn-gd gfn-gd-prior" help:"a VQ-VAE, or GFlowNet-EM: with greedy M-steps (gd), with a learned prior"`
+	TrainImages int    `toml:"train_images" range:"0,2147483647" help:"the first so many are used; 0 means all"`
+	TestImages  int    `toml:"test_images" range:"0,2147483647" help:"the first so many are used; 0 means all"`
+	Batch       int    `toml:"batch" range:"1,65536" help:"images of a minibatch"`
+	Epochs      int    `toml:"epochs" range:"0,2147483647" help:"passes over the data; 0 means as many as published for the method and number of codes"`
 
-	Codes    int `toml:"k"`        // entries of the dictionary
-	Rows     int `toml:"rows"`     // of the grid of codes
-	Columns  int `toml:"columns"`  // of the grid of codes
-	Channels int `toml:"channels"` // of convolutions, of the PixelCNN's too
-
-	TrainImages int `toml:"train_images"` // the first so many are used; 0 means all
-	TestImages  int `toml:"test_images"`  // the first so many are used; 0 means all
-	Batch       int `toml:"batch"`
-	Epochs      int `toml:"epochs"` // 0 means as many as published for the method and K
-	// ReduceOn is the epoch, counted from 1, from which rates are reduced; 0 means as published if epochs is 0, else never.
-	ReduceOn int `toml:"reduce_lr_on"`
-
-	// Alternate is the number of minibatches of an E- or M-phase, of which the M-phase comes first; 0 means that each minibatch serves an E-
-	// and an M-update.
-	Alternate int `toml:"alternate_every"`
-	// Best makes greedy M-updates take the best of the latents that the E-update has drawn for an image, instead of the most probable one.
-	// It needs alternate_every = 0, no moves, greedy_prob of 1 and wake_samples of 2 or more. Without greedy M-updates it is turned off.
-	Best      bool    `toml:"best_of_wake"`
-	LR        float64 `toml:"gfn_lr"`
-	ReducedLR float64 `toml:"gfn_reduced_lr"`
-	LogZLR    float64 `toml:"gfn_logz_lr"`
-	DecoderLR float64 `toml:"dec_lr"` // of decoder, dictionary and prior
-	// DecoderReducedLR is the rate after the drop; 0 means that of the decoder is never reduced, as published.
-	DecoderReducedLR float64 `toml:"dec_reduced_lr"`
-	GreedyProb       float64 `toml:"greedy_prob"` // probability that an M-step takes the most probable codes; -1 means as the method says
-	Moves            int     `toml:"moves"`       // Metropolis-Hastings moves of the codes before an M-step; 0 as published
-	SleepProb        float64 `toml:"sleep_prob"`  // probability that a sleep step follows an E-step
-	SleepWeight      float64 `toml:"sleep_weight"`
-	Gain             float64 `toml:"init_gain"`    // multiplies the initial values of convolutions; 1 as published
-	WakeSamples      int     `toml:"wake_samples"` // latents per image in E-steps; 1 as published
-	LogZ             string  `toml:"log_z"`        // scalar, as published, or image or none: with these exploration is sound
-	Floor            float64 `toml:"floor"`        // added to the softmax over all codes and positions; the published code has 1e-9
-	RandProb         float64 `toml:"rand_prob"`
-	Beta             float64 `toml:"beta"` // multiplies the logits of the policy that acts in E-steps: below 1 it explores
-
-	VQLR        float64 `toml:"vq_lr"`
-	VQReducedLR float64 `toml:"vq_reduced_lr"`
-
-	// NLL estimates likelihoods when the training ends, by importance sampling.
-	NLL       bool `toml:"nll"`
-	NLLImages int  `toml:"nll_images"` // of the test images; 0 means all
-	Samples   int  `toml:"importance_samples"`
-	// FitUpdates is the number of updates by which a GFlowNet posterior is fitted to a VQ-VAE's decoder, for its likelihood.
-	FitUpdates int `toml:"fit_updates"`
-	// ExtraE is the number of E-updates before a second estimate of a GFlowNet-EM's likelihood, since trainings may end when the
-	// posterior is a whole M-phase behind the decoder, and are scored so as published; 0 means that there is none.
-	ExtraE int `toml:"extra_e_updates"`
-
-	EvalEvery int `toml:"eval_every"` // updates between points of the curve of the bound; 0 means never
+	Model struct {
+		Codes    int     `toml:"codes" range:"2,256" was:"k" help:"K, the entries of the dictionary"`
+		Rows     int     `toml:"rows" range:"1,64" was:"rows" help:"rows of the grid of codes"`
+		Columns  int     `toml:"columns" range:"1,64" was:"columns" help:"columns of the grid of codes"`
+		Channels int     `toml:"channels" range:"1,4096" was:"channels" help:"channels of convolutions, of the PixelCNN's too"`
+		Gain     float64 `toml:"gain" range:"1e-3,100" was:"init_gain" help:"factor of the initial values of convolutions; 1 as published"`
+	} `toml:"model" help:"codes and networks"`
+	Policy struct {
+		LogZ  string  `toml:"log_z" oneof:"scalar image none" was:"log_z" help:"one log Z for all images, as published, one for each, or samples of an image are compared; with the latter two exploration is sound"`
+		Floor float64 `toml:"floor" range:"0,0.1" was:"floor" help:"added to the softmax over all codes and positions; the published code has 1e-9"`
+	} `toml:"policy" help:"the GFlowNet"`
+	Wake struct {
+		Samples int     `toml:"samples" range:"1,1000" was:"wake_samples" help:"latents per image; 1 as published"`
+		Epsilon float64 `toml:"epsilon" range:"0,1" was:"rand_prob" help:"probability of a random action"`
+		Beta    float64 `toml:"beta" range:"1e-3,100" was:"beta" help:"factor of the logits of the policy that acts: below 1 it explores"`
+	} `toml:"wake" help:"E-updates on the GFlowNet's own samples"`
+	Sleep struct {
+		Probability float64 `toml:"probability" range:"0,1" was:"sleep_prob" help:"probability that a sleep update follows an E-update"`
+		Weight      float64 `toml:"weight" range:"0,1e6" was:"sleep_weight" help:"weight of its loss, which is divided by the number of positions"`
+	} `toml:"sleep" help:"E-updates on dreams of the model"`
+	Gate struct {
+		Turn int `toml:"turn" range:"0,2147483647" was:"alternate_every" help:"minibatches of an E- or M-phase, of which the M-phase comes first; 0: each minibatch serves both"`
+	} `toml:"gate" help:"when M-steps happen"`
+	MStep struct {
+		Latents           string  `toml:"latents" oneof:"drawn greedy best method" was:"best_of_wake: \"best\" for true" help:"codes that are learned from; best of the E-update's (gfn: drawn); method as published: drawn for gfn, else greedy"`
+		GreedyProbability float64 `toml:"greedy_probability" range:"0,1" was:"greedy_prob: for mstep.latents = \"greedy\"" help:"probability that a greedy M-update is greedy; else its codes are drawn"`
+	} `toml:"mstep" help:"M-updates"`
+	Moves struct {
+		Count int `toml:"count" range:"0,1000" was:"moves" help:"Metropolis-Hastings moves of the codes before an M-update; 0 as published"`
+	} `toml:"moves" help:"refinement of latents"`
+	Optim struct {
+		DropOn int `toml:"drop_on" range:"0,2147483647" was:"reduce_lr_on" help:"epoch, counted from 1, from which rates are lower; 0: as published if epochs is 0, else never"`
+		Phi    struct {
+			Rate     float64 `toml:"rate" range:"1e-12,1e3" was:"gfn_lr" help:"learning rate"`
+			Drop     float64 `toml:"drop" range:"0,1" was:"gfn_reduced_lr: a factor of the rate" help:"factor of the rate from epoch drop_on on"`
+			LogZRate float64 `toml:"log_z_rate" range:"0,1e3" was:"gfn_logz_lr" help:"learning rate of log Z"`
+		} `toml:"phi" help:"Adam, of the GFlowNet"`
+		Theta struct {
+			Rate float64 `toml:"rate" range:"1e-12,1e3" was:"dec_lr;vq_lr" help:"learning rate"`
+			Drop float64 `toml:"drop" range:"0,1" or:"-1" was:"dec_reduced_lr: a factor of the rate;vq_reduced_lr: a factor of the rate" help:"factor of the rate from epoch drop_on on; -1 as published: 0.25 for vq, 1 for the others"`
+		} `toml:"theta" help:"Adam, of decoder, dictionary and prior, or of the VQ-VAE"`
+	} `toml:"optim" help:"optimisers"`
+	Eval struct {
+		Every         int  `toml:"every" range:"0,2147483647" was:"eval_every" help:"updates between points of the curve of the bound; 0 means never"`
+		NLL           bool `toml:"nll" was:"nll" help:"estimate likelihoods when the training ends, by importance sampling"`
+		Images        int  `toml:"images" range:"0,2147483647" was:"nll_images" help:"test images for that; 0 means all"`
+		Samples       int  `toml:"samples" range:"1,1e7" was:"importance_samples" help:"latents per image"`
+		FitUpdates    int  `toml:"fit_updates" range:"1,2147483647" was:"fit_updates" help:"updates by which a GFlowNet posterior is fitted to a VQ-VAE's decoder, for its likelihood"`
+		ExtraEUpdates int  `toml:"extra_e_updates" range:"0,2147483647" was:"extra_e_updates" help:"E-updates before a second estimate, since the posterior may be an M-phase behind the decoder; 0: no such"`
+	} `toml:"eval" help:"what is measured"`
 }
 
 // PaperConfig is the published configuration, apart from its seeds.
 func PaperConfig() Config {
-	return Config{
-		Data: mnist.Digits, Method: MethodGFN, Codes: 8, Rows: 4, Columns: 4, Channels: 128, Batch: 128,
-		Alternate: 400, LR: 2e-4, ReducedLR: 5e-5, LogZLR: 0.1, DecoderLR: 2e-4, GreedyProb: -1, SleepProb: 0.3, SleepWeight: 10,
-		Gain: 1, WakeSamples: 1, LogZ: logZScalar, Beta: 1, VQLR: 2e-4, VQReducedLR: 5e-5,
-		NLL: true, Samples: 5000, FitUpdates: 60_000, ExtraE: 400, EvalEvery: 1000,
-	}
+	c := Config{Data: mnist.Digits, Method: MethodGFN, Batch: 128}
+	c.Model.Codes, c.Model.Rows, c.Model.Columns, c.Model.Channels, c.Model.Gain = 8, 4, 4, 128, 1
+	c.Policy.LogZ = logZScalar
+	c.Wake.Samples, c.Wake.Beta = 1, 1
+	c.Sleep.Probability, c.Sleep.Weight = 0.3, 10
+	c.Gate.Turn = 400
+	c.MStep.Latents, c.MStep.GreedyProbability = latentsMethod, 1
+	c.Optim.Phi.Rate, c.Optim.Phi.Drop, c.Optim.Phi.LogZRate = 2e-4, 0.25, 0.1
+	c.Optim.Theta.Rate, c.Optim.Theta.Drop = 2e-4, -1
+	c.Eval.Every, c.Eval.NLL, c.Eval.Samples, c.Eval.FitUpdates, c.Eval.ExtraEUpdates = 1000, true, 5000, 60_000, 400
+	return c
 }
 
 // QuickConfig is the experiment in little, for two cores and a few minutes: grids of 2x2 codes, small networks, minibatches of 32
@@ -102,11 +119,13 @@ func PaperConfig() Config {
 // too, and initial values that tell images apart from the start.
 func QuickConfig() Config {
 	c := PaperConfig()
-	c.Method, c.Rows, c.Columns, c.Channels, c.TestImages = MethodGD, 2, 2, 16, 1000
-	c.Batch, c.Epochs, c.ReduceOn = 32, 5, 4
-	c.LR, c.ReducedLR, c.DecoderLR, c.DecoderReducedLR, c.VQLR, c.VQReducedLR = 2e-3, 3e-4, 2e-3, 3e-4, 2e-3, 3e-4
-	c.Alternate, c.Best, c.SleepProb, c.Gain, c.LogZ, c.WakeSamples = 0, true, 1, 2, logZNone, 4
-	c.NLLImages, c.Samples, c.FitUpdates, c.ExtraE, c.EvalEvery = 500, 500, 3000, 0, 1000
+	c.Method, c.TestImages, c.Batch, c.Epochs = MethodGD, 1000, 32, 5
+	c.Model.Rows, c.Model.Columns, c.Model.Channels, c.Model.Gain = 2, 2, 16, 2
+	c.Policy.LogZ, c.Wake.Samples, c.Sleep.Probability = logZNone, 4, 1
+	c.Gate.Turn, c.MStep.Latents = 0, latentsBest
+	c.Optim.DropOn = 4
+	c.Optim.Phi.Rate, c.Optim.Phi.Drop, c.Optim.Theta.Rate, c.Optim.Theta.Drop = 2e-3, 0.15, 2e-3, 0.15
+	c.Eval.Images, c.Eval.Samples, c.Eval.FitUpdates, c.Eval.ExtraEUpdates = 500, 500, 3000, 0
 	return c
 }
 
@@ -114,7 +133,7 @@ var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfi
 
 // published are the epochs of a method and the epoch, from 1, of its lower rate. The loop of the VQ-VAE's code counts from 0
 // and includes its end, so that 50 epochs are 51.
-func published(method string, codes int) (epochs, reduceOn int) {
+func published(method string, codes int) (epochs, dropOn int) {
 	switch {
 	case method == MethodGFN:
 		return 500, 400
@@ -131,85 +150,47 @@ func published(method string, codes int) (epochs, reduceOn int) {
 // learnsPrior reports whether the method learns a prior.
 func (c *Config) learnsPrior() bool { return c.Method == MethodPrior }
 
-// greedy is the probability of greedy M-steps.
-func (c *Config) greedy() float64 {
-	switch {
-	case c.GreedyProb >= 0:
-		return c.GreedyProb
-	case c.Method == MethodGFN:
-		return 0
-	}
-	return 1
-}
-
 // size returns the size of the networks for images.
 func (c *Config) size(images mnist.Size) Size {
 	return Size{
-		Height: images.Height, Width: images.Width, Rows: c.Rows, Columns: c.Columns, Codes: c.Codes, Channels: c.Channels,
+		Height: images.Height, Width: images.Width,
+		Rows: c.Model.Rows, Columns: c.Model.Columns, Codes: c.Model.Codes, Channels: c.Model.Channels,
 	}
 }
 
-// explores reports whether E-steps sample from another policy than the one they train.
-func (c *Config) explores() bool { return c.RandProb > 0 || c.Beta != 1 }
-
-// Validate implements the last word of config.Resolve. It also fills in what is published and makes the path of the data
-// absolute, since a run is resumed and evaluated from other folders, too.
+// Validate implements the last word of config.Resolve. It also fills in what is published for the method, and makes the path of
+// the data absolute, since a run is resumed and evaluated from other folders, too.
 func (c *Config) Validate() error {
-	if err := cmp.Or(
-		config.CheckName("method", c.Method, Methods()...), config.CheckName("log_z", c.LogZ, logZScalar, logZImage, logZNone),
-	); err != nil {
-		return err
+	if (c.Wake.Epsilon > 0 || c.Wake.Beta != 1) && c.Policy.LogZ == logZScalar {
+		return fmt.Errorf("wake.epsilon = %g and wake.beta = %g explore, which needs policy.log_z = %q or %q: with one log Z for "+
+			"all images the loss is biased off the policy", c.Wake.Epsilon, c.Wake.Beta, logZImage, logZNone)
 	}
-	if c.explores() && c.LogZ == logZScalar {
-		return fmt.Errorf("rand_prob = %g and beta = %g explore, which needs log_z = %q or %q: with one log Z for all images "+
-			"the loss is biased off the policy", c.RandProb, c.Beta, logZImage, logZNone)
+	if c.Policy.LogZ == logZNone && c.Wake.Samples < 2 {
+		return fmt.Errorf("policy.log_z = %q compares the samples of an image: set wake.samples to 2 or more", logZNone)
 	}
-	if c.LogZ == logZNone && c.WakeSamples < 2 {
-		return fmt.Errorf("log_z = %q compares the samples of an image: set wake_samples to 2 or more", logZNone)
+	switch {
+	case c.Method == MethodGFN && (c.MStep.Latents == latentsMethod || c.MStep.Latents == latentsBest):
+		c.MStep.Latents = latentsDrawn
+	case c.MStep.Latents == latentsMethod:
+		c.MStep.Latents = latentsGreedy
+	case c.MStep.Latents == latentsBest && c.Method != MethodVQ &&
+		(c.Gate.Turn != 0 || c.Moves.Count != 0 || c.MStep.GreedyProbability != 1 || c.Wake.Samples < 2):
+		return errors.New(`mstep.latents = "best" takes the best latent of an E-update: it needs gate.turn = 0, moves.count = 0, ` +
+			`mstep.greedy_probability = 1 and wake.samples of 2 or more; or set mstep.latents = "greedy"`)
 	}
-	c.Best = c.Best && c.Method != MethodVQ && c.greedy() > 0
-	if c.Best && (c.Alternate != 0 || c.Moves != 0 || c.greedy() != 1 || c.WakeSamples < 2) {
-		return errors.New("best_of_wake takes the best latent of an E-update: it needs alternate_every = 0, moves = 0, greedy_prob = 1 and wake_samples of 2 or more; or set best_of_wake = false")
-	}
-	if err := c.checkBounds(); err != nil {
-		return err
-	}
-	if c.Epochs == 0 {
-		epochs, reduceOn := published(c.Method, c.Codes)
-		c.Epochs = epochs
-		if c.ReduceOn == 0 {
-			c.ReduceOn = reduceOn
+	if c.Optim.Theta.Drop == -1 {
+		c.Optim.Theta.Drop = 1
+		if c.Method == MethodVQ {
+			c.Optim.Theta.Drop = 0.25
 		}
 	}
-	if c.ReduceOn > c.Epochs {
-		return fmt.Errorf("reduce_lr_on = %d is after the last of %d epochs: set it to one of them, or to 0 (and epochs to %[2]d) for rates that stay", c.ReduceOn, c.Epochs)
+	if c.Epochs == 0 {
+		epochs, dropOn := published(c.Method, c.Model.Codes)
+		c.Epochs, c.Optim.DropOn = epochs, cmp.Or(c.Optim.DropOn, dropOn)
+	}
+	if c.Optim.DropOn > c.Epochs {
+		return fmt.Errorf("optim.drop_on = %d is after the last of %d epochs: set it to one of them, or to 0 (and epochs to %[2]d) for "+
+			"rates that stay", c.Optim.DropOn, c.Epochs)
 	}
 	return config.MakeAbsolute("data", &c.Data, mnist.Digits, mnist.Binarized)
-}
-
-func (c *Config) checkBounds() error {
-	big := math.MaxInt32 * 1.0
-	err := config.CheckRanges([]config.Range{
-		{"seed", float64(c.Seed), 0, math.MaxInt64},
-		{"k", float64(c.Codes), 2, 256}, {"rows", float64(c.Rows), 1, 64}, {"columns", float64(c.Columns), 1, 64},
-		{"channels", float64(c.Channels), 1, 1 << 12},
-		{"train_images", float64(c.TrainImages), 0, big}, {"test_images", float64(c.TestImages), 0, big},
-		{"batch", float64(c.Batch), 1, 1 << 16}, {"epochs", float64(c.Epochs), 0, big}, {"reduce_lr_on", float64(c.ReduceOn), 0, big},
-		{"alternate_every", float64(c.Alternate), 0, big},
-		{"gfn_lr", c.LR, 1e-12, 1e3}, {"gfn_reduced_lr", c.ReducedLR, 0, 1e3}, {"gfn_logz_lr", c.LogZLR, 0, 1e3},
-		{"dec_lr", c.DecoderLR, 1e-12, 1e3}, {"dec_reduced_lr", c.DecoderReducedLR, 0, 1e3},
-		{"sleep_prob", c.SleepProb, 0, 1}, {"sleep_weight", c.SleepWeight, 0, 1e6}, {"moves", float64(c.Moves), 0, 1000}, {"init_gain", c.Gain, 1e-3, 100},
-		{"wake_samples", float64(c.WakeSamples), 1, 1000}, {"floor", c.Floor, 0, 0.1}, {"rand_prob", c.RandProb, 0, 1}, {"beta", c.Beta, 1e-3, 100},
-		{"vq_lr", c.VQLR, 1e-12, 1e3}, {"vq_reduced_lr", c.VQReducedLR, 0, 1e3},
-		{"nll_images", float64(c.NLLImages), 0, big}, {"importance_samples", float64(c.Samples), 1, 1e7},
-		{"fit_updates", float64(c.FitUpdates), 1, big}, {"extra_e_updates", float64(c.ExtraE), 0, big},
-		{"eval_every", float64(c.EvalEvery), 0, big},
-	})
-	if err != nil {
-		return err
-	}
-	if c.GreedyProb != -1 && !(c.GreedyProb >= 0 && c.GreedyProb <= 1) {
-		return fmt.Errorf("greedy_prob = %g is neither -1 nor between 0 and 1", c.GreedyProb)
-	}
-	return nil
 }

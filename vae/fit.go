@@ -10,7 +10,6 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/program"
-	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 )
@@ -28,10 +27,11 @@ func (s *session) copyStore() (*model.Store, error) {
 // refresh continues a training by E-updates alone.
 func (s *session) refresh(store *model.Store) error {
 	spec := s.Spec(s.size, s.data, s.perEpoch())
-	bar := run.NewProgress(s.progress, int64(s.ExtraE), "posterior")
+	updates := s.Eval.ExtraEUpdates
+	bar := run.NewProgress(s.progress, int64(updates), "posterior")
 	defer bar.Done()
-	if err := s.expect(store, spec, s.made(), s.ExtraE, bar, 0); err != nil {
-		return fmt.Errorf("extra_e_updates: %w", err)
+	if err := s.expect(store, spec, s.made(), updates, bar, 0); err != nil {
+		return fmt.Errorf("eval.extra_e_updates: %w", err)
 	}
 	return nil
 }
@@ -67,16 +67,15 @@ func (s *session) fit(store *model.Store) error {
 	m := Model{Size: s.size, Decoder: VQ{s.size}}
 	spec := s.Spec(s.size, data, 1)
 	spec.Model, spec.Seed, spec.Wake.Reward = m, seed, m.Reward
-	imitations := s.FitUpdates / 3
-	spec.Wake.Optimizer.Groups[0].Rate = optim.Rate{
-		Base: s.LR, Drops: []optim.Drop{{Step: uint64(imitations), Factor: s.ReducedLR / s.LR}},
-	}
-	bar := run.NewProgress(s.progress, int64(s.FitUpdates), "posterior")
+	updates := s.Eval.FitUpdates
+	imitations := updates / 3
+	spec.Wake.Optimizer = s.phi(uint64(imitations))
+	bar := run.NewProgress(s.progress, int64(updates), "posterior")
 	defer bar.Done()
 	if err := s.imitate(store, spec, imitations, bar); err != nil {
 		return fmt.Errorf("fit a posterior to the encoder: %w", err)
 	}
-	if err := s.expect(store, spec, 0, s.FitUpdates-imitations, bar, imitations); err != nil {
+	if err := s.expect(store, spec, 0, updates-imitations, bar, imitations); err != nil {
 		return fmt.Errorf("fit a posterior to the decoder: %w", err)
 	}
 	return nil
@@ -138,11 +137,11 @@ func (s *session) likelihoodAfter(fit func(*model.Store) error) (*NLL, error) {
 
 // likelihood estimates the likelihood of test images, drawing from the policy of a store.
 func (s *session) likelihood(store *model.Store) (*NLL, error) {
-	images := firstOf(s.test, s.NLLImages)
+	images := firstOf(s.test, s.Eval.Images)
 	bar := run.NewProgress(s.progress, int64(images.Len()), "likelihood")
 	defer bar.Done()
 	l := &Likelihood{
-		Backend: s.backend, Store: store, Model: s.codec.model, Proposal: s.policy(s.size), Samples: s.Samples, Seed: s.Config.Seed,
+		Backend: s.backend, Store: store, Model: s.codec.model, Proposal: s.policy(s.size), Samples: s.Eval.Samples, Seed: s.Config.Seed,
 		Progress: func(done int) { bar.Set(int64(done), fmt.Sprintf("%d images", done)) },
 	}
 	defer l.Close()

@@ -14,7 +14,8 @@ import (
 func TestLikelihoodOfSessions(t *testing.T) {
 	for _, method := range []string{MethodVQ, MethodGFN, MethodPrior} {
 		c := tinyConfig(method)
-		c.Codes, c.Epochs, c.ReduceOn, c.Samples, c.FitUpdates, c.ExtraE, c.EvalEvery = 2, 40, 30, 400, 300, 0, 0
+		c.Model.Codes, c.Epochs, c.Optim.DropOn = 2, 40, 30
+		c.Eval.Samples, c.Eval.FitUpdates, c.Eval.ExtraEUpdates, c.Eval.Every = 400, 300, 0, 0
 		s := tinySession(t, c)
 		steps(t, s, int(s.total()))
 		r, err := s.Evaluate()
@@ -52,7 +53,8 @@ func TestLikelihoodOfSessions(t *testing.T) {
 // figure is that before them, and the training does not notice.
 func TestRefresh(t *testing.T) {
 	c := tinyConfig(MethodGFN)
-	c.Codes, c.Epochs, c.ReduceOn, c.Alternate, c.Samples, c.ExtraE, c.EvalEvery = 2, 20, 0, 1000, 400, 150, 0
+	c.Model.Codes, c.Epochs, c.Optim.DropOn, c.Gate.Turn = 2, 20, 0, 1000
+	c.Eval.Samples, c.Eval.ExtraEUpdates, c.Eval.Every = 400, 150, 0
 	s := tinySession(t, c)
 	steps(t, s, int(s.total()))
 	sharpen(t, s.store, em.Theta, 1.3) // so that there is something to learn

@@ -3,6 +3,7 @@ package vae
 import (
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -19,7 +20,11 @@ import (
 // Spec is GFlowNet-EM as configured, for images [B,H,W,1] that data supplies, an epoch having so many minibatches.
 func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 	m := Model{Size: size, Learned: c.learnsPrior()}
-	rate := reducible(c.LR, c.ReducedLR, c.ReduceOn, perEpoch)
+	gate, drop := c.gate(), c.dropAt(perEpoch)
+	dropM := drop // M-updates are counted apart
+	if turns, ok := gate.(em.Turns); ok && c.Optim.DropOn > 0 {
+		dropM = turns.MBefore(drop)
+	}
 	return em.Spec{
 		Model:  m,
 		Env:    size.Env(),
@@ -28,83 +33,79 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		Seed:   c.Seed,
 		Wake: em.Wake{
 			Objective: c.objective(size),
-			Samples:   c.WakeSamples,
-			Explore:   em.Explore{Beta: em.Constant(c.Beta), Epsilon: em.Constant(c.RandProb)},
+			Samples:   c.Wake.Samples,
+			Explore:   em.Explore{Beta: em.Constant(c.Wake.Beta), Epsilon: em.Constant(c.Wake.Epsilon)},
 			Reward:    m.Reward,
 			Rescore:   true,
-			Optimizer: optim.Optimizer{Groups: []optim.Group{
-				{Scope: em.Phi, Rate: rate}, {Scope: em.Phi + "/" + zetaScope, Rate: optim.Rate{Base: c.LogZLR}},
-			}},
+			Optimizer: c.phi(drop),
 		},
 		Sleep: c.sleep(size),
-		Gate:  c.gate(),
-		MStep: em.MStep{
-			Latents: c.latents(), Moves: c.Moves, Loss: m.decoderLoss,
-			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: c.decoderRate(perEpoch)}}},
-		},
+		Gate:  gate,
+		MStep: em.MStep{Latents: c.latents(), Moves: c.Moves.Count, Loss: m.decoderLoss, Optimizer: c.theta(dropM)},
 	}
 }
 
 func (c *Config) objective(size Size) gfn.Objective {
-	if c.LogZ == logZNone {
-		return perPosition{gfn.VarGrad{Samples: c.WakeSamples}, size.Positions()}
+	if c.Policy.LogZ == logZNone {
+		return perPosition{gfn.VarGrad{Samples: c.Wake.Samples}, size.Positions()}
 	}
 	return perPosition{gfn.TB{}, size.Positions()}
 }
 
 // sleep is the published sleep phase: a step of its own that follows some of the E-steps.
 func (c *Config) sleep(size Size) em.Sleep {
-	if c.SleepProb == 0 || c.SleepWeight == 0 {
+	s := c.Sleep
+	if s.Probability == 0 || s.Weight == 0 {
 		return em.Sleep{}
 	}
-	return em.Sleep{Weight: c.SleepWeight / float64(size.Positions()), Probability: c.SleepProb, Batch: c.Batch, Apart: true}
+	return em.Sleep{Weight: s.Weight / float64(size.Positions()), Probability: s.Probability, Batch: c.Batch, Apart: true}
 }
 
 func (c *Config) policy(size Size) Policy {
-	return Policy{Size: size, Conditional: c.LogZ == logZImage, Floor: c.Floor}
-}
-
-// reducible is a rate that falls at the start of an epoch, counted from 1; 0 means never.
-func reducible(base, reduced float64, epoch int, perEpoch uint64) optim.Rate {
-	r := optim.Rate{Base: base}
-	if epoch > 0 {
-		r.Drops = []optim.Drop{{Step: uint64(epoch-1) * perEpoch, Factor: reduced / base}}
-	}
-	return r
+	return Policy{Size: size, Conditional: c.Policy.LogZ == logZImage, Floor: c.Policy.Floor}
 }
 
 // gate makes E- and M-updates in turns, or both of each minibatch.
 func (c *Config) gate() em.Gate {
-	if c.Alternate > 0 {
-		return em.Turns{Length: c.Alternate}
+	if c.Gate.Turn > 0 {
+		return em.Turns{Length: c.Gate.Turn}
 	}
 	return em.Blocks{}
 }
 
 func (c *Config) latents() em.Latents {
+	p := c.MStep.GreedyProbability
 	switch {
-	case c.Best:
+	case c.MStep.Latents == latentsBest:
 		return em.BestOfWake{}
-	case c.greedy() > 0:
-		return em.Greedy{Probability: c.greedy()}
+	case c.MStep.Latents == latentsGreedy && p > 0:
+		return em.Greedy{Probability: p}
 	}
 	return em.Drawn{}
 }
 
-func (c *Config) vqOptimizer(perEpoch uint64) optim.Optimizer {
-	return optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rate: reducible(c.VQLR, c.VQReducedLR, c.ReduceOn, perEpoch)}}}
+// dropAt is the number of minibatches before rates fall.
+func (c *Config) dropAt(perEpoch uint64) uint64 {
+	if c.Optim.DropOn == 0 {
+		return math.MaxUint64
+	}
+	return uint64(c.Optim.DropOn-1) * perEpoch
 }
 
-// decoderRate is the rate of M-updates, which are counted apart from E-updates.
-func (c *Config) decoderRate(perEpoch uint64) optim.Rate {
-	if c.DecoderReducedLR == 0 || c.ReduceOn == 0 {
-		return optim.Rate{Base: c.DecoderLR}
-	}
-	made := uint64(c.ReduceOn-1) * perEpoch
-	if turns, ok := c.gate().(em.Turns); ok {
-		made = turns.MBefore(made)
-	}
-	return optim.Rate{Base: c.DecoderLR, Drops: []optim.Drop{{Step: made, Factor: c.DecoderReducedLR / c.DecoderLR}}}
+// phi trains the policy, at a rate that falls after so many updates; theta trains the rest.
+func (c *Config) phi(drop uint64) optim.Optimizer {
+	o := c.Optim.Phi
+	return optim.Optimizer{Groups: []optim.Group{
+		{Scope: em.Phi, Rate: optim.Rate{Base: o.Rate, Drops: []optim.Drop{{Step: drop, Factor: o.Drop}}}},
+		{Scope: em.Phi + "/" + zetaScope, Rate: optim.Rate{Base: o.LogZRate}},
+	}}
+}
+
+func (c *Config) theta(drop uint64) optim.Optimizer {
+	o := c.Optim.Theta
+	return optim.Optimizer{Groups: []optim.Group{
+		{Scope: em.Theta, Rate: optim.Rate{Base: o.Rate, Drops: []optim.Drop{{Step: drop, Factor: o.Drop}}}},
+	}}
 }
 
 // decoderLoss is the M-step's: the mean over images and pixels of -log p(x|z) and, with a learned prior, that over images and
@@ -128,7 +129,7 @@ type trainer struct {
 func (c *Config) trainer(b compute.Backend, store *model.Store, size Size, data em.Data, perEpoch uint64) (trainer, error) {
 	if c.Method == MethodVQ {
 		s := program.NewSet(b, store)
-		return trainer{&em.Loop[[]*tensors.Tensor, []*tensors.Tensor]{Data: data, M: newVQStep(s, size, c.vqOptimizer(perEpoch))}, s.Close}, nil
+		return trainer{&em.Loop[[]*tensors.Tensor, []*tensors.Tensor]{Data: data, M: newVQStep(s, size, c.theta(c.dropAt(perEpoch)))}, s.Close}, nil
 	}
 	spec := c.Spec(size, data, perEpoch)
 	spec.Prepare = pick

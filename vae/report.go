@@ -26,7 +26,7 @@ func (s *session) Report(r *run.Run, res run.Result) error {
 	}
 	page := &report.Page{
 		Title: "Discrete VAE",
-		Lead:  fmt.Sprintf("Images of %dx%d pixels as %dx%d codes, by %s.", s.size.Height, s.size.Width, s.Rows, s.Columns, titles[s.Method]),
+		Lead:  fmt.Sprintf("Images of %dx%d pixels as %dx%d codes, by %s.", s.size.Height, s.size.Width, s.size.Rows, s.size.Columns, titles[s.Method]),
 	}
 	page.Section("Result").Table(res.(*Result).table())
 	for _, part := range []struct {

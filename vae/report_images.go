@@ -51,12 +51,12 @@ func (s *session) picture(pixels []float32, i int) report.Picture {
 
 // grid is a latent of which the first codes are shown.
 func (s *session) grid(z Codes, first int) report.Picture {
-	p := report.Picture{Classes: s.Codes}
-	for r := range s.Rows {
-		row := make([]int, s.Columns)
+	p := report.Picture{Classes: s.size.Codes}
+	for r := range s.size.Rows {
+		row := make([]int, s.size.Columns)
 		for c := range row {
-			if row[c] = -1; r*s.Columns+c < first {
-				row[c] = int(z[r*s.Columns+c])
+			if row[c] = -1; r*s.size.Columns+c < first {
+				row[c] = int(z[r*s.size.Columns+c])
 			}
 		}
 		p.Class = append(p.Class, row)
@@ -126,7 +126,7 @@ func (s *session) usageFigure() (figure, error) {
 	if err != nil {
 		return figure{}, err
 	}
-	counts := count(codes, s.Codes)
+	counts := count(codes, s.size.Codes)
 	bars := report.Bars{Axes: report.Axes{X: report.Axis{Label: "share of all positions"}, Y: report.Axis{Label: "code"}}}
 	for k, c := range counts {
 		bars.Names, bars.Values = append(bars.Names, fmt.Sprint(k)), append(bars.Values, c/float64(len(codes)*s.size.Positions()))

@@ -39,7 +39,7 @@ func tableRows() (rows []tableRow) {
 	for _, method := range Methods() {
 		for _, k := range []int{4, 8, 10} {
 			c := PaperConfig()
-			c.Method, c.Codes = method, k
+			c.Method, c.Model.Codes = method, k
 			target := targets[method][k]
 			rows = append(rows, tableRow{
 				key: fmt.Sprintf("%s-%d", method, k), title: fmt.Sprintf("%s, K = %d", titles[method], k),
@@ -51,7 +51,7 @@ func tableRows() (rows []tableRow) {
 		c := QuickConfig()
 		c.Method = method
 		rows = append(rows, tableRow{
-			key: "quick-" + method, title: fmt.Sprintf("%s, K = %d, preset quick", titles[method], c.Codes), config: c, quick: true,
+			key: "quick-" + method, title: fmt.Sprintf("%s, K = %d, preset quick", titles[method], c.Model.Codes), config: c, quick: true,
 		})
 	}
 	return rows

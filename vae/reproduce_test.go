@@ -26,7 +26,7 @@ func TestTableRows(t *testing.T) {
 		if err := r.config.Validate(); err != nil {
 			t.Errorf("%s: %v", r.key, err)
 		}
-		if !r.config.NLL {
+		if !r.config.Eval.NLL {
 			t.Errorf("%s estimates no likelihood", r.key)
 		}
 		if r.key == "gfn-10" && r.paper.String() != "70.67 ± 0.72" {
@@ -40,7 +40,7 @@ func TestReproduce(t *testing.T) {
 	var rows []tableRow
 	for _, m := range []string{MethodVQ, MethodGD} {
 		c := tinyConfig(m)
-		c.TrainImages, c.TestImages, c.Epochs, c.ReduceOn, c.Data = 16, 4, 1, 0, "digits"
+		c.TrainImages, c.TestImages, c.Epochs, c.Optim.DropOn, c.Data = 16, 4, 1, 0, "digits"
 		rows = append(rows, tableRow{key: m + "-3", title: m, paper: report.MeanStd(1, 2, 2), config: c})
 	}
 	rows = append(rows, tableRow{key: "other", config: PaperConfig()}, tableRow{key: "quick", config: PaperConfig(), quick: true})

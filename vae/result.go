@@ -36,7 +36,7 @@ var _ run.Result = (*Result)(nil)
 
 // Evaluate implements run.Session.
 func (s *session) Evaluate() (run.Result, error) {
-	r := &Result{Task: Task{}.Name(), Method: s.Method, Codes: s.Codes, Seed: s.Config.Seed, Updates: s.made(), Images: s.test.Len()}
+	r := &Result{Task: Task{}.Name(), Method: s.Method, Codes: s.size.Codes, Seed: s.Config.Seed, Updates: s.made(), Images: s.test.Len()}
 	var err error
 	if r.bounds, err = s.codec.bounds(s.test, s.Config.Seed); err != nil {
 		return nil, err
@@ -45,11 +45,11 @@ func (s *session) Evaluate() (run.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Used, r.Perplexity = report.Usage(count(codes, s.Codes))
+	r.Used, r.Perplexity = report.Usage(count(codes, s.size.Codes))
 	if s.Method == MethodVQ {
 		r.Published = &r.Bound
 	}
-	if s.NLL {
+	if s.Eval.NLL {
 		err = s.estimate(r)
 	}
 	return r, err
@@ -58,7 +58,7 @@ func (s *session) Evaluate() (run.Result, error) {
 // estimate fills in likelihoods.
 func (s *session) estimate(r *Result) (err error) {
 	if s.Method == MethodVQ {
-		r.FitUpdates = s.FitUpdates
+		r.FitUpdates = s.Eval.FitUpdates
 		r.NLL, err = s.likelihoodAfter(s.fit)
 		return err
 	}
@@ -66,8 +66,8 @@ func (s *session) estimate(r *Result) (err error) {
 		return err
 	}
 	r.Published = &r.NLL.NLL
-	if s.ExtraE > 0 {
-		r.ExtraE = s.ExtraE
+	if s.Eval.ExtraEUpdates > 0 {
+		r.ExtraE = s.Eval.ExtraEUpdates
 		r.Refreshed, err = s.likelihoodAfter(s.refresh)
 	}
 	return err

@@ -96,7 +96,7 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 // newStore is a store whose variables start as configured.
 func (c *Config) newStore() *model.Store {
 	store := nn.NewStore(c.Seed)
-	store.RootScope().SetParam(nn.GainParam, c.Gain)
+	store.RootScope().SetParam(nn.GainParam, c.Model.Gain)
 	return store
 }
 
@@ -131,7 +131,7 @@ func (s *session) Step() (run.Tick, error) {
 	if made%logEvery == 0 {
 		tick.Log = log
 	}
-	if e := uint64(s.EvalEvery); e > 0 && (made%e == 0 || s.Done()) {
+	if e := uint64(s.Eval.Every); e > 0 && (made%e == 0 || s.Done()) {
 		b, err := s.codec.bounds(firstOf(s.test, watched), s.Config.Seed)
 		if err != nil {
 			return run.Tick{}, err

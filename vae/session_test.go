@@ -50,9 +50,13 @@ func barSet() *mnist.Set {
 // tinyConfig is a training of a second or so.
 func tinyConfig(method string) Config {
 	c := PaperConfig()
-	c.Method, c.Codes, c.Rows, c.Columns, c.Channels, c.Batch, c.Epochs, c.ReduceOn, c.Alternate = method, 3, 2, 2, 4, 8, 2, 2, 2
-	c.LR, c.ReducedLR, c.DecoderLR, c.VQLR, c.VQReducedLR = 1e-2, 1e-3, 1e-2, 1e-2, 1e-3
-	c.Samples, c.FitUpdates, c.ExtraE, c.EvalEvery, c.SleepProb = 20, 4, 3, 5, 0.5
+	c.Method, c.Batch, c.Epochs, c.Gate.Turn, c.Sleep.Probability = method, 8, 2, 2, 0.5
+	c.Model.Codes, c.Model.Rows, c.Model.Columns, c.Model.Channels = 3, 2, 2, 4
+	c.Optim.DropOn, c.Optim.Phi.Rate, c.Optim.Phi.Drop, c.Optim.Theta.Rate = 2, 1e-2, 0.1, 1e-2
+	if method == MethodVQ {
+		c.Optim.Theta.Drop = 0.1
+	}
+	c.Eval.Samples, c.Eval.FitUpdates, c.Eval.ExtraEUpdates, c.Eval.Every = 20, 4, 3, 5
 	return c
 }
 
@@ -63,13 +67,14 @@ func methods() map[string]Config {
 		out[m] = tinyConfig(m)
 	}
 	mixed := tinyConfig(MethodGFN)
-	mixed.GreedyProb, mixed.LogZ, mixed.RandProb, mixed.Beta, mixed.Floor = 0.5, logZImage, 0.1, 0.8, 1e-9
+	mixed.MStep.Latents, mixed.MStep.GreedyProbability = latentsGreedy, 0.5
+	mixed.Wake.Epsilon, mixed.Wake.Beta, mixed.Policy.LogZ, mixed.Policy.Floor = 0.1, 0.8, logZImage, 1e-9
 	out["mixed"] = mixed
 	compared := tinyConfig(MethodGD)
-	compared.LogZ, compared.WakeSamples, compared.Gain, compared.DecoderReducedLR = logZNone, 3, 2, 1e-3
+	compared.Policy.LogZ, compared.Wake.Samples, compared.Model.Gain, compared.Optim.Theta.Drop = logZNone, 3, 2, 0.1
 	out["compared"] = compared
 	best := compared
-	best.Best, best.Alternate = true, 0
+	best.MStep.Latents, best.Gate.Turn = latentsBest, 0
 	out["best"] = best
 	return out
 }
@@ -113,8 +118,8 @@ func TestResume(t *testing.T) {
 	for name, c := range methods() {
 		start := func() run.Job { return tinySession(t, c) }
 		whole := runtest.Job(t, start, runtest.Options{Stops: []int{5, 11}}).(*session)
-		if total := whole.total(); total != 12 || whole.trainer.made() != total {
-			t.Fatalf("%s: %d of %d updates in two epochs of 52 images, want 12", name, whole.trainer.made(), total)
+		if total := whole.total(); total != 12 || whole.made() != total {
+			t.Fatalf("%s: %d of %d updates in two epochs of 52 images, want 12", name, whole.made(), total)
 		}
 		want := run.StateHash(stateOf(t, whole))
 		// Evaluating changes nothing, and gives the same twice.
@@ -168,7 +173,7 @@ func TestProcessors(t *testing.T) {
 func TestNotFinite(t *testing.T) {
 	for name, path := range map[string]string{MethodVQ: "/decoder/out/bias", MethodGD: "/decoder/out/bias", MethodPrior: "/prior/out/bias"} {
 		c := tinyConfig(name)
-		c.SleepProb = 0 // dreams of a broken model are black or white, but finite
+		c.Sleep.Probability = 0 // dreams of a broken model are black or white, but finite
 		s := tinySession(t, c)
 		steps(t, s, 4) // the next two are E-updates, those after them M-updates
 		v := s.store.GetVariable(em.Theta + path)
@@ -213,22 +218,22 @@ func TestPublishedSchedule(t *testing.T) {
 		{MethodGFN, 8, 234_000, 399 * 468}, {MethodGD, 4, 117_000, 179 * 468}, {MethodPrior, 10, 187_200, 299 * 468},
 		{MethodVQ, 4, 23_868, 25 * 468}, {MethodVQ, 8, 23_868, 25 * 468}, {MethodVQ, 10, 37_908, 50 * 468},
 	} {
-		config := PaperConfig()
-		config.Method, config.Codes = c.method, c.codes
-		if err := config.Validate(); err != nil {
+		conf := PaperConfig()
+		conf.Method, conf.Model.Codes = c.method, c.codes
+		if err := conf.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		if got := config.Epochs * perEpoch; got != c.steps {
+		if got := conf.Epochs * perEpoch; got != c.steps {
 			t.Errorf("%s, K = %d: %d updates, want %d", c.method, c.codes, got, c.steps)
 		}
 		if c.method == MethodVQ {
-			o := config.vqOptimizer(perEpoch)
+			o := conf.theta(conf.dropAt(perEpoch))
 			for at, want := range map[uint64]float32{0: 2e-4, c.reduced - 1: 2e-4, c.reduced: 5e-5, uint64(c.steps) - 1: 5e-5} {
 				near(t, fmt.Sprintf("%s: rate of update %d", c.method, at), float64(o.Rates(at)[0]), float64(want), 1e-10)
 			}
 			continue
 		}
-		spec := config.Spec(Paper(c.codes), nil, perEpoch)
+		spec := conf.Spec(Paper(c.codes), nil, perEpoch)
 		for at, want := range map[uint64]float64{0: 2e-4, c.reduced - 1: 2e-4, c.reduced: 5e-5, uint64(c.steps) - 1: 5e-5} {
 			rates := spec.Wake.Optimizer.Rates(at)
 			near(t, fmt.Sprintf("%s: rate of update %d", c.method, at), float64(rates[0]), want, 1e-10)
@@ -248,9 +253,9 @@ func TestPublishedSchedule(t *testing.T) {
 // with an M-update in each iteration.
 func TestDecoderRate(t *testing.T) {
 	c := QuickConfig()
-	c.ReduceOn, c.DecoderLR, c.DecoderReducedLR = 3, 0.5, 0.125
+	c.Optim.DropOn, c.Optim.Theta.Rate, c.Optim.Theta.Drop = 3, 0.5, 0.25
 	for turn, made := range map[int]uint64{20: 50, 0: 90} {
-		c.Alternate = turn
+		c.Gate.Turn = turn
 		for at, want := range map[uint64]float64{0: 0.5, made - 1: 0.5, made: 0.125} {
 			near(t, fmt.Sprintf("rate of M-update %d", at), float64(c.Spec(tiny(2), nil, 45).MStep.Optimizer.Rates(at)[0]), want, 1e-9)
 		}
@@ -260,9 +265,9 @@ func TestDecoderRate(t *testing.T) {
 // Without turns each minibatch serves both kinds of updates, in programs of their own or in one.
 func TestUpdatesOfBothKinds(t *testing.T) {
 	apart := tinyConfig(MethodGD)
-	apart.Alternate = 0
+	apart.Gate.Turn = 0
 	for name, c := range map[string]Config{"apart": apart, "best": methods()["best"]} {
-		c.EvalEvery = 1
+		c.Eval.Every = 1
 		s := tinySession(t, c)
 		for i, log := range steps(t, s, 3) {
 			for _, key := range []string{"e/loss", "m/loss"} {
@@ -280,7 +285,10 @@ func TestUpdatesOfBothKinds(t *testing.T) {
 // Latents of M-steps are moved as configured.
 func TestMoves(t *testing.T) {
 	c := tinyConfig(MethodGD)
-	c.Moves = 3
+	c.Moves.Count = 3
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
 	if m := c.Spec(tiny(2), nil, 1).MStep; m.Moves != 3 || m.Latents != em.Latents(em.Greedy{Probability: 1}) {
 		t.Errorf("%d moves, latents %#v", m.Moves, m.Latents)
 	}
@@ -306,7 +314,7 @@ func TestGoldenLosses(t *testing.T) {
 		"best":      {0.46678, 0.46757, 0.46440, 0.45726}, // M-updates, one with each E-update
 	} {
 		c := methods()[method]
-		c.EvalEvery = 1 // notes every update
+		c.Eval.Every = 1 // notes every update
 		for i, log := range steps(t, tinySession(t, c), 4) {
 			got := math.NaN()
 			for _, key := range []string{"loss", "e/loss", "m/loss"} {
@@ -326,7 +334,7 @@ func TestBadSessions(t *testing.T) {
 		want   string
 	}{
 		"batch":   {func(c *Config, _ *mnist.Set) { c.Batch = 53 }, "52 training images are fewer than a batch of 53"},
-		"grid":    {func(c *Config, _ *mnist.Set) { c.Rows = 9 }, "a grid of 9x2 codes does not fit an image of 8x8 pixels"},
+		"grid":    {func(c *Config, _ *mnist.Set) { c.Model.Rows = 9 }, "a grid of 9x2 codes does not fit an image of 8x8 pixels"},
 		"no test": {func(_ *Config, s *mnist.Set) { s.Test = mnist.Images{} }, "no test images"},
 	} {
 		config, set := tinyConfig(MethodGD), barSet()
@@ -339,42 +347,59 @@ func TestBadSessions(t *testing.T) {
 	}
 }
 
+// Every preset passes its own checks, with each method.
+func TestPresets(t *testing.T) {
+	for name, preset := range presets {
+		for _, method := range Methods() {
+			c := preset()
+			c.Method = method
+			if err := errors.Join(config.Check(&c), config.Resolve(&c)); err != nil {
+				t.Errorf("%s, %s: %v", name, method, err)
+			}
+		}
+	}
+}
+
 func TestBadConfig(t *testing.T) {
-	for want, change := range map[string]func(*Config){
-		`method = "vqvae" is not one of vq gfn gfn-gd gfn-gd-prior`: func(c *Config) { c.Method = "vqvae" },
-		"k = 1 is not between 2 and 256":                            func(c *Config) { c.Codes = 1 },
-		`which needs log_z = "image" or "none"`:                     func(c *Config) { c.RandProb = 0.1 },
-		"beta = 0.5 explore":                                        func(c *Config) { c.Beta = 0.5 },
-		"reduce_lr_on = 4 is after the last of 3 epochs":            func(c *Config) { c.Epochs, c.ReduceOn = 3, 4 },
-		"greedy_prob = 2 is neither":                                func(c *Config) { c.GreedyProb = 2 },
-		"log_z = \"both\" is not one of":                            func(c *Config) { c.LogZ = "both" },
-		"floor = NaN is not between":                                func(c *Config) { c.Floor = math.NaN() },
+	for want, set := range map[string]config.Set{
+		`method = "vqvae" is not one of vq gfn gfn-gd gfn-gd-prior`:   {"method=vqvae"},
+		"model.codes = 1 is not between 2 and 256":                    {"model.codes=1"},
+		`which needs policy.log_z = "image" or "none"`:                {"wake.epsilon=0.1"},
+		"wake.beta = 0.5 explore":                                     {"wake.beta=0.5"},
+		"optim.drop_on = 4 is after the last of 3 epochs":             {"epochs=3", "optim.drop_on=4"},
+		"mstep.greedy_probability = 2 is not between":                 {"mstep.greedy_probability=2"},
+		`policy.log_z = "both" is not one of`:                         {"policy.log_z=both"},
+		"policy.floor = NaN is not between":                           {"policy.floor=nan"},
+		`key "k" is now "model.codes"`:                                {"k=8"},
+		`key "moves" is now "moves.count"`:                            {"moves=8"},
+		`key "best_of_wake" is now "mstep.latents" ("best" for true)`: {"best_of_wake=true"},
+		`key "vq_reduced_lr" is now "optim.theta.drop" (a factor of`:  {"vq_reduced_lr=5e-5"},
 	} {
 		c := PaperConfig()
-		change(&c)
-		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := config.Resolve(&c, set); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	for _, change := range []func(*Config){
-		func(c *Config) { c.Alternate = 20 }, func(c *Config) { c.Moves = 1 }, func(c *Config) { c.GreedyProb = 0.5 }, func(c *Config) { c.WakeSamples, c.LogZ = 1, logZImage },
+		func(c *Config) { c.Gate.Turn = 20 }, func(c *Config) { c.Moves.Count = 1 },
+		func(c *Config) { c.MStep.GreedyProbability = 0.5 }, func(c *Config) { c.Wake.Samples, c.Policy.LogZ = 1, logZImage },
 	} {
 		c := methods()["best"]
 		if err := c.Validate(); err != nil {
 			t.Fatal(err)
 		}
 		change(&c)
-		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "best_of_wake takes") {
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), `mstep.latents = "best" takes`) {
 			t.Errorf("%+v: error %v", c, err)
 		}
 	}
 	c := PaperConfig()
-	c.RandProb, c.Beta, c.LogZ, c.Data = 0.1, 0.5, logZImage, "some/folder"
-	if err := c.Validate(); err != nil || !filepath.IsAbs(c.Data) || c.Epochs != 500 || c.ReduceOn != 400 {
+	c.Wake.Epsilon, c.Wake.Beta, c.Policy.LogZ, c.Data = 0.1, 0.5, logZImage, "some/folder"
+	if err := c.Validate(); err != nil || !filepath.IsAbs(c.Data) || c.Epochs != 500 || c.Optim.DropOn != 400 {
 		t.Errorf("%v: %+v", err, c)
 	}
-	c.Epochs, c.ReduceOn = 7, 0
-	if err := c.Validate(); err != nil || c.Epochs != 7 || c.ReduceOn != 0 {
+	c.Epochs, c.Optim.DropOn = 7, 0
+	if err := c.Validate(); err != nil || c.Epochs != 7 || c.Optim.DropOn != 0 {
 		t.Errorf("%v: %+v", err, c)
 	}
 }

@@ -72,17 +72,17 @@ func (c evalCmd) changes(r *run.Run) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(config.Keys(task.Config(task.Presets()[0])), "nll") {
+	if !slices.Contains(config.Keys(task.Config(task.Presets()[0])), "eval.nll") {
 		if c.NLL {
 			return nil, badinput.Errorf("--nll: the task %s has no likelihood to estimate", task.Name())
 		}
 		return nil, nil
 	}
-	out := []string{fmt.Sprintf("nll=%v", c.NLL)}
+	out := []string{fmt.Sprintf("eval.nll=%v", c.NLL)}
 	for _, f := range []struct {
 		key   string
 		value int
-	}{{"importance_samples", c.Samples}, {"nll_images", c.Images}, {"fit_updates", c.Fit}} {
+	}{{"eval.samples", c.Samples}, {"eval.images", c.Images}, {"eval.fit_updates", c.Fit}} {
 		if f.value > 0 {
 			out = append(out, fmt.Sprintf("%s=%d", f.key, f.value))
 		}

@@ -126,7 +126,7 @@ func TestKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d kills", seed, kills)
 	r := rand.New(rand.NewPCG(seed, 0))
-	l := newLives(t, "mixture", "seed = 3\nn_points = 200\nbatch = 50\nfirst_e_steps = 25\ne_steps = 25\niterations = 400\nhidden = 8\n")
+	l := newLives(t, "mixture", "seed = 3\npoints = 200\nbatch = 50\niterations = 400\npolicy.hidden = 8\n[gate]\nfirst_e_steps = 25\ne_steps = 25\n")
 	// Lives are killed within a part of the time that a whole run takes on this machine.
 	kill := func() <-chan time.Time { return time.After(time.Duration(r.Int64N(int64(l.took / 3)))) }
 	const least = 3 // lives that must have saved something for the test to show anything
@@ -170,18 +170,20 @@ threshold_end = 1e9
 updates = 150
 eval_every = 50
 `, "vae": `method = "gfn-gd-prior"
-rows = 2
-columns = 2
-k = 3
-channels = 2
 train_images = 800
 test_images = 8
 batch = 8
 epochs = 6
-alternate_every = 7
-best_of_wake = false
+gate.turn = 7
+mstep.latents = "greedy"
+[model]
+rows = 2
+columns = 2
+codes = 3
+channels = 2
+[eval]
 nll = false
-eval_every = 100
+every = 100
 `} {
 		t.Run(task, func(t *testing.T) { killSlow(t, task, config) })
 	}

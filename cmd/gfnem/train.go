@@ -34,7 +34,7 @@ type shortcuts struct {
 	Data    *string `help:"Data, the same as --set data=DATA. Grammars: a folder of \"gfnem data treebank\", synthetic, synthetic-ncfg or small; vae: digits, binarized or a folder of idx files." placeholder:"DATA"`
 	Method  *string `help:"How to learn, the same as --set method=NAME. Grammars: marginal, exact, mcem or gfn; vae: vq, gfn, gfn-gd or gfn-gd-prior." placeholder:"NAME"`
 	Grammar *string `help:"Kind of a grammar, the same as --set grammar=KIND: cfg, or ncfg, whose rules depend on the parent." placeholder:"KIND"`
-	K       *string `name:"k" help:"Number of codes of a vae, the same as --set k=K." placeholder:"K"`
+	K       *string `name:"k" help:"Number of codes of a vae, the same as --set model.codes=K." placeholder:"K"`
 	EBM     bool    `name:"ebm" help:"With mcem and gfn, learn a prior on the shapes of trees first, the same as --set ebm=true."`
 }
 
@@ -47,16 +47,17 @@ func (s shortcuts) settings(task run.Task) ([]string, error) {
 	known := config.Keys(task.Config(task.Presets()[0]))
 	var out []string
 	for _, f := range []struct {
-		key   string
-		value *string
+		flag, key string
+		value     *string
 	}{
-		{"data", s.Data}, {"method", s.Method}, {"grammar", s.Grammar}, {"k", s.K}, {"ebm", ebm},
+		{"data", "data", s.Data}, {"method", "method", s.Method}, {"grammar", "grammar", s.Grammar}, {"k", "model.codes", s.K},
+		{"ebm", "ebm", ebm},
 	} {
 		if f.value == nil {
 			continue
 		}
 		if !slices.Contains(known, f.key) {
-			return nil, badinput.Errorf("--%s: the task %s has no such setting", f.key, task.Name())
+			return nil, badinput.Errorf("--%s: the task %s has no such setting", f.flag, task.Name())
 		}
 		out = append(out, f.key+"="+*f.value)
 	}
@@ -78,7 +79,7 @@ func (trainCmd) Help() string {
 	return `Examples:
   gfnem train mixture
   gfnem train mixture --preset best --seed 3 --out runs/best
-  gfnem train mixture --set epsilon=0.2 --set e_steps=500
+  gfnem train mixture --set wake.epsilon=0.2 --set gate.e_steps=500
   gfnem train mixture --config my.toml --json
   gfnem train grammar                                             the synthetic treebank, about a minute
   gfnem train grammar --method gfn                                GFlowNet-EM, about seven minutes
@@ -86,7 +87,7 @@ func (trainCmd) Help() string {
   gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj
   gfnem train grammar --method gfn --preset paper --set updates=2000 --set horizon=10000     a fifth of the published schedule
   gfnem train vae                                                 handwritten digits as grids of codes, a few minutes
-  gfnem train vae --set best_of_wake=false --set alternate_every=20   E- and M-updates by turns, as published
+  gfnem train vae --set mstep.latents=greedy --set gate.turn=20      E- and M-updates by turns, as published
 
 The folder of a run holds run.toml (the configuration), run.json (where it came from), metrics.jsonl and
 TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and report.html.`
@@ -217,7 +218,7 @@ func conclude(r *run.Run, s run.Session) (run.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := run.Export(filepath.Join(r.Dir(), "parameters.safetensors"), parameters, nil); err != nil {
+	if err := run.Export(filepath.Join(r.Dir(), "parameters.safetensors"), parameters); err != nil {
 		return nil, err
 	}
 	return result, s.Report(r, result)

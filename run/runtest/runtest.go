@@ -290,10 +290,10 @@ func (c *checker) restored(s run.State) (run.Job, bool) {
 // copied writes a state and reads it again.
 func copied(s run.State) (run.State, error) {
 	var b, extra bytes.Buffer
-	if err := run.WriteSafetensors(&b, s.Arrays, nil); err != nil {
+	if err := run.WriteSafetensors(&b, s.Arrays); err != nil {
 		return run.State{}, err
 	}
-	arrays, _, err := run.ParseSafetensors(b.Bytes())
+	arrays, err := run.ParseSafetensors(b.Bytes())
 	if err != nil {
 		return run.State{}, err
 	}
