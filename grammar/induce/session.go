@@ -338,6 +338,9 @@ func (s *session) Data() map[string]string {
 // Parameters implements run.Session.
 func (s *session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.set.Store) }
 
+// Programs are those that train, so that their times can be told.
+func (s *session) Programs() *program.Set { return s.set }
+
 // Close implements run.Session.
 func (s *session) Close() {
 	s.set.Close()
