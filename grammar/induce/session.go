@@ -366,6 +366,9 @@ func (s *Session) Data() map[string]string {
 // Parameters implements run.Session.
 func (s *Session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.set.Store) }
 
+// Programs are those that train, so that their times can be told.
+func (s *session) Programs() *program.Set { return s.set }
+
 // Close implements run.Session.
 func (s *Session) Close() {
 	s.set.Close()
