@@ -367,7 +367,7 @@ func (s *Session) Data() map[string]string {
 func (s *Session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.set.Store) }
 
 // Programs are those that train, so that their times can be told.
-func (s *session) Programs() *program.Set { return s.set }
+func (s *Session) Programs() *program.Set { return s.set }
 
 // Close implements run.Session.
 func (s *Session) Close() {
