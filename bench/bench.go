@@ -1,99 +1,230 @@
-// Package bench measures speed. A workload is one training step of a kind that matters; what is reported is its median
-// time, to be compared as a ratio with another implementation measured on the same idle machine.
+// Package bench measures speed. What is reported of a workload is its median time, to be compared as a ratio with
+// another implementation measured on the same idle machine.
 package bench
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gomlx/compute"
+
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/engine"
+	"github.com/gfnem/gfnem/report"
+	"github.com/gfnem/gfnem/vae"
 )
 
-// Measurement is the time of one workload.
-type Measurement struct {
+// Workload is work whose speed is measured.
+type Workload interface {
+	// Run measures, and calls each with every result as soon as it is there. The name of a result need only tell it from
+	// others of the workload.
+	Run(b compute.Backend, o Options, each func(Result) error) error
+}
+
+// Entry is a workload in the table of all.
+type Entry struct {
+	Name, Help string
+	Workload
+	Draw func(all []Result) report.Figure // nil if results make no figure
+}
+
+// Workloads are all that can be measured.
+var Workloads = []Entry{
+	{"inside", "log p(x) under a PCFG, each sentence with its own rules", insideStep(false), nil},
+	{"inside-grad", "the same with the gradient to all potentials", insideStep(true), nil},
+	{"mixture", "E-update of the mixture, 4000 points", repeated(mixtureStep), nil},
+	{"mlp", "update of a 2-128-128-16 classifier, 1024 points", repeated(mlpStep), nil},
+	{"transformer", "update of 2 layers of width 512, 32 sentences of 20 words", repeated(transformerStep), nil},
+	{"transformer-forward", "the same network without gradients", repeated(transformerForward), nil},
+	{"vae-e", "encoder update of a discrete VAE, 128 images", vaeUpdate(vae.MethodGFN, eAlone), nil},
+	{"vae-m", "its decoder update", repeated(vaeM), nil},
+	{"hypergrid", "updates until an objective has learned the 8x8 hypergrid", series(hypergrid), nil},
+	{"grammar", "iterations of GFlowNet-EM for grammars, and the programs in them", series(iterations), nil},
+	{"grammar-scaling", "trees by a GFlowNet and exact inference, by words and symbols", series(scaling), drawScaling},
+	{"vae", "updates of discrete VAEs and their likelihood, at the paper's size", series(vaeUpdates), nil},
+}
+
+// Options are what workloads can be told; their tags declare them for the command line.
+type Options struct {
+	For          time.Duration `help:"How long to repeat a step." default:"5s"`
+	Profile      bool          `help:"Print what each operation, or group of fused ones, costs (backend simd)."`
+	Nonterminals int           `name:"nt" help:"Nonterminals of inside." default:"30"`
+	Preterminals int           `name:"pt" help:"Preterminals of inside." default:"60"`
+	Words        int           `name:"n" help:"Words of a sentence of inside." default:"20"`
+	Sentences    int           `name:"batch" help:"Sentences of inside and grammar-scaling." default:"32"`
+	Seed         uint64        `help:"Seed of hypergrid."`
+	Preset       string        `help:"Configuration of grammar: paper or quick." default:"paper"`
+	Set          config.Set    `help:"Change a key of grammar's configuration; may be repeated." placeholder:"KEY=VALUE"`
+	Vocabulary   int           `name:"words" help:"Vocabulary of grammar." default:"9672"`
+}
+
+// Check says what is wrong with options for a workload.
+func (e Entry) Check(o Options) error {
+	if _, ok := e.Workload.(repeated); o.Profile && !ok {
+		return badinput.Errorf("--profile shows the steps of a workload, and %s is none", e.Name)
+	}
+	if o.Nonterminals < 1 || o.Preterminals < 1 || o.Words < 2 || o.Sentences < 1 {
+		return badinput.Errorf("--nt %d --pt %d --n %d --batch %d: inside needs at least 1, 1, 2 and 1",
+			o.Nonterminals, o.Preterminals, o.Words, o.Sentences)
+	}
+	return nil
+}
+
+// Run implements Workload. Results have the name of the entry before their own.
+func (e Entry) Run(b compute.Backend, o Options, each func(Result) error) error {
+	err := e.Workload.Run(b, o, func(r Result) error {
+		r.Workload = strings.TrimSpace(e.Name + " " + r.Workload)
+		return each(r)
+	})
+	if err != nil && !errors.As(err, new(*badinput.Error)) {
+		err = fmt.Errorf("workload %s: %w", e.Name, err)
+	}
+	return err
+}
+
+// Result is one measurement.
+type Result struct {
 	Workload string  `json:"workload"`
 	MedianMS float64 `json:"median_ms"`
 	MinMS    float64 `json:"min_ms"`
 	Reps     int     `json:"reps"`
 	Threads  int     `json:"threads"`
+	// FirstS is how long the repetitions before took, in which programs are compiled.
+	FirstS float64 `json:"first_s,omitempty"`
+	// Values are other numbers: sizes, and what came out.
+	Values map[string]float64 `json:"values,omitempty"`
+	// PartsMS are the medians of programs in repetitions of their own, in which each is waited for.
+	PartsMS map[string]float64 `json:"parts_ms,omitempty"`
+	// BaselineMS is the median of another implementation, Ratio how many times faster we are.
+	BaselineMS float64 `json:"baseline_ms,omitempty"`
+	Ratio      float64 `json:"ratio,omitempty"`
+	// Costs are those of a repetition's steps, if they are asked for, the most expensive first.
+	Costs []engine.Cost `json:"-"`
 }
 
-// Options are what workloads can be told.
-type Options struct {
-	For    time.Duration // how long steps are repeated, about
-	Inside InsideSize
-}
-
-// workload prepares a step on a backend.
-type workload func(b compute.Backend, o Options) (step func() error, err error)
-
-var workloads = map[string]workload{
-	"inside":              func(b compute.Backend, o Options) (func() error, error) { return insideStep(b, o.Inside, false) },
-	"inside-grad":         func(b compute.Backend, o Options) (func() error, error) { return insideStep(b, o.Inside, true) },
-	"mixture":             fixed(mixtureStep),
-	"mlp":                 fixed(mlpStep),
-	"transformer":         fixed(transformerStep),
-	"transformer-forward": fixed(transformerForward),
-	"vae-e":               fixed(vaeE),
-	"vae-m":               fixed(vaeM),
-}
-
-// fixed is a workload without options.
-func fixed(f func(compute.Backend) (func() error, error)) workload {
-	return func(b compute.Backend, _ Options) (func() error, error) { return f(b) }
-}
-
-// Workloads lists the names that Run knows.
-func Workloads() []string { return slices.Sorted(maps.Keys(workloads)) }
-
-// Names lists all that can be measured.
-func Names() []string { return append(Workloads(), "hypergrid", "grammar", "grammar-scaling", "vae") }
-
-// Run measures a workload: a few steps to warm up, then steps for about the time that the options say, at least five.
-func Run(b compute.Backend, name string, o Options) (Measurement, error) {
-	step, err := prepare(b, name, o)
-	if err != nil {
-		return Measurement{}, err
-	}
-	return measure(name, step, o.For)
-}
-
-// prepare returns the step of a workload.
-func prepare(b compute.Backend, name string, o Options) (func() error, error) {
-	w, ok := workloads[name]
-	if !ok {
-		return nil, fmt.Errorf("unknown workload %q", name)
-	}
-	step, err := w(b, o)
-	if err != nil {
-		return nil, fmt.Errorf("workload %s: %w", name, err)
-	}
-	return step, nil
-}
-
-// once is a measurement of something that ran once.
-func once(name string, seconds float64) Measurement {
-	return Measurement{Workload: name, MedianMS: 1e3 * seconds, MinMS: 1e3 * seconds, Reps: 1, Threads: runtime.GOMAXPROCS(0)}
-}
-
-func measure(name string, step func() error, about time.Duration) (Measurement, error) {
-	var times []time.Duration
-	const warmup, least = 3, 5
-	for begin := time.Now(); len(times) < warmup+least || time.Since(begin) < about; {
-		t0 := time.Now()
-		if err := step(); err != nil {
-			return Measurement{}, fmt.Errorf("workload %s: %w", name, err)
-		}
-		times = append(times, time.Since(t0))
-	}
-	times = times[warmup:]
-	slices.Sort(times)
+// summary is the result of some times.
+func summary(times []time.Duration) Result {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	return Measurement{
-		Workload: name, MedianMS: ms(times[len(times)/2]), MinMS: ms(times[0]),
-		Reps: len(times), Threads: runtime.GOMAXPROCS(0),
-	}, nil
+	times = slices.Sorted(slices.Values(times))
+	return Result{MedianMS: ms(times[len(times)/2]), MinMS: ms(times[0]), Reps: len(times), Threads: runtime.GOMAXPROCS(0)}
+}
+
+// pace is how many repetitions there are before those that are measured, and how many of these at least.
+type pace struct{ warmup, least int }
+
+// ofSteps is the pace of steps that are always the same.
+var ofSteps = pace{3, 5}
+
+// measure repeats a step, which says what it took, for about some time.
+func (p pace) measure(about time.Duration, step func() (time.Duration, error)) (Result, error) {
+	begin := time.Now()
+	for range p.warmup {
+		if _, err := step(); err != nil {
+			return Result{}, err
+		}
+	}
+	first := time.Since(begin)
+	var times []time.Duration
+	for begin = time.Now(); len(times) < p.least || time.Since(begin) < about; {
+		took, err := step()
+		if err != nil {
+			return Result{}, err
+		}
+		times = append(times, took)
+	}
+	r := summary(times)
+	r.FirstS = first.Seconds()
+	return r, nil
+}
+
+// series is a workload that measures several things.
+type series func(b compute.Backend, o Options, each func(Result) error) error
+
+// Run implements Workload.
+func (w series) Run(b compute.Backend, o Options, each func(Result) error) error {
+	return w(b, o, each)
+}
+
+// repeated is a workload of one step, which it prepares.
+type repeated func(b compute.Backend, o Options) (prepared, error)
+
+// prepared is a step, and what releases all that it holds.
+type prepared struct {
+	step    func() error
+	release func()
+}
+
+// learning is the step of a learner or a session.
+func learning[T any](l interface {
+	Step() (T, error)
+	Close()
+}) prepared {
+	return prepared{func() error {
+		_, err := l.Step()
+		return err
+	}, l.Close}
+}
+
+// Run implements Workload.
+func (w repeated) Run(b compute.Backend, o Options, each func(Result) error) error {
+	p, err := w(b, o)
+	if err != nil {
+		return err
+	}
+	defer p.release()
+	var profiler *engine.Profiler
+	if o.Profile {
+		if err := p.step(); err != nil { // compiles, and runs what is done once
+			return err
+		}
+		if profiler, err = engine.Profile(b); err != nil {
+			return badinput.Errorf("%w", err)
+		}
+	}
+	r, err := ofSteps.measure(o.For, func() (time.Duration, error) {
+		begin := time.Now()
+		err := p.step()
+		return time.Since(begin), err
+	})
+	if err != nil {
+		return err
+	}
+	if profiler != nil {
+		r.Costs = profiler.Costs()
+		runs := r.Reps + ofSteps.warmup
+		for i := range r.Costs {
+			c := &r.Costs[i]
+			c.Time /= time.Duration(runs)
+			c.Flops /= float64(runs)
+			c.Bytes /= float64(runs)
+		}
+	}
+	return each(r)
+}
+
+// variants are steps that are measured one after the other.
+type variants []variant
+
+type variant struct {
+	name   string
+	values map[string]float64 // of its result
+	step   repeated
+}
+
+// Run implements Workload.
+func (all variants) Run(b compute.Backend, o Options, each func(Result) error) error {
+	for _, v := range all {
+		if err := v.step.Run(b, o, func(r Result) error {
+			r.Workload, r.Values = v.name, v.values
+			return each(r)
+		}); err != nil {
+			return fmt.Errorf("%s: %w", v.name, err)
+		}
+	}
+	return nil
 }

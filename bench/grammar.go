@@ -1,91 +1,151 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
-	"slices"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gomlx/compute"
 
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar/induce"
+	"github.com/gfnem/gfnem/internal/program"
+	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
 )
 
-// Grammar is the time of one kind of iteration of GFlowNet-EM for grammars.
-type Grammar struct {
-	Iteration string  `json:"iteration"` // "E" or "E and M"
-	MedianMS  float64 `json:"median_ms"`
-	MinMS     float64 `json:"min_ms"`
-	Reps      int     `json:"reps"`
-	// FirstS is how long the first few took, programs being compiled.
-	FirstS float64 `json:"first_s"`
-	// Parts are the medians of programs, each waited for, in milliseconds.
-	Parts map[string]float64 `json:"parts_ms"`
-}
+// perEpoch is the number of batches of an epoch, of which the first one has no M-step.
+const perEpoch = 4
 
-// GrammarSize is what RunGrammar measures.
-type GrammarSize struct {
-	Config induce.Config
-	Words  int // of the vocabulary
-}
-
-// RunGrammar measures iterations with and without an M-step, for about the given time each.
-func RunGrammar(b compute.Backend, size GrammarSize, about time.Duration, each func(Grammar) error) error {
-	t, err := induce.NewTrial(b, size.Config, size.Words)
+// iterations are those of a training by GFlowNet-EM on sentences that mean nothing, first with a gate that never opens
+// and then, from where that ended, with one that is open.
+func iterations(b compute.Backend, o Options, each func(Result) error) (err error) {
+	c, err := o.training()
 	if err != nil {
 		return err
 	}
-	defer t.Close()
+	dir, err := os.MkdirTemp("", "gfnem-bench")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	c.Data = filepath.Join(dir, "sentences")
+	if err := meaningless(c, o.Vocabulary); err != nil {
+		return err
+	}
+	var state run.State
 	for _, kind := range []struct {
-		name     string
-		maximize bool
-	}{{"E", false}, {"E and M", true}} {
-		g, err := iterations(t, kind.maximize, about)
+		name      string
+		threshold float64
+	}{{"E", -math.MaxFloat64}, {"E and M", math.MaxFloat64}} {
+		c.Gate.Threshold, c.Gate.ThresholdEnd = kind.threshold, kind.threshold
+		r, err := train(b, c, o.For, &state)
 		if err != nil {
 			return fmt.Errorf("iteration %s: %w", kind.name, err)
 		}
-		g.Iteration = kind.name
-		if err := each(g); err != nil {
+		r.Workload = kind.name
+		if err := each(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func iterations(t *induce.Trial, maximize bool, about time.Duration) (g Grammar, err error) {
-	const warmup, least = 12, 10 // programs come in several sizes
-	begin := time.Now()
-	for range warmup {
-		if _, _, err := t.Iterate(maximize, false); err != nil {
-			return g, err
+// training is the configuration.
+func (o Options) training() (*induce.Config, error) {
+	c, ok := induce.Task{}.Config(o.Preset).(*induce.Config)
+	if !ok {
+		return nil, badinput.Errorf("unknown preset %q; known: %s", o.Preset, strings.Join(induce.Task{}.Presets(), ", "))
+	}
+	if err := config.Resolve(c, o.Set); err != nil {
+		return nil, err
+	}
+	if c.Fixed != "" {
+		return nil, badinput.Errorf(
+			"bench grammar measures iterations that learn a grammar, and preset %s is given one: use paper or quick", o.Preset)
+	}
+	c.Method, c.Pool, c.Eval.Every = induce.GFN, 1, 0
+	return c, c.Validate()
+}
+
+// meaningless writes the data of a configuration. Lengths of sentences are uniform up to the greatest. All words occur
+// in the validation split, since a training drops those that do not occur.
+func meaningless(c *induce.Config, vocabulary int) error {
+	names, all := make([]string, vocabulary), make([]treebank.Sentence, vocabulary)
+	for i := range names {
+		names[i], all[i].Words = fmt.Sprint(i), []int32{int32(i), 0}
+	}
+	v, err := treebank.NewVocabulary(names)
+	if err != nil {
+		return err
+	}
+	r := rng.New(c.Seed, "trial")
+	some := make([]treebank.Sentence, perEpoch*c.Batch)
+	for i := range some {
+		some[i].Words = make([]int32, 2+r.IntN(c.MaxLength-1))
+		for j := range some[i].Words {
+			some[i].Words[j] = int32(r.IntN(vocabulary))
 		}
 	}
-	g.FirstS = time.Since(begin).Seconds()
-	var times []time.Duration
-	for begin := time.Now(); len(times) < least || time.Since(begin) < about; {
-		d, _, err := t.Iterate(maximize, false)
-		if err != nil {
-			return g, err
-		}
-		times = append(times, d)
+	d := treebank.Dataset{Vocabulary: v, Splits: []treebank.Split{
+		{Name: treebank.Train, Sentences: some}, {Name: treebank.Valid, Sentences: all},
+	}}
+	return d.Save(c.Data, false)
+}
+
+// train measures a training from a state on, which moves; the zero state is the start.
+func train(b compute.Backend, c *induce.Config, about time.Duration, state *run.State) (r Result, err error) {
+	s, err := induce.Task{}.Start(b, c)
+	if err != nil {
+		return r, err
 	}
+	defer s.Close()
+	if state.Arrays != nil {
+		err = s.Restore(*state)
+	} else {
+		_, err = s.Step()
+	}
+	if err != nil {
+		return r, err
+	}
+	set := s.(interface{ Programs() *program.Set }).Programs()
 	parts := map[string][]time.Duration{}
-	for range least {
-		_, each, err := t.Iterate(maximize, true)
-		if err != nil {
-			return g, err
+	iterate := func(apart bool) (time.Duration, error) {
+		set.Measure(apart)
+		begin := time.Now()
+		tick, err := s.Step()
+		took := time.Since(begin)
+		if host := took; apart {
+			for part, d := range set.Times() {
+				parts[part] = append(parts[part], d)
+				host -= d
+			}
+			parts["host"] = append(parts["host"], host)
 		}
-		for name, d := range each {
-			parts[name] = append(parts[name], d)
+		if err == nil && tick.Step%perEpoch == 0 { // the next one has no M-step
+			_, err = s.Step()
+		}
+		return took, err
+	}
+	p := pace{warmup: 12, least: 10} // programs come in several sizes
+	if r, err = p.measure(about, func() (time.Duration, error) { return iterate(false) }); err != nil {
+		return r, err
+	}
+	for range p.least {
+		if _, err := iterate(true); err != nil {
+			return r, err
 		}
 	}
-	ms := func(d []time.Duration) float64 {
-		slices.Sort(d)
-		return float64(d[len(d)/2]) / float64(time.Millisecond)
+	r.PartsMS = map[string]float64{}
+	for part, times := range parts {
+		r.PartsMS[part] = summary(times).MedianMS
 	}
-	g.MedianMS, g.Reps, g.Parts = ms(times), len(times), map[string]float64{}
-	g.MinMS = float64(times[0]) / float64(time.Millisecond)
-	for name := range parts {
-		g.Parts[name] = ms(parts[name])
-	}
-	return g, nil
+	*state, err = s.State()
+	return r, err
 }

@@ -13,30 +13,14 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
 )
 
-// Hypergrid trains an objective on the 8x8 hypergrid until the exact total variation to the target is small.
-type Hypergrid struct {
-	Objective string  `json:"objective"`
-	Steps     int     `json:"steps"`
-	Seconds   float64 `json:"seconds"`
-	// TotalVariation is the distance reached, exact by enumeration of all states.
-	TotalVariation float64 `json:"total_variation"`
-}
-
-// HypergridTarget is the total variation at which training stops.
-const HypergridTarget = 0.02
-
-// hypergridObjectives are compared, in this order.
-var hypergridObjectives = []struct {
-	name      string
-	objective gfn.Objective
-}{
-	{"TB", gfn.TB{}}, {"DB", gfn.DB{}}, {"SubTB", gfn.SubTB{}}, {"VarGrad", gfn.VarGrad{}},
-}
+// smallVariation is the exact total variation to the target at which an objective has learned it.
+const smallVariation = 0.02
 
 // gridPolicy is an MLP on one-hot coordinates, with a flow head and a scalar log Z.
 type gridPolicy struct{ env envs.Hypergrid }
@@ -64,80 +48,80 @@ func (p gridPolicy) LogZ(scope *model.Scope, x gfn.Batch) *Node {
 	return BroadcastToDims(nn.Param(scope.At("partition"), x[0].Graph(), dtypes.Float32, "logz", 0), x.Size())
 }
 
-// RunHypergrid trains every objective in turn and calls done after each.
-func RunHypergrid(b compute.Backend, seed uint64, done func(Hypergrid) error) error {
+func hypergrid(b compute.Backend, o Options, each func(Result) error) error {
 	env := envs.Hypergrid{Side: 8, Dims: 2}
-	row := tensors.FromFlatDataAndDimensions([]float32{0}, 1, 1)
-	dag, err := gfn.Enumerate(b, env, []*tensors.Tensor{row}, 1000)
+	blank := []*tensors.Tensor{tensors.FromFlatDataAndDimensions([]float32{0}, 1, 1)} // an observation of nothing
+	dag, err := gfn.Enumerate(b, env, blank, 1000)
 	if err != nil {
 		return err
 	}
-	var states []any
-	for _, t := range dag.ObjectStates() {
-		states = append(states, t)
-	}
-	logR, err := CallOnce(b, func(s []*Node) *Node { return env.LogReward(nil, s) }, states...)
+	logR, err := program.Once[value[[]*tensors.Tensor], value[*tensors.Tensor]](
+		b, nil, "reward", func(s value[gfn.State]) value[*Node] { return value[*Node]{env.LogReward(nil, s.Value)} },
+		value[[]*tensors.Tensor]{dag.ObjectStates()})
 	if err != nil {
 		return err
 	}
-	target := gfn.Normalise(tensors.MustCopyFlatData[float64](logR))
-	for _, o := range hypergridObjectives {
-		h, err := trainHypergrid(b, env, dag, target, o.objective, seed)
+	target := gfn.Normalise(tensors.MustCopyFlatData[float64](logR.Value))
+	for _, of := range []struct {
+		name string
+		gfn.Objective
+	}{{"TB", gfn.TB{}}, {"DB", gfn.DB{}}, {"SubTB", gfn.SubTB{}}, {"VarGrad", gfn.VarGrad{}}} {
+		r, err := learnGrid(b, gridPolicy{env}, of, o.Seed, func(store *model.Store) (float64, error) {
+			tables, err := dag.Tabulate(b, store, "/phi", gridPolicy{env}, blank)
+			if err != nil {
+				return 0, err
+			}
+			return gfn.TotalVariation(dag.Terminating(tables[0]), target), nil
+		})
 		if err != nil {
-			return fmt.Errorf("hypergrid %s: %w", o.name, err)
+			return fmt.Errorf("%s: %w", of.name, err)
 		}
-		h.Objective = o.name
-		if err := done(h); err != nil {
+		r.Workload = of.name
+		if err := each(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func trainHypergrid(b compute.Backend, env envs.Hypergrid, dag *gfn.DAG, target []float64, o gfn.Objective, seed uint64) (Hypergrid, error) {
+// learnGrid trains a policy until its variation is small.
+func learnGrid(
+	b compute.Backend, policy gridPolicy, o gfn.Objective, seed uint64, variation func(*model.Store) (float64, error),
+) (Result, error) {
 	const batch, most, check = 64, 20_000, 50
-	store := model.NewStore()
-	store.RootScope().SetParam(nn.SeedParam, seed)
-	policy := gridPolicy{env}
+	s := program.NewSet(b, nn.NewStore(seed))
+	defer s.Close()
 	opt := optim.Optimizer{Groups: []optim.Group{
-		{Scope: "/phi", Rate: optim.Rate{Base: 2e-3, Drops: []optim.Drop{{Step: 4000, Factor: 0.3}, {Step: 10_000, Factor: 0.3}}}},
+		{Scope: "/phi", Rate: optim.Rate{
+			Base: 2e-3, Drops: []optim.Drop{{Step: 4000, Factor: 0.3}, {Step: 10_000, Factor: 0.3}},
+		}},
 		{Scope: "/phi/partition", Rate: optim.Rate{Base: 5e-2, Drops: []optim.Drop{{Step: 4000, Factor: 0.1}}}},
 	}}
-	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) *Node {
-		g := in[0].Graph()
-		net := gfn.Net{Env: env, Policy: policy, Scope: store.Scope("/phi")}
+	p := update(s, opt, func(in inputs[*Node]) *Node {
+		g := in.Key.Graph()
+		net := gfn.Net{Env: policy.env, Policy: policy, Scope: s.Store.Scope("/phi")}
 		x := gfn.Batch{Zeros(g, shapes.Make(dtypes.Float32, batch, 1))}
-		how := gfn.Behaviour{Epsilon: Const(g, float32(0.1))}
-		tr := net.Rollout(rng.In(in[0]), x, nil, how)
-		logR := ConvertDType(env.LogReward(x, tr.Last()), dtypes.Float32)
-		loss := ReduceAllMean(o.Loss(net.Path(tr, net.Score(tr, gfn.Behaviour{}), logR, nil)))
-		opt.Minimize(store, loss, in[1])
-		return loss
+		tr := net.Rollout(rng.In(in.Key), x, nil, gfn.Behaviour{Epsilon: Const(g, float32(0.1))})
+		logR := ConvertDType(policy.env.LogReward(x, tr.Last()), dtypes.Float32)
+		return ReduceAllMean(o.Loss(net.Path(tr, net.Score(tr, gfn.Behaviour{}), logR, nil)))
 	})
-	if err != nil {
-		return Hypergrid{}, err
-	}
-	defer exec.Finalize()
-	var h Hypergrid
+	var times []time.Duration
+	tv := 1.0
 	begin := time.Now()
-	for h.Steps < most {
-		if _, err := exec.Call(rng.Key(seed, "hypergrid", uint64(h.Steps)), opt.Rates(uint64(h.Steps))); err != nil {
-			return h, err
+	for tv > smallVariation && len(times) < most {
+		start, at := time.Now(), uint64(len(times))
+		in := inputs[*tensors.Tensor]{Key: rng.Key(seed, "hypergrid", at), Rates: tensors.FromValue(opt.Rates(at))}
+		if _, err := p.Call(in); err != nil {
+			return Result{}, err
 		}
-		h.Steps++
-		if h.Steps%check != 0 {
-			continue
-		}
-		row := tensors.FromFlatDataAndDimensions([]float32{0}, 1, 1)
-		tables, err := dag.Tabulate(b, store, "/phi", policy, []*tensors.Tensor{row})
-		if err != nil {
-			return h, err
-		}
-		h.TotalVariation = gfn.TotalVariation(dag.Terminating(tables[0]), target)
-		h.Seconds = time.Since(begin).Seconds()
-		if h.TotalVariation <= HypergridTarget {
-			break
+		if times = append(times, time.Since(start)); len(times)%check == 0 {
+			var err error
+			if tv, err = variation(s.Store); err != nil {
+				return Result{}, err
+			}
 		}
 	}
-	return h, nil
+	r := summary(times)
+	r.Values = map[string]float64{"seconds": time.Since(begin).Seconds(), "total_variation": tv}
+	return r, nil
 }

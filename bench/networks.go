@@ -2,6 +2,7 @@ package bench
 
 import (
 	"errors"
+	"math/rand/v2"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -10,87 +11,108 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/internal/program"
+	"github.com/gfnem/gfnem/mixture"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
 )
 
-// trained returns a step that follows the gradient of a loss by Adam. The inputs stay in the memory of the backend.
-func trained(b compute.Backend, rate float64, loss func(scope *model.Scope, in []*Node) *Node, inputs ...*tensors.Tensor) (func() error, error) {
-	store := nn.NewStore(0)
-	opt := optim.Optimizer{Groups: []optim.Group{{Scope: "/net", Rate: optim.Rate{Base: rate}}}}
-	return runs(b, store, func(in []*Node) []*Node {
-		l := loss(store.Scope("/net"), in[1:])
-		opt.Minimize(store, l, in[0])
-		return []*Node{l}
-	}, append([]*tensors.Tensor{tensors.FromValue(opt.Rates(0))}, inputs...)...)
+// What programs are called with, as far as they need it, and a value that one returns.
+type (
+	inputs[T any] struct{ Key, Rates, X, Y T }
+	value[T any]  struct{ Value T }
+)
+
+// update follows the gradient of a loss.
+func update(
+	s *program.Set, o optim.Optimizer, loss func(in inputs[*Node]) *Node,
+) *program.Program[inputs[*tensors.Tensor], value[float64]] {
+	return program.New[inputs[*tensors.Tensor], value[float64]](s, "update", func(in inputs[*Node]) value[*Node] {
+		l := loss(in)
+		o.Minimize(s.Store, l, in.Rates)
+		return value[*Node]{l}
+	})
 }
 
-// runs returns a step that runs a graph and reads its first result.
-func runs(b compute.Backend, store *model.Store, build func(in []*Node) []*Node, inputs ...*tensors.Tensor) (func() error, error) {
-	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) []*Node { return build(in) })
-	if err != nil {
-		return nil, err
-	}
-	args := make([]any, len(inputs))
-	for i, t := range inputs {
-		if err := t.ToDevice(b, 0); err != nil {
-			return nil, err
-		}
-		args[i] = t
-	}
-	return func() error {
-		out, err := exec.Call(args...)
-		if err != nil {
-			return err
-		}
-		_, err = tensors.CopyFlatData[float32](out[0])
-		for _, t := range out {
-			err = errors.Join(err, t.FinalizeAll())
-		}
+// adam is a step that follows the gradient of a loss by Adam, always on the same batch.
+func adam(
+	b compute.Backend, rate float64, x, y *tensors.Tensor, loss func(scope *model.Scope, x, y *Node) *Node,
+) (prepared, error) {
+	s := program.NewSet(b, nn.NewStore(0))
+	o := optim.Optimizer{Groups: []optim.Group{{Scope: "/net", Rate: optim.Rate{Base: rate}}}}
+	p := update(s, o, func(in inputs[*Node]) *Node { return loss(s.Store.Scope("/net"), in.X, in.Y) })
+	in := inputs[*tensors.Tensor]{Rates: tensors.FromValue(o.Rates(0)), X: x, Y: y}
+	return prepared{func() error {
+		_, err := p.Call(in)
 		return err
-	}, nil
+	}, s.Close}, nil
 }
 
-// normal returns normally distributed numbers.
+// random returns a tensor of numbers drawn from a stream.
+func random[T float32 | int32](stream string, draw func(*rand.Rand) T, dims ...int) *tensors.Tensor {
+	t := tensors.FromShape(shapes.Make(dtypes.FromGenericsType[T](), dims...))
+	r := rng.New(0, stream)
+	tensors.MustMutableFlatData(t, func(x []T) {
+		for i := range x {
+			x[i] = draw(r)
+		}
+	})
+	return t
+}
+
 func normal(dims ...int) *tensors.Tensor {
-	r := rng.New(0, "bench")
-	x := make([]float32, shapes.Make(dtypes.Float32, dims...).Size())
-	for i := range x {
-		x[i] = float32(r.NormFloat64())
-	}
-	return tensors.FromFlatDataAndDimensions(x, dims...)
+	return random("bench", func(r *rand.Rand) float32 { return float32(r.NormFloat64()) }, dims...)
 }
 
-// mlpStep is one update of a 2-128-128-16 classifier on 1024 points.
-func mlpStep(b compute.Backend) (func() error, error) {
+// below returns numbers below n.
+func below(n int, stream string, dims ...int) *tensors.Tensor {
+	return random(stream, func(r *rand.Rand) int32 { return int32(r.IntN(n)) }, dims...)
+}
+
+func mlpStep(b compute.Backend, _ Options) (prepared, error) {
 	const batch, classes = 1024, 16
-	r := rng.New(0, "bench labels")
-	labels := make([]int32, batch)
-	for i := range labels {
-		labels[i] = int32(r.IntN(classes))
-	}
-	return trained(b, 1e-3, func(scope *model.Scope, in []*Node) *Node {
-		logits := nn.MLP{Widths: []int{128, 128, classes}}.Apply(scope, in[0])
-		hot := OneHot(in[1], classes, dtypes.Float32)
-		return Neg(ReduceAllMean(ReduceSum(Mul(hot, LogSoftmax(logits, -1)), -1)))
-	}, normal(batch, 2), tensors.FromFlatDataAndDimensions(labels, batch))
+	x, labels := normal(batch, 2), below(classes, "bench labels", batch)
+	return adam(b, 1e-3, x, labels, func(scope *model.Scope, x, labels *Node) *Node {
+		logits := nn.MLP{Widths: []int{128, 128, classes}}.Apply(scope, x)
+		return Neg(ReduceAllMean(ReduceSum(Mul(OneHot(labels, classes, dtypes.Float32), LogSoftmax(logits, -1)), -1)))
+	})
 }
 
-// encoder is the network of the transformer workloads, on sentences of 20 words, 32 at a time.
+// encoder is the network of the transformer workloads.
 func encoder(scope *model.Scope, x *Node) *Node {
 	return nn.Encoder{Layers: 2, Heads: 4, FeedForward: 2048}.Apply(scope, x, nil)
 }
 
-func transformerStep(b compute.Backend) (func() error, error) {
-	return trained(b, 1e-4, func(scope *model.Scope, in []*Node) *Node {
-		return ReduceAllMean(Square(encoder(scope, in[0])))
-	}, normal(32, 20, 512))
+func transformerStep(b compute.Backend, _ Options) (prepared, error) {
+	return adam(b, 1e-4, normal(32, 20, 512), nil, func(scope *model.Scope, x, _ *Node) *Node {
+		return ReduceAllMean(Square(encoder(scope, x)))
+	})
 }
 
-func transformerForward(b compute.Backend) (func() error, error) {
-	store := nn.NewStore(0)
-	return runs(b, store, func(in []*Node) []*Node {
-		return []*Node{encoder(store.Scope("/net"), in[0])}
-	}, normal(32, 20, 512))
+func transformerForward(b compute.Backend, _ Options) (prepared, error) {
+	s := program.NewSet(b, nn.NewStore(0))
+	p := program.New[value[*tensors.Tensor], value[*tensors.Tensor]](s, "forward", func(x value[*Node]) value[*Node] {
+		return value[*Node]{encoder(s.Store.Scope("/net"), x.Value)}
+	})
+	x := value[*tensors.Tensor]{normal(32, 20, 512)}
+	return prepared{func() error {
+		out, err := p.Call(x)
+		if err != nil {
+			return err
+		}
+		_, err = tensors.CopyFlatData[float32](out.Value)
+		return errors.Join(err, out.Value.FinalizeAll())
+	}, s.Close}, nil
+}
+
+func mixtureStep(b compute.Backend, _ Options) (prepared, error) {
+	c := mixture.PaperConfig()
+	c.Gate.ESteps = 1 << 30 // no M-step
+	s, err := mixture.Task{}.Start(b, &c)
+	if err != nil {
+		return prepared{}, err
+	}
+	return learning[run.Tick](s), nil
 }

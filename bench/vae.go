@@ -1,6 +1,11 @@
 package bench
 
 import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -9,8 +14,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/nn"
-	"github.com/gfnem/gfnem/optim"
-	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/vae"
 )
 
@@ -18,50 +22,103 @@ const vaeBatch = 128
 
 // images are 28x28 with one pixel in five set.
 func images(count int) *tensors.Tensor {
-	r := rng.New(0, "bench images")
-	x := make([]float32, count*28*28)
-	for i := range x {
+	return random("bench images", func(r *rand.Rand) float32 {
 		if r.Float64() > 0.8 {
-			x[i] = 1
+			return 1
 		}
-	}
-	return tensors.FromFlatDataAndDimensions(x, count, 28, 28, 1)
+		return 0
+	}, count, 28, 28, 1)
 }
 
-// vaeM is one update of the decoder on given codes.
-func vaeM(b compute.Backend) (func() error, error) {
-	m := vae.Model{Size: vae.Paper(8)}
-	r := rng.New(0, "bench codes")
-	codes := make([]int32, vaeBatch*m.Positions())
-	for i := range codes {
-		codes[i] = int32(r.IntN(m.Codes))
-	}
-	return trained(b, 2e-4, func(scope *model.Scope, in []*Node) *Node {
-		return ReduceAllMean(vae.CrossEntropy(m.Logits(scope, in[0]), in[1]))
-	}, tensors.FromFlatDataAndDimensions(codes, vaeBatch, m.Positions()), images(vaeBatch))
-}
-
-// vaeE is one trajectory-balance update of the encoder: 16 codes are sampled one after the other, decoded for the reward,
-// and the log-probabilities of all of them differentiated in one batched pass.
-func vaeE(b compute.Backend) (func() error, error) {
-	m := vae.Model{Size: vae.Paper(8)}
-	x := images(vaeBatch)
-	if err := x.ToDevice(b, 0); err != nil {
-		return nil, err
-	}
-	l, err := em.New(b, nn.NewStore(0), em.Spec{
-		Model: m, Env: m.Env(), Policy: vae.Policy{Size: m.Size}, Data: em.Full(x),
-		Wake: em.Wake{
-			Objective: gfn.TB{}, Reward: m.Reward, Rescore: true,
-			Optimizer: optim.Optimizer{Groups: []optim.Group{{Scope: em.Phi, Rate: optim.Rate{Base: 2e-4}}}},
-		},
-		Gate: em.Never,
+// vaeM updates the decoder on given codes.
+func vaeM(b compute.Backend, _ Options) (prepared, error) {
+	c, size := vae.PaperConfig(), vae.Paper(8)
+	loss := c.Spec(size, nil, 1).MStep.Loss
+	codes := below(size.Codes, "bench codes", vaeBatch, size.Positions())
+	return adam(b, 2e-4, codes, images(vaeBatch), func(scope *model.Scope, z, x *Node) *Node {
+		return loss(scope, gfn.Batch{x}, gfn.State{z}, nil)
 	})
-	if err != nil {
-		return nil, err
+}
+
+// vaeUpdate is one kind of update of a method, with K = 8.
+func vaeUpdate(method string, only func(*em.Spec)) repeated {
+	return func(b compute.Backend, _ Options) (prepared, error) {
+		c := vae.PaperConfig()
+		c.Method = method
+		spec := c.Spec(vae.Paper(8), em.Full(images(vaeBatch)), 1)
+		only(&spec)
+		l, err := em.New(b, nn.NewStore(c.Seed), spec)
+		if err != nil {
+			return prepared{}, err
+		}
+		return learning[em.Report](l), nil
 	}
-	return func() error {
-		_, err := l.Step()
+}
+
+// The kinds. In an E-update 16 codes are sampled one after the other, decoded for the reward, and the log-probabilities
+// of all of them differentiated in one batched pass.
+var (
+	eAlone     = func(s *em.Spec) { s.Gate, s.Sleep = em.Never, em.Sleep{} }
+	sleepAlone = func(s *em.Spec) { s.Gate, s.Sleep.Alone = em.Never, true }
+	mAlone     = func(s *em.Spec) { s.Gate = em.Turns{Length: math.MaxInt32} }
+)
+
+func vqStep(b compute.Backend, _ Options) (prepared, error) {
+	c := vae.PaperConfig()
+	c.Method, c.Eval.Every = vae.MethodVQ, 0
+	s, err := vae.Task{}.Start(b, &c)
+	if err != nil {
+		return prepared{}, err
+	}
+	return learning[run.Tick](s), nil
+}
+
+// vaeUpdates are those of all methods, and the likelihood of an image.
+func vaeUpdates(b compute.Backend, o Options, each func(Result) error) error {
+	if err := (variants{
+		{"E", nil, vaeUpdate(vae.MethodGD, eAlone)},
+		{"sleep", nil, vaeUpdate(vae.MethodGD, sleepAlone)},
+		{"M", nil, vaeUpdate(vae.MethodGD, mAlone)},
+		{"prior E", nil, vaeUpdate(vae.MethodPrior, eAlone)},
+		{"prior sleep", nil, vaeUpdate(vae.MethodPrior, sleepAlone)},
+		{"prior M", nil, vaeUpdate(vae.MethodPrior, mAlone)},
+		{"VQ", nil, vqStep},
+	}).Run(b, o, each); err != nil {
 		return err
-	}, nil
+	}
+	r, err := likelihood(b, vae.PaperConfig().Eval.Samples)
+	if err != nil {
+		return fmt.Errorf("likelihood: %w", err)
+	}
+	return each(r)
+}
+
+// likelihood measures as many images as a call holds. It draws from a policy that is not trained: there are hardly two
+// equal latents, so that a trained one takes at most as long.
+func likelihood(b compute.Backend, samples int) (r Result, err error) {
+	size := vae.Paper(8)
+	l := &vae.Likelihood{
+		Backend: b, Store: nn.NewStore(0), Samples: samples,
+		Model: vae.Model{Size: size}, Proposal: vae.Policy{Size: size},
+	}
+	defer l.Close()
+	take := func(indices []int) *tensors.Tensor { return images(len(indices)) }
+	begin := time.Now()
+	if _, err := l.Estimate(1, take); err != nil {
+		return r, err
+	}
+	first, count := time.Since(begin), max(1, l.Draws/samples)
+	begin = time.Now()
+	n, err := l.Estimate(count, take)
+	if err != nil {
+		return r, err
+	}
+	one := time.Since(begin) / time.Duration(count)
+	r = summary([]time.Duration{one})
+	r.Workload, r.FirstS = "NLL of an image", first.Seconds()
+	r.Values = map[string]float64{
+		"images": float64(count), "samples": float64(samples), "distinct": n.Distinct,
+		"seconds_for_10000": 1e4 * one.Seconds(),
+	}
+	return r, nil
 }

@@ -57,13 +57,6 @@ func (p *Profiler) Costs() []Cost {
 	return out
 }
 
-// Reset forgets what was collected.
-func (p *Profiler) Reset() {
-	p.mu.Lock()
-	p.steps = map[*stepInfo]*Cost{}
-	p.mu.Unlock()
-}
-
 func (p *Profiler) add(name string, s *stepInfo, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

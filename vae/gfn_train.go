@@ -111,7 +111,7 @@ func (c *Config) theta(drop uint64) optim.Optimizer {
 // images and positions of -log p(z') for latents z' of their own, which are never greedy: the prior is to fit q, not
 // its modes.
 func (m Model) decoderLoss(theta *model.Scope, x gfn.Batch, z gfn.State, draw func() gfn.State) *Node {
-	loss := ReduceAllMean(CrossEntropy(m.Logits(theta, z[0]), x[0]))
+	loss := ReduceAllMean(crossEntropy(m.Logits(theta, z[0]), x[0]))
 	if m.Learned {
 		prior := DivScalar(ReduceAllMean(m.LogPrior(theta, draw())), m.Positions())
 		loss = Sub(loss, prior)

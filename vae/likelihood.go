@@ -116,12 +116,6 @@ func (l *Likelihood) shape() (each, images int) {
 	return each, max(1, l.Draws/each)
 }
 
-// Images is the number of images that are worked on together.
-func (l *Likelihood) Images() int {
-	_, images := l.shape()
-	return images
-}
-
 // Estimate measures images, of which take returns those of given numbers as a tensor [len(indices),H,W,1].
 func (l *Likelihood) Estimate(count int, take func(indices []int) *tensors.Tensor) (NLL, error) {
 	l.build()

@@ -61,9 +61,9 @@ func (s Size) lookUp(table, z *Node) *Node {
 	return Reshape(e, z.Shape().Dim(0), s.Rows, s.Columns, 1)
 }
 
-// CrossEntropy is -log p(x) of each pixel under Bernoulli variables with given logits, elementwise. Its gradient is
+// crossEntropy is -log p(x) of each pixel under Bernoulli variables with given logits, elementwise. Its gradient is
 // sigmoid(logit) - x.
-func CrossEntropy(logits, x *Node) *Node {
+func crossEntropy(logits, x *Node) *Node {
 	x = StopGradient(x)
 	soft := Add(Max(logits, ZerosLike(logits)), Log1P(Exp(Neg(Abs(logits)))))
 	return nn.WithGradients(Sub(soft, Mul(x, logits)), []*Node{logits}, func(dy *Node) *Node {
@@ -72,7 +72,7 @@ func CrossEntropy(logits, x *Node) *Node {
 }
 
 // logBernoulli is log p(x|z) of whole images, [B], from the logits of their pixels.
-func logBernoulli(logits, x *Node) *Node { return Neg(ReduceSum(CrossEntropy(logits, x), 1, 2, 3)) }
+func logBernoulli(logits, x *Node) *Node { return Neg(ReduceSum(crossEntropy(logits, x), 1, 2, 3)) }
 
 // constant is a variable whose entries all start at one value.
 func constant(

@@ -255,7 +255,7 @@ func TestCrossEntropy(t *testing.T) {
 	b := open(t)
 	logits, x := []float64{-800, -30, -1, 0, 0, 2, 40, 900}, []float64{0, 1, 0, 0, 1, 1, 1, 0}
 	out := eval(t, b, newStore(0), func(in []*Node) []*Node {
-		c := CrossEntropy(in[0], in[1])
+		c := crossEntropy(in[0], in[1])
 		return []*Node{c, Gradient(ReduceAllSum(c), in[0])[0]}
 	}, logits, x)
 	want := []float64{0, 30, 0.3132616875182228, 0.6931471805599453, 0.6931471805599453, 0.12692801104297252, 0, 900}

@@ -90,7 +90,7 @@ func (v VQ) loss(scope *model.Scope, x *Node) vqLoss {
 	z := nearest(entries, StopGradient(y))
 	e := Reshape(v.lookUp(entries, z), y.Shape().Dimensions...)
 	through := Reshape(straightThrough(y, e), x.Shape().Dim(0), v.Rows, v.Columns, 1)
-	pixels := CrossEntropy(v.enlarge(scope.At(decoderScope), through, batchNorm(&out.changes)), x)
+	pixels := crossEntropy(v.enlarge(scope.At(decoderScope), through, batchNorm(&out.changes)), x)
 	out.commitment = MulScalar(ReduceAllMean(Square(Sub(y, StopGradient(e)))), commitment)
 	out.total = Add(ReduceAllMean(pixels), out.commitment)
 	out.reconstruction = MulScalar(ReduceAllMean(pixels), v.Pixels())

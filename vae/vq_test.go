@@ -72,7 +72,7 @@ func TestStraightThrough(t *testing.T) {
 		e := Reshape(v.lookUp(entries, nearest(entries, y)), y.Shape().Dimensions...)
 		loss := func(e *Node) *Node {
 			grid := Reshape(e, x.Shape().Dim(0), v.Rows, v.Columns, 1)
-			return ReduceAllMean(CrossEntropy(v.enlarge(scope.At(decoderScope), grid, batchNorm(&[]optim.Assignment{})), x))
+			return ReduceAllMean(crossEntropy(v.enlarge(scope.At(decoderScope), grid, batchNorm(&[]optim.Assignment{})), x))
 		}
 		through := loss(straightThrough(y, e))
 		plain := loss(e)

@@ -186,8 +186,8 @@ func TestKilled(t *testing.T) {
 func TestKilledSlow(t *testing.T) {
 	t.Parallel()
 	t.Run("grammar", func(t *testing.T) {
-		killSlow(t, "grammar", "data=small", "method=gfn", "ebm=true", "max_length=4", "bucket=4", "moves=2",
-			"updates=150", "eval_every=50")
+		killSlow(t, "grammar", "data=small", "method=gfn", "prior.on=true", "max_length=4", "bucket=4", "moves.count=2",
+			"updates=150", "eval.every=50")
 	})
 	t.Run("vae", func(t *testing.T) {
 		killSlow(t, "vae", "data="+images(t), "method=gfn-gd-prior", "gate.turn=7", "epochs=120",

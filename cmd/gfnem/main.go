@@ -14,7 +14,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/gfnem/gfnem/badinput"
-	"github.com/gfnem/gfnem/bench"
 	"github.com/gfnem/gfnem/grammar/results"
 	"github.com/gfnem/gfnem/internal/suggest"
 	"github.com/gfnem/gfnem/mixture"
@@ -85,7 +84,7 @@ func execute(args []string, out, errOut io.Writer) int {
 		kong.Name("gfnem"),
 		kong.Description("Learn latent variable models p(z) p(x|z) with discrete, compositional latents by GFlowNet-EM."),
 		kong.Writers(out, errOut),
-		kong.Vars{"workloads": strings.Join(bench.Workloads(), ", "), "tasks": taskNames(), "presets": presetNames(), "tables": tableNames()},
+		kong.Vars{"workloads": strings.Join(workloadNames(), ", "), "tasks": taskNames(), "presets": presetNames(), "tables": tableNames()},
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)

@@ -35,7 +35,7 @@ type shortcuts struct {
 	Method  *string `help:"How to learn, the same as --set method=NAME. Grammars: marginal, exact, mcem or gfn; vae: vq, gfn, gfn-gd or gfn-gd-prior." placeholder:"NAME"`
 	Grammar *string `help:"Kind of a grammar, the same as --set grammar=KIND: cfg, or ncfg, whose rules depend on the parent." placeholder:"KIND"`
 	K       *string `name:"k" help:"Number of codes of a vae, the same as --set model.codes=K." placeholder:"K"`
-	EBM     bool    `name:"ebm" help:"With mcem and gfn, learn a prior on the shapes of trees first, the same as --set ebm=true."`
+	EBM     bool    `name:"ebm" help:"With mcem and gfn, learn a prior on the shapes of trees first, the same as --set prior.on=true."`
 }
 
 // settings turns the flags that were given into settings of a task.
@@ -52,9 +52,9 @@ func (s shortcuts) settings(task run.Task) ([]string, error) {
 	}{
 		{"data", "data", s.Data},
 		{"method", "method", s.Method},
-		{"grammar", "grammar", s.Grammar},
+		{"grammar", "model.grammar", s.Grammar},
 		{"k", "model.codes", s.K},
-		{"ebm", "ebm", ebm},
+		{"ebm", "prior.on", ebm},
 	} {
 		if f.value == nil {
 			continue

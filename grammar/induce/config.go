@@ -25,152 +25,157 @@ const (
 	annealLinear = "linear"
 )
 
-// Config is the configuration of a training. Its names are those of the command line; those of method gfn are in GFlowNet.
+// Config is the configuration of a training.
 type Config struct {
-	Seed    uint64 `toml:"seed"`
-	Data    string `toml:"data"`    // a folder of "gfnem data treebank", or synthetic, synthetic-ncfg or small
-	Method  string `toml:"method"`  // marginal, exact, mcem or gfn
-	Grammar string `toml:"grammar"` // cfg or ncfg
-	// Fixed names a grammar that is given and stays as it is, so that method gfn learns its posterior alone: the folder of a run, a
-	// JSON file, or small, synthetic or synthetic-ncfg, the grammars behind the data of these names. Symbols and words are the
-	// grammar's then, and updates are those of the GFlowNet.
-	Fixed string `toml:"fixed"`
+	Seed   uint64 `toml:"seed" range:"0,9223372036854775807" help:"seed of all random numbers"`
+	Data   string `toml:"data" help:"a folder of \"gfnem data treebank\", or synthetic, synthetic-ncfg or small"`
+	Method string `toml:"method" oneof:"marginal exact mcem gfn" help:"all trees added up, or EM with exact samples, Markov chains or a GFlowNet"`
+	// Fixed makes method gfn learn the posterior of a grammar alone: symbols and words are the grammar's then, and updates are those of
+	// the GFlowNet.
+	Fixed string `toml:"fixed" help:"a grammar that stays as it is: a run's folder, a JSON file, small, synthetic or synthetic-ncfg"`
 
-	Nonterminals int `toml:"nonterminals"` // without ROOT
-	Preterminals int `toml:"preterminals"`
-	Width        int `toml:"width"` // of embeddings
-	// ParentScale is the standard deviation of the embeddings of parents at the start, 1 as published: 0 lets a Non-CFG start as a CFG.
-	ParentScale float64 `toml:"parent_scale"`
+	MaxLength int `toml:"max_length" range:"2,200" help:"longer sentences are left out, in training and evaluation"`
+	Batch     int `toml:"batch" range:"1,65536" help:"sentences of an update"`
+	Updates   int `toml:"updates" range:"1,2147483647" or:"0" help:"of the grammar; 0 means some minutes: 10,000, or 4,000 for gfn"`
+	// With horizon = 10000 a shorter training follows the published schedules, as far as it goes.
+	Horizon       int `toml:"horizon" range:"0,2147483647" help:"updates over which the prior's temperature and the gate's threshold move; 0 means updates"`
+	MaxIterations int `toml:"max_iterations" range:"0,2147483647" help:"ends a training whose gate keeps it from updating the grammar; 0 means never"`
+	Pool          int `toml:"pool" range:"1,2147483647" help:"batches whose sentences are sorted by length together; 1 mixes all lengths"`
+	Bucket        int `toml:"bucket" range:"1,200" help:"lengths of batches are padded up to a multiple of it: each length is compiled"`
+	Chain         int `toml:"chain" range:"0,2147483647" help:"steps of a Markov chain, for mcem"`
 
-	MaxLength int     `toml:"max_length"` // longer sentences are left out, in training and evaluation
-	Batch     int     `toml:"batch"`
-	Updates   int     `toml:"updates"` // 0 means as many as a method makes in some minutes: 10,000, or 4,000 for gfn
-	LR        float64 `toml:"lr"`
-	Beta1     float64 `toml:"beta1"`
-	Beta2     float64 `toml:"beta2"`
-	Clip      float64 `toml:"clip"`    // of the gradient's norm; 0 means none
-	Warmup    int     `toml:"warmup"`  // updates over which the rate rises
-	FinalLR   float64 `toml:"lr_drop"` // multiplies lr after warm-up
-	Decay     float64 `toml:"lr_end"`  // multiplies lr at the last update, reached exponentially after a quarter of them
-
-	// Pool is the number of batches whose sentences are sorted by length together, so that batches have sentences of about
-	// the same length; 1 mixes all lengths.
-	Pool int `toml:"pool"`
-	// Bucket is the step of sentence lengths for which programs are compiled; batches are padded up to one.
-	Bucket int `toml:"bucket"`
-	// Tags makes the M-step of exact sampling see the sampled preterminals, as published; otherwise they are summed out.
-	Tags  bool `toml:"tags"`
-	Chain int  `toml:"chain"` // steps of a Markov chain
-
-	// EBM multiplies the posterior of mcem and gfn by an energy-based prior on the shapes of trees, learned from the gold trees first.
-	EBM        bool    `toml:"ebm"`
-	EBMUpdates int     `toml:"ebm_updates"`
-	EBMLR      float64 `toml:"ebm_lr"`
-	EBML2      float64 `toml:"ebm_l2"`
-	EBMReset   float64 `toml:"ebm_reset"` // probability that a tree of the buffer is replaced by a gold tree
-	// EBMTempStart is the temperature of the energy at the first update, EBMTempEnd that from the horizon on. EBMAnneal says what is between
-	// them: exp as in the published commands, or linear.
-	EBMTempStart float64 `toml:"ebm_temp_start"`
-	EBMTempEnd   float64 `toml:"ebm_temp_end"`
-	EBMAnneal    string  `toml:"ebm_anneal"`
-
-	// Horizon is the number of updates over which the temperature of the prior and the threshold of the gate change; 0 means updates. With
-	// horizon = 10000 a shorter training follows the published schedules, as far as it goes.
-	Horizon int `toml:"horizon"`
-
-	EvalEvery int `toml:"eval_every"` // updates between evaluations on validation sentences; 0 means never
-
-	GFlowNet
+	Model struct {
+		Grammar      string  `toml:"grammar" oneof:"cfg ncfg" was:"grammar" help:"context-free, or seeing the parent"`
+		Nonterminals int     `toml:"nonterminals" range:"1,500" was:"nonterminals" help:"without ROOT"`
+		Preterminals int     `toml:"preterminals" range:"1,1000" was:"preterminals" help:"symbols above words"`
+		Width        int     `toml:"width" range:"1,16384" was:"width" help:"of embeddings of symbols"`
+		ParentScale  float64 `toml:"parent_scale" range:"0,1e3" was:"parent_scale" help:"standard deviation of parents' embeddings at the start, 1 as published; 0: a Non-CFG starts as a CFG"`
+	} `toml:"model" help:"the grammar"`
+	Policy struct {
+		Width       int  `toml:"width" range:"1,16384" was:"gfn_width" help:"of the transformer"`
+		Layers      int  `toml:"layers" range:"1,100" was:"gfn_layers" help:"of the transformer"`
+		Heads       int  `toml:"heads" range:"1,1024" was:"gfn_heads" help:"of attention"`
+		Half        bool `toml:"half" was:"gfn_half" help:"products of 16-bit numbers in the transformer"`
+		Linear      bool `toml:"linear" was:"gfn_linear" help:"attention whose cost grows with the number of trees, not with its square"`
+		UniformBack bool `toml:"uniform_back" was:"gfn_uniform_back" help:"P_B is uniform over the trees that can be split; otherwise it is learned, as published"`
+	} `toml:"policy" help:"the GFlowNet"`
+	Wake struct {
+		Objective string  `toml:"objective" oneof:"subtb tb hvi none" was:"objective" help:"the loss of walks from bare words"`
+		Lambda    float64 `toml:"lambda" range:"1e-9,1e3" was:"lambda" help:"of subtb"`
+		Beta      float64 `toml:"beta" range:"1e-6,1e3" was:"temperature: its inverse" help:"factor of the logits of the policy that acts: below 1 it explores"`
+		Epsilon   float64 `toml:"epsilon" range:"0,1" was:"epsilon" help:"probability of a random action"`
+	} `toml:"wake" help:"E-updates on the GFlowNet's own samples"`
+	Sleep struct {
+		Weight float64 `toml:"weight" range:"0,1e9" was:"sleep" help:"of the sleep loss; 0 means no sleep"`
+		Leaves int     `toml:"leaves" range:"2,1000" was:"dream_leaves" help:"at which a dreamt tree stops growing"`
+		Steps  int     `toml:"steps" range:"1,1000" was:"dream_steps" help:"of a dreamt tree that are trained, from its top"`
+	} `toml:"sleep" help:"E-updates on dreams of the model"`
+	Moves struct {
+		Count      int     `toml:"count" range:"0,1e6" was:"moves" help:"Metropolis-Hastings moves before an M-update; 0 still makes the one that is trained, unless balance = 0"`
+		ECount     int     `toml:"e_count" range:"0,1e6" was:"e_moves" help:"and in iterations without an M-update; none if balance = 0, since nothing would come of them"`
+		Steps      int     `toml:"steps" range:"1,1000" was:"back_steps" help:"the most steps that a move goes back"`
+		FirstSteps int     `toml:"first_steps" range:"0,1000" was:"back_start" help:"one less than that for the trained move in the first epoch; it grows by one in each epoch"`
+		Balance    float64 `toml:"balance" range:"0,1e9" was:"balance" help:"weight of the balance between the two trees of a move; 0 means it is not trained"`
+	} `toml:"moves" help:"refinement of latents"`
+	Gate struct {
+		Threshold    float64 `toml:"threshold" range:"0,1e300" or:"-1" was:"threshold" help:"M-steps follow a moving average of the wake loss below it; -1 as published: 6, Non-CFG 7, with a prior 4"`
+		ThresholdEnd float64 `toml:"threshold_end" range:"0,1e300" or:"-1" was:"threshold_end" help:"what it moves to over the horizon; -1 as published: half of it"`
+	} `toml:"gate" help:"when M-steps happen"`
+	MStep struct {
+		Tags bool `toml:"tags" was:"tags" help:"exact sampling sees the sampled preterminals, as published; otherwise they are summed out"`
+	} `toml:"mstep" help:"M-updates"`
+	Optim struct {
+		Clip   float64 `toml:"clip" range:"0,1e12" was:"clip" help:"greatest norm of a gradient; 0 means none"`
+		Warmup int     `toml:"warmup" range:"0,2147483647" was:"warmup" help:"updates over which rates rise"`
+		Drop   float64 `toml:"drop" range:"0,1" was:"lr_drop" help:"factor of the rates after that"`
+		Phi    struct {
+			Rate     float64 `toml:"rate" range:"0,1e3" was:"gfn_lr" help:"learning rate"`
+			FlowRate float64 `toml:"flow_rate" range:"0,1e3" was:"gfn_flow_lr" help:"learning rate of the flow head"`
+			Beta1    float64 `toml:"beta1" range:"0,0.999999" was:"gfn_beta1" help:"Adam's first decay"`
+			Beta2    float64 `toml:"beta2" range:"0,0.9999999" was:"gfn_beta2" help:"Adam's second decay"`
+			End      float64 `toml:"end" range:"1e-9,1" was:"gfn_lr_end" help:"factor of the rates at the last update, reached exponentially after a quarter of them"`
+		} `toml:"phi" help:"Adam, of the GFlowNet"`
+		Theta struct {
+			Rate  float64 `toml:"rate" range:"0,1e3" was:"lr" help:"learning rate"`
+			Beta1 float64 `toml:"beta1" range:"0,0.999999" was:"beta1" help:"Adam's first decay"`
+			Beta2 float64 `toml:"beta2" range:"0,0.9999999" was:"beta2" help:"Adam's second decay"`
+			End   float64 `toml:"end" range:"1e-9,1" was:"lr_end" help:"factor of the rate at the last update, reached exponentially after a quarter of them"`
+		} `toml:"theta" help:"Adam, of the grammar"`
+	} `toml:"optim" help:"optimisers"`
+	Prior struct {
+		On             bool    `toml:"on" was:"ebm" help:"multiply the posterior of mcem and gfn by an energy-based prior on shapes of trees, learned from the gold trees first"`
+		Updates        int     `toml:"updates" range:"0,2147483647" was:"ebm_updates" help:"of the prior"`
+		Rate           float64 `toml:"rate" range:"0,1e3" was:"ebm_lr" help:"learning rate"`
+		L2             float64 `toml:"l2" range:"0,1e3" was:"ebm_l2" help:"weight of squared energies"`
+		Reset          float64 `toml:"reset" range:"0,1" was:"ebm_reset" help:"probability that a tree of the buffer is replaced by a gold tree"`
+		Temperature    float64 `toml:"temperature" range:"1e-6,1e9" was:"ebm_temp_start" help:"of the energy at the first update of the grammar"`
+		TemperatureEnd float64 `toml:"temperature_end" range:"1e-6,1e9" was:"ebm_temp_end" help:"and from the horizon on"`
+		Anneal         string  `toml:"anneal" oneof:"exp linear" was:"ebm_anneal" help:"what is between them: exp as in the published commands"`
+	} `toml:"prior" help:"the energy-based prior on shapes of trees"`
+	Eval struct {
+		Every int `toml:"every" range:"0,2147483647" was:"eval_every" help:"updates between evaluations on validation sentences; 0 means never"`
+	} `toml:"eval" help:"what is measured"`
 }
 
-// GFlowNet is the part of a configuration for method gfn.
-type GFlowNet struct {
-	GFNWidth  int  `toml:"gfn_width"`
-	GFNLayers int  `toml:"gfn_layers"`
-	GFNHeads  int  `toml:"gfn_heads"`
-	GFNHalf   bool `toml:"gfn_half"`   // products of 16-bit numbers in the transformer
-	GFNLinear bool `toml:"gfn_linear"` // attention whose cost in walks grows with the number of trees, not with its square
-	// UniformBack makes P_B uniform over the trees that can be split; otherwise it is learned, as published.
-	UniformBack bool `toml:"gfn_uniform_back"`
-	// Learning rates of the network and of its flow head, and Adam's decays.
-	GFNLR    float64 `toml:"gfn_lr"`
-	FlowLR   float64 `toml:"gfn_flow_lr"`
-	GFNBeta1 float64 `toml:"gfn_beta1"`
-	GFNBeta2 float64 `toml:"gfn_beta2"`
-	// GFNDecay multiplies both rates at iteration number updates, reached exponentially after a quarter of them.
-	GFNDecay float64 `toml:"gfn_lr_end"`
-
-	// Exploration: the temperature of the policy that acts, and the probability of a uniform choice.
-	Temperature float64 `toml:"temperature"`
-	Epsilon     float64 `toml:"epsilon"`
-
-	Objective string  `toml:"objective"` // of wake: subtb, tb, hvi or none
-	Lambda    float64 `toml:"lambda"`    // of subtb
-
-	Sleep       float64 `toml:"sleep"`        // weight of the sleep loss; 0 means no sleep
-	DreamLeaves int     `toml:"dream_leaves"` // at which a dreamt tree stops growing
-	DreamSteps  int     `toml:"dream_steps"`  // of a dreamt tree that are trained, from its top
-
-	Balance   float64 `toml:"balance"`    // weight of the balance between the two trees of a move; 0 means it is not trained
-	Moves     int     `toml:"moves"`      // back and forth before an M-step; 0 still makes the one that is trained, unless balance = 0
-	EMoves    int     `toml:"e_moves"`    // and in iterations without one; none if balance = 0, since nothing would come of them
-	BackSteps int     `toml:"back_steps"` // the most steps that a move goes back
-	BackStart int     `toml:"back_start"` // one less than the same for the trained move in the first epoch; it grows by one in each epoch
-
-	// Threshold is the moving average of the wake loss below which M-steps are made; it goes to ThresholdEnd over the horizon. -1 means as
-	// published: from 6, Non-CFG 7, with a prior 4, to half of it.
-	Threshold    float64 `toml:"threshold"`
-	ThresholdEnd float64 `toml:"threshold_end"`
-	// MaxIterations ends a training that its gate keeps from updating the grammar; 0 means never.
-	MaxIterations int `toml:"max_iterations"`
-}
-
-// Paper is the published configuration of a method, apart from its seeds.
-func Paper() Config {
-	return Config{
-		Seed: 1111, Data: "synthetic", Method: Marginal, Grammar: string(grammar.CFG), Nonterminals: 29, Preterminals: 60, Width: 256, ParentScale: 1,
-		MaxLength: 20, Batch: 32, Updates: 10_000, LR: 1e-3, Beta1: 0.75, Beta2: 0.999, Clip: 3, Warmup: 40, FinalLR: 39.0 / 40, Decay: 1,
-		Pool: 1, Bucket: 20, Tags: true, Chain: 1000,
-		EBMUpdates: 20_000, EBMLR: 1e-4, EBML2: 1e-4, EBMReset: 0.1, EBMTempStart: 1, EBMTempEnd: 1000, EBMAnneal: annealExp,
-		EvalEvery: 100,
-		GFlowNet: GFlowNet{
-			GFNWidth: 512, GFNLayers: 6, GFNHeads: 4, GFNLR: 1e-4, FlowLR: 3e-3, GFNBeta1: 0.9, GFNBeta2: 0.99, GFNDecay: 1, Temperature: 1.1,
-			Objective: "subtb", Lambda: 1, Sleep: 10, DreamLeaves: 40, DreamSteps: 20,
-			Balance: 1, Moves: 10, EMoves: 1, BackSteps: 20, BackStart: 10, Threshold: -1, ThresholdEnd: -1,
-		},
+// PaperConfig is the published configuration of a method, apart from its seeds.
+func PaperConfig() Config {
+	c := Config{
+		Seed: 1111, Data: "synthetic", Method: Marginal, MaxLength: 20, Batch: 32, Updates: 10_000, Pool: 1, Bucket: 20, Chain: 1000,
 	}
-}
-
-// Quick learns the synthetic treebank on two cores in about a minute, or several by a GFlowNet, with several times more symbols than
-// the treebank has and small batches, which ended in better optima than other settings.
-func Quick() Config {
-	c := Paper()
-	c.Seed, c.Nonterminals, c.Preterminals, c.Width, c.Batch = 0, 20, 40, 64, 16
-	c.Updates, c.LR, c.FinalLR, c.Decay, c.Pool, c.Bucket, c.EvalEvery = 0, 3e-3, 1, 0.05, 20, 4, 500
-	c.EBMUpdates, c.Threshold, c.ThresholdEnd = 3000, 6, 3
-	c.ParentScale = 0
-	c.GFNWidth, c.GFNLayers, c.GFNLR, c.FlowLR, c.GFNDecay, c.Moves, c.DreamLeaves, c.DreamSteps = 64, 2, 1e-3, 1e-2, 0.2, 4, 20, 19
+	c.Model.Grammar, c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width = string(grammar.CFG), 29, 60, 256
+	c.Model.ParentScale = 1
+	c.Policy.Width, c.Policy.Layers, c.Policy.Heads = 512, 6, 4
+	c.Wake.Objective, c.Wake.Lambda, c.Wake.Beta = "subtb", 1, 1/1.1
+	c.Sleep.Weight, c.Sleep.Leaves, c.Sleep.Steps = 10, 40, 20
+	c.Moves.Count, c.Moves.ECount, c.Moves.Steps, c.Moves.FirstSteps, c.Moves.Balance = 10, 1, 20, 10, 1
+	c.Gate.Threshold, c.Gate.ThresholdEnd = -1, -1
+	c.MStep.Tags = true
+	o := &c.Optim
+	o.Clip, o.Warmup, o.Drop = 3, 40, 39.0/40
+	o.Phi.Rate, o.Phi.FlowRate, o.Phi.Beta1, o.Phi.Beta2, o.Phi.End = 1e-4, 3e-3, 0.9, 0.99, 1
+	o.Theta.Rate, o.Theta.Beta1, o.Theta.Beta2, o.Theta.End = 1e-3, 0.75, 0.999, 1
+	p := &c.Prior
+	p.Updates, p.Rate, p.L2, p.Reset = 20_000, 1e-4, 1e-4, 0.1
+	p.Temperature, p.TemperatureEnd, p.Anneal = 1, 1000, annealExp
+	c.Eval.Every = 100
 	return c
 }
 
-// Small learns the posterior of the small grammar, which stays as it is.
-func Small() Config {
-	c := Paper()
-	c.Seed, c.FinalLR = 0, 1
-	c.Method, c.Data, c.Fixed, c.MaxLength, c.Bucket, c.Pool = GFN, small, small, smallLongest, smallLongest, 1
-	c.Batch, c.Updates, c.Warmup, c.EvalEvery = 32, 6000, 40, 500
-	c.GFNWidth, c.GFNLayers, c.GFNHeads, c.GFNLR, c.FlowLR, c.GFNDecay = 32, 2, 2, 3e-3, 1e-2, 0.03
-	c.Sleep, c.DreamLeaves, c.DreamSteps = 1, smallLongest+1, smallLongest
-	c.Balance, c.EMoves = 0, 0 // the objective alone
+// QuickConfig learns the synthetic treebank on two cores in about a minute, or several by a GFlowNet, with several times more symbols
+// than the treebank has and small batches, which ended in better optima than other settings.
+func QuickConfig() Config {
+	c := PaperConfig()
+	c.Seed, c.Batch, c.Updates, c.Pool, c.Bucket = 0, 16, 0, 20, 4
+	c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width, c.Model.ParentScale = 20, 40, 64, 0
+	c.Policy.Width, c.Policy.Layers = 64, 2
+	c.Sleep.Leaves, c.Sleep.Steps, c.Moves.Count = 20, 19, 4
+	c.Gate.Threshold, c.Gate.ThresholdEnd = 6, 3
+	c.Optim.Drop, c.Optim.Theta.Rate, c.Optim.Theta.End = 1, 3e-3, 0.05
+	c.Optim.Phi.Rate, c.Optim.Phi.FlowRate, c.Optim.Phi.End = 1e-3, 1e-2, 0.2
+	c.Prior.Updates, c.Eval.Every = 3000, 500
 	return c
 }
 
-var presets = map[string]func() Config{"quick": Quick, "paper": Paper, "small": Small}
+// SmallConfig learns the posterior of the small grammar, which stays as it is.
+func SmallConfig() Config {
+	c := PaperConfig()
+	c.Seed, c.Method, c.Data, c.Fixed = 0, GFN, small, small
+	c.MaxLength, c.Bucket, c.Pool, c.Batch, c.Updates = smallLongest, smallLongest, 1, 32, 6000
+	c.Policy.Width, c.Policy.Layers, c.Policy.Heads = 32, 2, 2
+	c.Sleep.Weight, c.Sleep.Leaves, c.Sleep.Steps = 1, smallLongest+1, smallLongest
+	c.Moves.Balance, c.Moves.ECount = 0, 0 // the objective alone
+	c.Optim.Drop, c.Optim.Warmup = 1, 40
+	c.Optim.Phi.Rate, c.Optim.Phi.FlowRate, c.Optim.Phi.End = 3e-3, 1e-2, 0.03
+	c.Eval.Every = 500
+	return c
+}
+
+var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfig, "small": SmallConfig}
 
 // model returns the network of a configuration for a vocabulary.
 func (c *Config) model(words int) grammar.Neural {
-	m := grammar.Paper(grammar.Kind(c.Grammar), words, 0)
-	m.Nonterminals, m.Preterminals, m.Width, m.ParentScale = c.Nonterminals, c.Preterminals, c.Width, c.ParentScale
+	m := grammar.Paper(grammar.Kind(c.Model.Grammar), words, 0)
+	m.Nonterminals, m.Preterminals, m.Width, m.ParentScale = c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width, c.Model.ParentScale
 	return m
 }
 
@@ -182,21 +187,21 @@ func (c *Config) batches() parse.Batches {
 // newPrior prepares to learn the prior from gold trees.
 func (c *Config) newPrior(train *treebank.Split) (*prior.Trainer, error) {
 	if !train.Gold {
-		return nil, badinput.Errorf("ebm = true learns from gold trees, and %s has none", c.Data)
+		return nil, badinput.Errorf("prior.on = true learns from gold trees, and %s has none", c.Data)
 	}
-	return prior.NewTrainer(prior.Config{Seed: c.Seed, Batch: c.Batch, LR: c.EBMLR, L2: c.EBML2, Reset: c.EBMReset}, train.Sentences), nil
+	return prior.NewTrainer(prior.Config{Seed: c.Seed, Batch: c.Batch, LR: c.Prior.Rate, L2: c.Prior.L2, Reset: c.Prior.Reset}, train.Sentences), nil
 }
 
 // ebmTemperature is the temperature of the prior after so many updates.
 func (c *Config) ebmTemperature(updates uint64) float64 {
 	done := min(1, float64(updates)/float64(c.Horizon))
-	if c.EBMAnneal == annealLinear {
-		return c.EBMTempStart + (c.EBMTempEnd-c.EBMTempStart)*done
+	if c.Prior.Anneal == annealLinear {
+		return c.Prior.Temperature + (c.Prior.TemperatureEnd-c.Prior.Temperature)*done
 	}
-	return c.EBMTempStart * math.Pow(c.EBMTempEnd/c.EBMTempStart, done)
+	return c.Prior.Temperature * math.Pow(c.Prior.TemperatureEnd/c.Prior.Temperature, done)
 }
 
 // threshold is that of the gate, by the number of M-steps.
 func (c *Config) threshold() em.Linear {
-	return em.Linear{From: c.Threshold, To: c.ThresholdEnd, Over: uint64(c.Horizon)}
+	return em.Linear{From: c.Gate.Threshold, To: c.Gate.ThresholdEnd, Over: uint64(c.Horizon)}
 }

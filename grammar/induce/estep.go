@@ -131,7 +131,7 @@ func (w *walker) walk() error {
 // rollOut makes the walks of wake and, behind them, those of sleep, which take the dreams apart that it returns; nil without sleep.
 func (w *walker) rollOut() (*dreamTensors, forest.WalkTensors, error) {
 	up, x := forest.Rising(w.batch.Longest()), w.batch.SentenceTensors
-	if w.Sleep == 0 {
+	if w.Sleep.Weight == 0 {
 		weights, err := w.Potentials(x)
 		if err != nil {
 			return nil, forest.WalkTensors{}, err
@@ -161,7 +161,7 @@ func (w *walker) rollOut() (*dreamTensors, forest.WalkTensors, error) {
 func (w *walker) undone(lengths *tensors.Tensor) []int {
 	var out []int
 	for _, n := range tensors.MustCopyFlatData[int32](lengths) {
-		out = append(out, min(int(n)-1, w.DreamSteps))
+		out = append(out, min(int(n)-1, w.Sleep.Steps))
 	}
 	return out
 }
@@ -210,7 +210,7 @@ func (w *walker) choose(back []int) {
 	w.back = back
 	knobs := w.explore().At(w.it)
 	w.knobs = em.Knobs[*tensors.Tensor]{Beta: tensors.FromValue(knobs.Beta), Epsilon: tensors.FromValue(knobs.Epsilon)}
-	rows := max(w.Moves, w.EMoves, 1) + 1 // whatever the iteration, so that all have the same programs
+	rows := max(w.Moves.Count, w.Moves.ECount, 1) + 1 // whatever the iteration, so that all have the same programs
 	var accept, move []uint64
 	steps := make([]int32, rows)
 	for m := range rows {
@@ -226,9 +226,9 @@ func (w *walker) choose(back []int) {
 
 // stepsBack says how far each move of the iteration goes back. Without an M-step the trained move is the only one of use.
 func (w *walker) stepsBack(maximize bool, epoch int) []int {
-	moves := w.EMoves
+	moves := w.Moves.ECount
 	if maximize {
-		moves = w.Moves
+		moves = w.Moves.Count
 	} else if !w.trainsMoves() {
 		return nil
 	}
@@ -237,9 +237,9 @@ func (w *walker) stepsBack(maximize bool, epoch int) []int {
 	}
 	back, longest := make([]int, moves), w.batch.Longest()
 	for m := range back {
-		most := w.BackSteps
+		most := w.Moves.Steps
 		if m == moves-1 && w.trainsMoves() {
-			most = min(w.BackStart+epoch+1, most)
+			most = min(w.Moves.FirstSteps+epoch+1, most)
 		}
 		back[m] = min(1+rng.New(w.seed, "gfn/steps back", w.it, uint64(m)).IntN(most), longest-1)
 	}
@@ -255,7 +255,7 @@ func (w *walker) metrics(l learnResult) map[string]float64 {
 	if w.trainsMoves() {
 		out["balance/loss"] = l.Balance
 	}
-	if w.Sleep > 0 {
+	if w.Sleep.Weight > 0 {
 		out["sleep/loss"] = l.Sleep
 	}
 	if len(w.back) > 0 {

@@ -71,7 +71,7 @@ func (c *Config) fix(b compute.Backend, data *treebank.Dataset) (*grammar.Gramma
 
 // adopt makes a configuration one of a grammar's symbols.
 func (c *Config) adopt(g *grammar.Grammar) {
-	c.Grammar, c.Nonterminals, c.Preterminals = string(g.Kind), len(g.Nonterminals), len(g.Preterminals)
+	c.Model.Grammar, c.Model.Nonterminals, c.Model.Preterminals = string(g.Kind), len(g.Nonterminals), len(g.Preterminals)
 }
 
 // hashOf identifies a grammar.

@@ -24,9 +24,9 @@ import (
 
 // fixedConfig is a GFlowNet of a second for a grammar that stays as it is.
 func fixedConfig(fixed string) Config {
-	c := Small()
-	c.Fixed, c.MaxLength, c.Updates, c.Batch, c.EvalEvery, c.GFNWidth, c.GFNLayers = fixed, 4, 12, 8, 0, 16, 1
-	c.DreamLeaves, c.DreamSteps = 5, 4
+	c := SmallConfig()
+	c.Fixed, c.MaxLength, c.Updates, c.Batch, c.Eval.Every, c.Policy.Width, c.Policy.Layers = fixed, 4, 12, 8, 0, 16, 1
+	c.Sleep.Leaves, c.Sleep.Steps = 5, 4
 	return c
 }
 
@@ -104,8 +104,8 @@ func TestFixedInference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := string(s.Config.Grammar), string(g.Kind); got != want || s.Nonterminals != len(g.Nonterminals) || !slices.Equal(s.Words, g.Words) {
-			t.Errorf("%s: a training of %s with %d nonterminals", name, got, s.Nonterminals)
+		if got, want := string(s.Config.Model.Grammar), string(g.Kind); got != want || s.Model.Nonterminals != len(g.Nonterminals) || !slices.Equal(s.Words, g.Words) {
+			t.Errorf("%s: a training of %s with %d nonterminals", name, got, s.Model.Nonterminals)
 		}
 		p := parse.NewExact(simd(), g)
 		defer p.Close()

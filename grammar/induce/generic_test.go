@@ -25,8 +25,8 @@ func TestGenericPath(t *testing.T) {
 	const rate = 1e-3
 	for _, objective := range []string{"tb", "subtb"} {
 		c := smallGFN()
-		c.Objective, c.Sleep, c.Balance, c.Moves, c.EMoves, c.Warmup = objective, 0, 0, 0, 0, 0
-		c.GFNLR, c.FlowLR, c.LR, c.Clip = rate, rate, rate, 0
+		c.Wake.Objective, c.Sleep.Weight, c.Moves.Balance, c.Moves.Count, c.Moves.ECount, c.Optim.Warmup = objective, 0, 0, 0, 0, 0
+		c.Optim.Phi.Rate, c.Optim.Phi.FlowRate, c.Optim.Theta.Rate, c.Optim.Clip = rate, rate, rate, 0
 		s := tinySession(t, c)
 		for i := range s.gfn.optimizer.Groups {
 			s.gfn.optimizer.Groups[i].Rule = optim.SGD{}
@@ -126,7 +126,7 @@ func newGeneric(s *Session, r *recorder, grammarOptimizer optim.Optimizer) *gene
 	tables := func(graph *Graph) grammar.Tables { return s.model.Tables(g.set.Store.Scope(em.Theta), graph) }
 	c := &s.Config
 	g.update = program.New[genericIn, mResult](g.set, "generic", func(in genericNodes) mOut[*Node, *Node] {
-		env := forest.Env{Words: in.Sentences.Words.Shape().Dim(1), Labels: c.Nonterminals}
+		env := forest.Env{Words: in.Sentences.Words.Shape().Dim(1), Labels: c.Model.Nonterminals}
 		net := gfn.Net{Env: env, Policy: forest.Policy{Network: r.Network}, Scope: g.set.Store.Scope(em.Phi)}
 		tr := replayed(env, in)
 		node := func(x gfn.Batch, s gfn.State) grammar.TreeScores {
@@ -159,7 +159,7 @@ func (g *generic) Infer(at em.Moment, b parse.Padded) (em.Inference[latents], er
 	for i, step := range made {
 		if step >= 0 {
 			row, gap := i/gaps, i%gaps
-			actions[int(step)*rows+row] = int32(gap*g.Nonterminals) + label[i] - 1
+			actions[int(step)*rows+row] = int32(gap*g.Model.Nonterminals) + label[i] - 1
 			steps[row] = max(steps[row], step+1)
 		}
 	}

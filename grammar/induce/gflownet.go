@@ -37,12 +37,12 @@ func (c *Config) newSampler(set *program.Set, tables func(*Graph) grammar.Tables
 		return nil, badinput.Errorf("%w", err)
 	}
 	s := forest.NewSampler(set, forest.Network{
-		Width: c.GFNWidth, Layers: c.GFNLayers, Heads: c.GFNHeads, FeedForward: 4 * c.GFNWidth, DType: dtypes.Float32,
-		Words: words, Labels: c.Nonterminals, Preterminals: c.Preterminals,
+		Width: c.Policy.Width, Layers: c.Policy.Layers, Heads: c.Policy.Heads, FeedForward: 4 * c.Policy.Width, DType: dtypes.Float32,
+		Words: words, Labels: c.Model.Nonterminals, Preterminals: c.Model.Preterminals,
 		Positions: c.longest() + 1, // 22 at the published lengths, as published
-		Half:      c.GFNHalf, Linear: c.GFNLinear, UniformBack: c.UniformBack, Mixes: c.Epsilon > 0,
+		Half:      c.Policy.Half, Linear: c.Policy.Linear, UniformBack: c.Policy.UniformBack, Mixes: c.Wake.Epsilon > 0,
 	}, tables)
-	if c.EBM {
+	if c.Prior.On {
 		s.Energy = prior.Energies
 	}
 	return s, nil
@@ -61,14 +61,14 @@ func newGFlowNet(set *program.Set, tables func(*Graph) grammar.Tables, words int
 	}
 	e := &gflownet{Config: c, Sampler: sampler}
 	group := func(scope string, lr float64) optim.Group {
-		return optim.Group{Scope: em.Phi + "/" + scope, Rule: optim.Adam{Beta1: c.GFNBeta1, Beta2: c.GFNBeta2}, Rate: optim.Rate{
-			Base: lr, Warmup: uint64(c.Warmup), Drops: []optim.Drop{{Step: uint64(c.Warmup), Factor: c.FinalLR}},
-			Fall: optim.Fall{From: uint64(c.Updates / 4), To: uint64(c.Updates), End: c.GFNDecay},
+		return optim.Group{Scope: em.Phi + "/" + scope, Rule: optim.Adam{Beta1: c.Optim.Phi.Beta1, Beta2: c.Optim.Phi.Beta2}, Rate: optim.Rate{
+			Base: lr, Warmup: uint64(c.Optim.Warmup), Drops: []optim.Drop{{Step: uint64(c.Optim.Warmup), Factor: c.Optim.Drop}},
+			Fall: optim.Fall{From: uint64(c.Updates / 4), To: uint64(c.Updates), End: c.Optim.Phi.End},
 		}}
 	}
-	e.optimizer = optim.Optimizer{ClipNorm: c.Clip, Groups: []optim.Group{
-		group(forest.EncoderScope, c.GFNLR), group(forest.ForwardScope, c.GFNLR), group(forest.BackwardScope, c.GFNLR),
-		group(forest.FlowScope, c.FlowLR),
+	e.optimizer = optim.Optimizer{ClipNorm: c.Optim.Clip, Groups: []optim.Group{
+		group(forest.EncoderScope, c.Optim.Phi.Rate), group(forest.ForwardScope, c.Optim.Phi.Rate), group(forest.BackwardScope, c.Optim.Phi.Rate),
+		group(forest.FlowScope, c.Optim.Phi.FlowRate),
 	}}
 	e.dream = program.New[dreamArgs, dreamResult](set, "dream", e.dreams)
 	e.begin = program.New[beginArgs, forest.RolloutTensors](set, "begin", e.rollouts)
@@ -82,11 +82,11 @@ func newGFlowNet(set *program.Set, tables func(*Graph) grammar.Tables, words int
 func (c *Config) longest() int { return max(c.MaxLength, c.dreamt()) }
 
 // dreamt is the number of trees that forests of dreams have at most.
-func (c *Config) dreamt() int { return min(c.DreamSteps+1, c.DreamLeaves) }
+func (c *Config) dreamt() int { return min(c.Sleep.Steps+1, c.Sleep.Leaves) }
 
 // explore is the behaviour in walks of the E-step.
 func (c *Config) explore() em.Explore {
-	return em.Explore{Beta: em.Constant(1 / c.Temperature), Epsilon: em.Constant(c.Epsilon)}
+	return em.Explore{Beta: em.Constant(c.Wake.Beta), Epsilon: em.Constant(c.Wake.Epsilon)}
 }
 
 func (e *gflownet) phi() *model.Scope { return e.Set.Store.Scope(em.Phi) }
@@ -122,7 +122,7 @@ type (
 // dreams draws from the grammar.
 func (e *gflownet) dreams(in dreamIn[*Node, forest.Sentences]) dreamOut[*Node, grammar.Trees] {
 	tables := e.Tables(in.Key.Graph())
-	d := tables.Dream(rng.In(in.Key), e.Batch, e.DreamLeaves)
+	d := tables.Dream(rng.In(in.Key), e.Batch, e.Sleep.Leaves)
 	return dreamOut[*Node, grammar.Trees]{
 		forest.Weigh(tables, in.Sentences), dreamt[*Node, grammar.Trees]{d.Leaves, d.Lengths, d.Trees},
 	}
@@ -132,7 +132,7 @@ func (e *gflownet) dreams(in dreamIn[*Node, forest.Sentences]) dreamOut[*Node, g
 func (e *gflownet) rollouts(in beginIn[*Node, forest.Sentences, grammar.Trees]) forest.Rollout {
 	up := e.Begin(e.phi(), in.Sentences)
 	down := e.Embed(e.phi(), forest.FromTrees(in.Dream.Trees, in.Dream.Lengths), in.Dream.Leaves)
-	undone := MinScalar(SubScalar(in.Dream.Lengths, 1), e.DreamSteps)
+	undone := MinScalar(SubScalar(in.Dream.Lengths, 1), e.Sleep.Steps)
 	back := Concatenate([]*Node{ZerosLike(in.Sentences.Lengths), undone}, 0)
 	awake := Equal(back, ZerosLike(back))
 	how := e.explore().Behaviour(in.Knobs)

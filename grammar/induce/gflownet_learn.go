@@ -80,7 +80,7 @@ func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Forest, forest.Route, 
 	}
 	if s := in.Sleep; s != nil {
 		from := forest.FromTrees(s.Dream.Trees, s.Dream.Lengths)
-		dreams = add(forest.UndoneHistory(s.Undone, from, s.Dream.Leaves), min(e.DreamSteps, e.DreamLeaves-1))
+		dreams = add(forest.UndoneHistory(s.Undone, from, s.Dream.Leaves), min(e.Sleep.Steps, e.Sleep.Leaves-1))
 	}
 	scored = e.Score(e.phi(), in.Size, histories...)
 
@@ -88,7 +88,7 @@ func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Forest, forest.Route, 
 	out := losses[*Node, *Node]{Wake: zero, Balance: zero, Sleep: zero}
 	total := zero
 	if o := e.objective(); o != nil {
-		out.Wake = ReduceAllMean(o.Loss(wake().Rewarded(grammar.Kind(e.Grammar), in.Rewards.Nodes, in.Rewards.LogR)))
+		out.Wake = ReduceAllMean(o.Loss(wake().Rewarded(grammar.Kind(e.Model.Grammar), in.Rewards.Nodes, in.Rewards.LogR)))
 		total = out.Wake
 	}
 	if m := in.Move; m != nil {
@@ -96,11 +96,11 @@ func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Forest, forest.Route, 
 			return gfn.Path{LogPF: s.LogPF, LogPB: s.LogPB, LogR: logR}
 		}
 		out.Balance = ReduceAllMean(gfn.PairBalance(path(before(), m.BeforeR), path(after(), m.ProposedR)))
-		total = Add(total, MulScalar(out.Balance, e.Balance))
+		total = Add(total, MulScalar(out.Balance, e.Moves.Balance))
 	}
 	if in.Sleep != nil {
 		out.Sleep = ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: dreams().LogPF}))
-		total = Add(total, MulScalar(out.Sleep, e.Sleep))
+		total = Add(total, MulScalar(out.Sleep, e.Sleep.Weight))
 	}
 	r := e.optimizer.Minimize(e.Set.Store, total, in.Rates)
 	out.GradNorm, out.OK = r.GradNorm, r.OK
@@ -108,13 +108,13 @@ func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Forest, forest.Route, 
 }
 
 // trainsMoves says whether the balance of a move is trained. Then an iteration makes at least that one move, even with moves = 0.
-func (e *gflownet) trainsMoves() bool { return e.Balance > 0 }
+func (e *gflownet) trainsMoves() bool { return e.Moves.Balance > 0 }
 
 // objective is the wake loss; nil for none.
 func (e *gflownet) objective() gfn.Objective {
-	switch e.Objective {
+	switch e.Wake.Objective {
 	case "subtb":
-		return gfn.SubTB{Lambda: e.Lambda}
+		return gfn.SubTB{Lambda: e.Wake.Lambda}
 	case "tb":
 		return gfn.TB{}
 	case "hvi":

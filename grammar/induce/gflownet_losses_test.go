@@ -39,7 +39,7 @@ func (w *iteration) update(t testing.TB, rates []float32) {
 func awake(t testing.TB, s *Session, maximize bool) *iteration {
 	t.Helper()
 	w := &iteration{walker: s.loop.E.(gfnStep).walker(em.Moment{}, s.sampler.at(0))}
-	if s.EBM {
+	if s.Prior.On {
 		w.coldness = 0.7
 	}
 	if err := w.run(maximize, 0); err != nil {
@@ -144,17 +144,17 @@ func TestLossesOfAnIteration(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(c *Config){
 		"CFG":                func(c *Config) {},
-		"Non-CFG, lambda":    func(c *Config) { c.Grammar, c.Lambda = string(grammar.NCFG), 0.5 },
-		"TB, uniform P_B":    func(c *Config) { c.Objective, c.UniformBack = "tb", true },
-		"TB without sleep":   func(c *Config) { c.Objective, c.Sleep = "tb", 0 },
-		"HVI, no moves":      func(c *Config) { c.Objective, c.Temperature, c.Epsilon, c.Balance = "hvi", 1, 0, 0 },
-		"sleep alone":        func(c *Config) { c.Objective, c.Balance = "none", 0 },
-		"balance, no moves":  func(c *Config) { c.Objective, c.Sleep, c.Moves, c.EMoves = "none", 0, 0, 0 }, // one is made
-		"linear attention":   func(c *Config) { c.GFNLinear = true },
-		"Non-CFG with prior": func(c *Config) { c.Grammar, c.EBM = string(grammar.NCFG), true },
+		"Non-CFG, lambda":    func(c *Config) { c.Model.Grammar, c.Wake.Lambda = string(grammar.NCFG), 0.5 },
+		"TB, uniform P_B":    func(c *Config) { c.Wake.Objective, c.Policy.UniformBack = "tb", true },
+		"TB without sleep":   func(c *Config) { c.Wake.Objective, c.Sleep.Weight = "tb", 0 },
+		"HVI, no moves":      func(c *Config) { c.Wake.Objective, c.Wake.Beta, c.Wake.Epsilon, c.Moves.Balance = "hvi", 1, 0, 0 },
+		"sleep alone":        func(c *Config) { c.Wake.Objective, c.Moves.Balance = "none", 0 },
+		"balance, no moves":  func(c *Config) { c.Wake.Objective, c.Sleep.Weight, c.Moves.Count, c.Moves.ECount = "none", 0, 0, 0 }, // one is made
+		"linear attention":   func(c *Config) { c.Policy.Linear = true },
+		"Non-CFG with prior": func(c *Config) { c.Model.Grammar, c.Prior.On = string(grammar.NCFG), true },
 	} {
 		config := smallGFN()
-		config.Temperature, config.Epsilon, config.Warmup = 3, 0.3, 40
+		config.Wake.Beta, config.Wake.Epsilon, config.Optim.Warmup = 1.0/3, 0.3, 40
 		change(&config)
 		s := tinySession(t, config)
 		makeGrammar(t, s)
@@ -174,14 +174,14 @@ func TestLossesOfAnIteration(t *testing.T) {
 		}
 		want := map[string]float64{}
 		wake, trees := wakeLoss(t, w)
-		if config.Objective != "none" {
+		if config.Wake.Objective != "none" {
 			want["wake/loss"] = wake
 		}
-		if config.Balance > 0 {
+		if config.Moves.Balance > 0 {
 			balance, more := balanceLoss(t, w)
 			want["balance/loss"], trees = balance, trees+more
 		}
-		if config.Sleep > 0 {
+		if config.Sleep.Weight > 0 {
 			sleep, more := sleepLoss(t, w)
 			want["sleep/loss"], trees = sleep, trees+more
 		}
@@ -196,7 +196,7 @@ func TestLossesOfAnIteration(t *testing.T) {
 			}
 			closeTo(t, what+": "+part, got[part], loss, 1e-4)
 		}
-		if _, logged := got["moves/accepted"]; logged != (config.Balance > 0) {
+		if _, logged := got["moves/accepted"]; logged != (config.Moves.Balance > 0) {
 			t.Errorf("%s: acceptance is logged: %v", what, logged)
 		}
 	}
@@ -207,7 +207,7 @@ func TestGFNHalf(t *testing.T) {
 	t.Parallel()
 	config := smallGFN()
 	full := awake(t, tinySession(t, config), false)
-	config.GFNHalf = true
+	config.Policy.Half = true
 	s := tinySession(t, config)
 	if !s.gfn.Half {
 		t.Error("the network does not know of it")
@@ -278,7 +278,7 @@ func sleepLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 	reported, lengths := widened(w.down.UndoneBack), tensors.MustCopyFlatData[int32](d.Lengths)
 	for i, logPB := range s.logPB {
 		closeTo(t, "log P_B of a dream", reported[i], sum(logPB), 1e-4)
-		if want := min(int(lengths[i])-1, w.DreamSteps); len(logPB) != want {
+		if want := min(int(lengths[i])-1, w.Sleep.Steps); len(logPB) != want {
 			t.Errorf("a dream of %d leaves is taken apart in %d steps, want %d", lengths[i], len(logPB), want)
 		}
 	}
@@ -297,7 +297,7 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 	signal := func(b int) float64 { return logR[b] + sum(s.logPB[b]) - sum(s.logPF[b]) }
 	all := mean(len(logR), signal)
 	return mean(len(logR), func(b int) float64 {
-		if w.Objective == "hvi" {
+		if w.Wake.Objective == "hvi" {
 			// The baseline is the mean of the others.
 			k := float64(len(logR))
 			others := (k*all - signal(b)) / (k - 1)
@@ -306,7 +306,7 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 		row, last := b*gaps, len(s.logPF[b])
 		settled := map[int]int{} // the step after which the score of a gap counts
 		for g := range last {
-			if w.Grammar == string(grammar.CFG) {
+			if w.Model.Grammar == string(grammar.CFG) {
 				settled[g] = int(when[row+g])
 				continue
 			}
@@ -328,13 +328,13 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 			ratio += s.logPF[b][at] - s.logPB[b][at]
 		}
 		value[last] = logR[b] - ratio
-		if w.Objective == "tb" {
+		if w.Wake.Objective == "tb" {
 			return math.Pow(value[0]-value[last], 2)
 		}
 		total, spans := 0.0, 0.0
 		for j := range value {
 			for i := range j {
-				weight := math.Pow(w.Lambda, float64(j-i-1))
+				weight := math.Pow(w.Wake.Lambda, float64(j-i-1))
 				total, spans = total+weight*math.Pow(value[i]-value[j], 2), spans+weight
 			}
 		}
@@ -349,7 +349,7 @@ func TestParentsOfNothing(t *testing.T) {
 	seed := testkit.Seed(t)
 	start := func(kind grammar.Kind) *Session {
 		c := smallGFN()
-		c.Seed, c.Grammar, c.Objective, c.Warmup = seed, string(kind), "tb", 40 // so that the first updates change nothing
+		c.Seed, c.Model.Grammar, c.Wake.Objective, c.Optim.Warmup = seed, string(kind), "tb", 40 // so that the first updates change nothing
 		s := tinySession(t, c)
 		makeGrammar(t, s)
 		return s
@@ -393,13 +393,13 @@ func TestParentsOfNothing(t *testing.T) {
 func TestWeightsOfLosses(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(c *Config){
-		"wake":    func(c *Config) { c.Balance, c.Sleep = 0, 0 },
-		"balance": func(c *Config) { c.Objective, c.Balance, c.Sleep = "none", 0.3, 0 },
-		"sleep":   func(c *Config) { c.Objective, c.Balance, c.Sleep = "none", 0, 7 },
-		"all":     func(c *Config) { c.Balance, c.Sleep = 0.3, 7 },
+		"wake":    func(c *Config) { c.Moves.Balance, c.Sleep.Weight = 0, 0 },
+		"balance": func(c *Config) { c.Wake.Objective, c.Moves.Balance, c.Sleep.Weight = "none", 0.3, 0 },
+		"sleep":   func(c *Config) { c.Wake.Objective, c.Moves.Balance, c.Sleep.Weight = "none", 0, 7 },
+		"all":     func(c *Config) { c.Moves.Balance, c.Sleep.Weight = 0.3, 7 },
 	} {
 		config := smallGFN()
-		config.Clip, config.Warmup = 0, 40 // the first rate is 0
+		config.Optim.Clip, config.Optim.Warmup = 0, 40 // the first rate is 0
 		change(&config)
 		s := tinySession(t, config)
 		for i := range s.gfn.optimizer.Groups {
@@ -407,7 +407,7 @@ func TestWeightsOfLosses(t *testing.T) {
 		}
 		w := awake(t, s, false)
 		total := func() float64 {
-			return w.losses.Wake + config.Balance*w.losses.Balance + config.Sleep*w.losses.Sleep
+			return w.losses.Wake + config.Moves.Balance*w.losses.Balance + config.Sleep.Weight*w.losses.Sleep
 		}
 		before := total()
 		fall := before / 100

@@ -27,9 +27,9 @@ import (
 // smallGFN is a GFlowNet for two nonterminals.
 func smallGFN() Config {
 	c := tinyConfig(GFN)
-	c.Nonterminals, c.Preterminals = 2, 2
-	c.GFNWidth, c.GFNLayers, c.GFNHeads, c.DreamLeaves, c.DreamSteps = 8, 1, 2, 10, 6
-	c.Moves, c.BackSteps, c.BackStart, c.Threshold, c.ThresholdEnd = 3, 4, 2, 1e9, 1e9
+	c.Model.Nonterminals, c.Model.Preterminals = 2, 2
+	c.Policy.Width, c.Policy.Layers, c.Policy.Heads, c.Sleep.Leaves, c.Sleep.Steps = 8, 1, 2, 10, 6
+	c.Moves.Count, c.Moves.Steps, c.Moves.FirstSteps, c.Gate.Threshold, c.Gate.ThresholdEnd = 3, 4, 2, 1e9, 1e9
 	return c
 }
 
@@ -230,7 +230,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 	seed := testkit.Seed(t)
 	for _, withPrior := range []bool{false, true} {
 		config := smallGFN()
-		config.EBM, config.Moves, config.Epsilon, config.Sleep = withPrior, 5, 0.2, 0
+		config.Prior.On, config.Moves.Count, config.Wake.Epsilon, config.Sleep.Weight = withPrior, 5, 0.2, 0
 		s := tinySession(t, config)
 		c := newChain(t, s, seed, 4000, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
 		if withPrior {
@@ -246,7 +246,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 		})
 		right := s.gfn.accept
 		for _, knob := range []struct{ temperature, epsilon float64 }{{1.1, 0}, {3, 0.2}} {
-			s.Temperature, s.Epsilon = knob.temperature, knob.epsilon
+			s.Wake.Beta, s.Wake.Epsilon = 1/knob.temperature, knob.epsilon
 			c.restart(t, seed)
 			before := strings.Join(c.shapes(), " ")
 			c.moves(t, 9)
@@ -264,7 +264,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 		if withPrior {
 			continue
 		}
-		s.Temperature, s.Epsilon = 1.1, 0
+		s.Wake.Beta, s.Wake.Epsilon = 1/1.1, 0
 		for name, forget := range map[string]func(w *forest.Walk){
 			"P_B": func(w *forest.Walk) { w.UndoneBack, w.MadeBack = ZerosLike(w.UndoneBack), ZerosLike(w.MadeBack) },
 			"P_F": func(w *forest.Walk) {
@@ -291,7 +291,7 @@ func TestAcceptanceOfMoves(t *testing.T) {
 	const rows = 4000
 	seed := testkit.Seed(t)
 	config := smallGFN()
-	config.Sleep = 0
+	config.Sleep.Weight = 0
 	s := tinySession(t, config)
 	c := newChain(t, s, seed, rows, []int32{0, 1, 2, 0})
 	c.aim(t)
@@ -353,7 +353,7 @@ func TestMoveKeys(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
 	config := smallGFN()
-	config.Sleep, config.Moves = 0, 3
+	config.Sleep.Weight, config.Moves.Count = 0, 3
 	s := tinySession(t, config)
 	c := newChain(t, s, seed, 6, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
 	c.start(t, func(int, int) int { return 1 })
@@ -408,7 +408,7 @@ func TestAccept(t *testing.T) {
 	const rows = 600
 	seed := testkit.Seed(t)
 	config := smallGFN()
-	config.Sleep = 0
+	config.Sleep.Weight = 0
 	c := newChain(t, tinySession(t, config), seed, rows, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
 	c.aim(t)
 	c.restart(t, seed)
@@ -456,7 +456,7 @@ func TestAccept(t *testing.T) {
 func TestStepsBack(t *testing.T) {
 	t.Parallel()
 	c := smallGFN()
-	c.BackStart, c.BackSteps, c.Sleep = 0, 3, 0
+	c.Moves.FirstSteps, c.Moves.Steps, c.Sleep.Weight = 0, 3, 0
 	s := tinySession(t, c)
 	b := parse.Batches{Rows: 4, Bucket: c.Bucket, Most: c.MaxLength}.Pad([]treebank.Sentence{{Words: []int32{0, 1, 2, 3, 4}}})
 	for epoch, most := range []int{1, 2, 3, 3} {

@@ -31,9 +31,9 @@ func TestRewards(t *testing.T) {
 	parameters := spreadPrior(rng.New(seed, "prior"), 4)
 	for _, coldness := range []float32{0, 0.3} {
 		config := smallGFN()
-		config.EBM = coldness > 0
+		config.Prior.On = coldness > 0
 		c := newChain(t, tinySession(t, config), seed, 80, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
-		if config.EBM {
+		if config.Prior.On {
 			c.prior, c.coldness = float32s(parameters), coldness
 		}
 		for s, logR := range c.aim(t) {

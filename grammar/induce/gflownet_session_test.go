@@ -18,10 +18,10 @@ import (
 // gfnMethods are GFlowNet trainings that differ in what they do: a gate that closes after a while, and one that is always open.
 func gfnMethods() map[string]Config {
 	plain := smallGFN()
-	plain.Updates, plain.MaxIterations, plain.Threshold, plain.ThresholdEnd = 100, 24, 42, 40
+	plain.Updates, plain.MaxIterations, plain.Gate.Threshold, plain.Gate.ThresholdEnd = 100, 24, 42, 40
 	prior := plain
-	prior.Threshold, prior.ThresholdEnd = 1e9, 1e9
-	prior.Grammar, prior.EBM, prior.EBMUpdates, prior.Epsilon, prior.Warmup = string(grammar.NCFG), true, 3, 0.1, 6
+	prior.Gate.Threshold, prior.Gate.ThresholdEnd = 1e9, 1e9
+	prior.Model.Grammar, prior.Prior.On, prior.Prior.Updates, prior.Wake.Epsilon, prior.Optim.Warmup = string(grammar.NCFG), true, 3, 0.1, 6
 	return map[string]Config{"cfg": plain, "ncfg with a prior": prior}
 }
 
@@ -66,7 +66,7 @@ func TestGFNSchedule(t *testing.T) {
 		}
 		before = after
 	}
-	s.Threshold, s.ThresholdEnd = 0, 0
+	s.Gate.Threshold, s.Gate.ThresholdEnd = 0, 0
 	s.loop.Gate = s.gate()
 	steps(t, s, 3)
 	if s.made() != made+1 { // the gate was open for the first of them
@@ -108,7 +108,7 @@ func TestGFNDivergesByHalves(t *testing.T) {
 // from 6 to 3 with the number of M-steps.
 func TestGFNGate(t *testing.T) {
 	t.Parallel()
-	c := Paper()
+	c := PaperConfig()
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestGFNGate(t *testing.T) {
 		closeTo(t, "threshold", em.Adaptive{Threshold: c.threshold()}.At(made), want, 1e-12)
 	}
 	config := smallGFN()
-	config.Threshold, config.ThresholdEnd, config.Updates, config.Horizon, config.Warmup = c.Threshold, c.ThresholdEnd, 2000, c.Horizon, 40
+	config.Gate.Threshold, config.Gate.ThresholdEnd, config.Updates, config.Horizon, config.Optim.Warmup = c.Gate.Threshold, c.Gate.ThresholdEnd, 2000, c.Horizon, 40
 	s := tinySession(t, config)
 	tick, err := s.Step()
 	if err != nil {
@@ -141,7 +141,7 @@ func TestGFNGate(t *testing.T) {
 func TestGFNTemperature(t *testing.T) {
 	t.Parallel()
 	c := smallGFN()
-	c.EBM, c.EBMUpdates, c.Horizon, c.Warmup = true, 0, 100, 40
+	c.Prior.On, c.Prior.Updates, c.Horizon, c.Optim.Warmup = true, 0, 100, 40
 	s := tinySession(t, c)
 	s.prior.Params = spreadPrior(rng.New(1, "prior"), 4)
 	first := func(made uint64) float64 { // the first iteration, whose rate is 0
@@ -165,7 +165,7 @@ func TestGFNTemperature(t *testing.T) {
 // the warm-up.
 func TestGFNPaper(t *testing.T) {
 	t.Parallel()
-	c := Paper()
+	c := PaperConfig()
 	e, err := newGFlowNet(program.NewSet(simd(), nil), nil, 9672, &c)
 	if err != nil {
 		t.Fatal(err)
@@ -179,12 +179,12 @@ func TestGFNPaper(t *testing.T) {
 			closeTo(t, fmt.Sprintf("rate %d of iteration %d", i, it), float64(rates[i])/nominal, fraction, 1e-6)
 		}
 	}
-	if e.optimizer.ClipNorm != 3 || len(e.optimizer.Groups) != 4 || c.GFNBeta1 != 0.9 || c.GFNBeta2 != 0.99 {
+	if e.optimizer.ClipNorm != 3 || len(e.optimizer.Groups) != 4 || c.Optim.Phi.Beta1 != 0.9 || c.Optim.Phi.Beta2 != 0.99 {
 		t.Error("the optimiser is not the paper's")
 	}
-	if c.Temperature != 1.1 || c.Sleep != 10 || c.DreamLeaves != 40 || c.DreamSteps != 20 || c.Balance != 1 || c.Moves != 10 ||
-		c.EMoves != 1 || c.BackSteps != 20 || c.BackStart != 10 || c.Objective != "subtb" || c.Lambda != 1 || c.Epsilon != 0 {
-		t.Errorf("the GFlowNet is trained in another way: %+v", c.GFlowNet)
+	if c.Wake.Beta != 1/1.1 || c.Sleep.Weight != 10 || c.Sleep.Leaves != 40 || c.Sleep.Steps != 20 || c.Moves.Balance != 1 || c.Moves.Count != 10 ||
+		c.Moves.ECount != 1 || c.Moves.Steps != 20 || c.Moves.FirstSteps != 10 || c.Wake.Objective != "subtb" || c.Wake.Lambda != 1 || c.Wake.Epsilon != 0 {
+		t.Errorf("the GFlowNet is trained in another way: %+v", c)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestGFNPaper(t *testing.T) {
 func TestExpected(t *testing.T) {
 	t.Parallel()
 	c := smallGFN()
-	c.Updates, c.EBM, c.EBMUpdates = 200, true, 5
+	c.Updates, c.Prior.On, c.Prior.Updates = 200, true, 5
 	s := tinySession(t, c)
 	s.OfPrior = 5
 	for _, k := range []struct{ iterations, made, most, want uint64 }{

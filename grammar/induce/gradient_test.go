@@ -230,7 +230,7 @@ func (x instance) moments() (mean, variance []float64) {
 // chi-square test has a false-alarm rate of 1e-5; without the prior the distribution is another, which is seen.
 func TestChainsWithPrior(t *testing.T) {
 	c := tinyConfig(MCEM)
-	c.EBM, c.Nonterminals, c.Width, c.Seed = true, 2, 128, testkit.Seed(t) // wide networks begin with flat distributions
+	c.Prior.On, c.Model.Nonterminals, c.Model.Width, c.Seed = true, 2, 128, testkit.Seed(t) // wide networks begin with flat distributions
 	s := tinySession(t, c)
 	s.prior.Params = spreadPrior(rng.New(c.Seed, "test"), 3)
 	const chains, temperature = 1500, 0.9

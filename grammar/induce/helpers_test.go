@@ -68,11 +68,11 @@ func tinyData(t testing.TB) *treebank.Dataset {
 
 // tinyConfig is a training of a second.
 func tinyConfig(method string) Config {
-	c := Quick()
-	c.Method, c.Nonterminals, c.Preterminals, c.Width = method, 3, 4, 8
-	c.MaxLength, c.Batch, c.Bucket, c.Pool, c.Updates, c.Warmup, c.LR, c.Chain, c.EvalEvery = 5, 8, 5, 3, 200, 0, 0.02, 30, 0
-	c.EBMUpdates = 6
-	c.ParentScale = 1 // parents matter from the start
+	c := QuickConfig()
+	c.Method, c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width = method, 3, 4, 8
+	c.MaxLength, c.Batch, c.Bucket, c.Pool, c.Updates, c.Optim.Warmup, c.Optim.Theta.Rate, c.Chain, c.Eval.Every = 5, 8, 5, 3, 200, 0, 0.02, 30, 0
+	c.Prior.Updates = 6
+	c.Model.ParentScale = 1 // parents matter from the start
 	return c
 }
 
@@ -186,9 +186,9 @@ func spreadPrior(r *rand.Rand, n int) []float64 {
 // tinyGFN is a GFlowNet of a tiny grammar, three nonterminals and sentences of two to five words.
 func tinyGFN(seed uint64, kind grammar.Kind) Config {
 	c := tinyConfig(GFN)
-	c.Seed, c.Grammar, c.GFNWidth, c.GFNLayers, c.GFNHeads = seed, string(kind), 8, 1, 2
-	c.DreamLeaves, c.DreamSteps, c.Threshold, c.ThresholdEnd, c.MaxIterations = 6, 4, 1e9, 1e9, 40
-	c.Moves, c.BackSteps, c.BackStart, c.Updates = 2, 4, 2, 10
+	c.Seed, c.Model.Grammar, c.Policy.Width, c.Policy.Layers, c.Policy.Heads = seed, string(kind), 8, 1, 2
+	c.Sleep.Leaves, c.Sleep.Steps, c.Gate.Threshold, c.Gate.ThresholdEnd, c.MaxIterations = 6, 4, 1e9, 1e9, 40
+	c.Moves.Count, c.Moves.Steps, c.Moves.FirstSteps, c.Updates = 2, 4, 2, 10
 	return c
 }
 

@@ -67,8 +67,8 @@ type (
 // proposed parts the walks of wake from those of dreams, if there are any, rewards the former, and starts the first move.
 func (e *gflownet) proposed(in proposeIn[*Node, forest.Walk]) (out proposeOut[*Node, forest.Walk, forest.Rollout]) {
 	out.Wake = in.Walk
-	if e.Sleep > 0 {
-		wake, down := forest.Apart(in.Walk, e.Batch, in.Target.Weights.Terms.Shape().Dim(1), e.DreamLeaves)
+	if e.Sleep.Weight > 0 {
+		wake, down := forest.Apart(in.Walk, e.Batch, in.Target.Weights.Terms.Shape().Dim(1), e.Sleep.Leaves)
 		out.Wake, out.Sleep = wake, &down
 	}
 	out.Rewards = e.RewardOf(in.Target, out.Wake.Forest)

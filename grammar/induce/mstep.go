@@ -43,11 +43,11 @@ type (
 
 func newMStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) mStep {
 	return newMStepBy(set, tables, c, optim.Optimizer{
-		ClipNorm: c.Clip,
-		Groups: []optim.Group{{Scope: em.Theta, Rule: optim.Adam{Beta1: c.Beta1, Beta2: c.Beta2}, Rate: optim.Rate{
-			Base: c.LR, Warmup: uint64(c.Warmup),
-			Drops: []optim.Drop{{Step: uint64(c.Warmup), Factor: c.FinalLR}},
-			Fall:  optim.Fall{From: uint64(c.Updates / 4), To: uint64(c.Updates), End: c.Decay},
+		ClipNorm: c.Optim.Clip,
+		Groups: []optim.Group{{Scope: em.Theta, Rule: optim.Adam{Beta1: c.Optim.Theta.Beta1, Beta2: c.Optim.Theta.Beta2}, Rate: optim.Rate{
+			Base: c.Optim.Theta.Rate, Warmup: uint64(c.Optim.Warmup),
+			Drops: []optim.Drop{{Step: uint64(c.Optim.Warmup), Factor: c.Optim.Drop}},
+			Fall:  optim.Fall{From: uint64(c.Updates / 4), To: uint64(c.Updates), End: c.Optim.Theta.End},
 		}}},
 	})
 }
@@ -74,7 +74,7 @@ func (m mStep) logP(q grammar.Potentials, in mNodes) *Node {
 		return grammar.LogLikelihood(q)
 	}
 	s := q.Sample(rng.In(in.Key))
-	if m.Tags {
+	if m.MStep.Tags {
 		return q.LogDerivation(s.Trees, s.Tags)
 	}
 	return q.LogTree(s.Trees)

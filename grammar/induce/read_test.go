@@ -25,9 +25,9 @@ func savedRun(t *testing.T, kind grammar.Kind) (*Session, *run.Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Quick()
-	c.Grammar, c.Nonterminals, c.Preterminals, c.Width, c.Batch, c.Bucket, c.MaxLength = string(kind), 3, 4, 8, 8, 8, 8
-	c.EvalEvery, c.ParentScale = 0, 1
+	c := QuickConfig()
+	c.Model.Grammar, c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width, c.Batch, c.Bucket, c.MaxLength = string(kind), 3, 4, 8, 8, 8, 8
+	c.Eval.Every, c.Model.ParentScale = 0, 1
 	s, err := Task{}.Start(b, &c)
 	if err != nil {
 		t.Fatal(err)

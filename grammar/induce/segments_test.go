@@ -19,7 +19,7 @@ import (
 // thousand a choice would be another.
 func TestSegments(t *testing.T) {
 	c := smallGFN()
-	c.Moves, c.BackSteps, c.MaxLength, c.DreamLeaves, c.DreamSteps = 6, 12, 13, 20, 11
+	c.Moves.Count, c.Moves.Steps, c.MaxLength, c.Sleep.Leaves, c.Sleep.Steps = 6, 12, 13, 20, 11
 	s := tinySession(t, c)
 	for _, longest := range []int{13, 11, 4} { // dreams are deeper than the last
 		b := longBatch(c.Batch, longest)
@@ -91,7 +91,7 @@ func longBatch(rows, n int) parse.Padded {
 // TestForACard: an E-step by the programs that are made for a card says what one by those for a CPU does.
 func TestForACard(t *testing.T) {
 	c := smallGFN()
-	c.Moves, c.BackSteps, c.DreamLeaves, c.DreamSteps = 3, 12, 20, 11
+	c.Moves.Count, c.Moves.Steps, c.Sleep.Leaves, c.Sleep.Steps = 3, 12, 20, 11
 	cpu, card := tinySession(t, c), tinySession(t, c)
 	card.gfn.Quick, card.gfn.Rolled = false, true
 	want, got := awake(t, cpu, true), awake(t, card, true)

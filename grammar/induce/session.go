@@ -74,9 +74,9 @@ type counters struct {
 	// OfPriorSkipped are updates of the prior that were not made.
 	OfPriorSkipped em.Tally `json:"prior_skipped"`
 	// Words is the vocabulary, so that a run can parse without its data.
-	Words   []string          `json:"words"`
-	Symbols *symbols          `json:"symbols,omitempty"` // of a fixed grammar
-	Prior   *prior.Checkpoint `json:"prior,omitempty"`
+	Words      []string          `json:"words"`
+	Symbols    *symbols          `json:"symbols,omitempty"` // of a fixed grammar
+	PriorState *prior.Checkpoint `json:"prior,omitempty"`
 }
 
 var _ run.Job = (*Session)(nil)
@@ -109,7 +109,7 @@ func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, 
 		tables = setFixed(s.set.Store, fixed)
 	}
 	s.sampler = &sampler{Config: &s.Config, sentences: train.Sentences}
-	if c.EBM {
+	if c.Prior.On {
 		if s.prior, err = c.newPrior(train); err != nil {
 			return nil, err
 		}
@@ -180,7 +180,7 @@ func (s *Session) total() uint64 {
 		}
 	}
 	if s.prior != nil {
-		n += uint64(s.EBMUpdates)
+		n += uint64(s.Prior.Updates)
 	}
 	return n
 }
@@ -208,7 +208,7 @@ func (s *Session) at() uint64 { return s.OfPrior + s.loop.State().Iteration }
 
 // Step implements run.Job: an update of the prior, or an iteration of the loop.
 func (s *Session) Step() (run.Tick, error) {
-	if s.prior != nil && s.OfPrior < uint64(s.EBMUpdates) {
+	if s.prior != nil && s.OfPrior < uint64(s.Prior.Updates) {
 		return s.stepPrior()
 	}
 	it := s.loop.State().Iteration
@@ -228,7 +228,7 @@ func (s *Session) Step() (run.Tick, error) {
 	if it%10 == 0 {
 		tick.Log = log
 	}
-	if every := uint64(s.EvalEvery); every > 0 && (r.M != nil || s.fixed != nil) && (s.made()%every == 0 || s.Done()) {
+	if every := uint64(s.Eval.Every); every > 0 && (r.M != nil || s.fixed != nil) && (s.made()%every == 0 || s.Done()) {
 		tick.Log = log
 		return tick, s.watch(log)
 	}
@@ -297,7 +297,7 @@ func (s *Session) State() (run.State, error) {
 		return run.State{}, err
 	}
 	if s.prior != nil {
-		s.Prior = &s.prior.Checkpoint
+		s.PriorState = &s.prior.Checkpoint
 	}
 	s.counters.Loop = s.loop.State()
 	extra, err := json.Marshal(s.counters)
@@ -316,11 +316,11 @@ func (s *Session) Restore(state run.State) error {
 	}
 	s.counters = saved
 	s.loop.SetState(saved.Loop)
-	if s.prior != nil && s.Prior != nil {
-		if err := s.Prior.Check(); err != nil {
+	if s.prior != nil && s.PriorState != nil {
+		if err := s.PriorState.Check(); err != nil {
 			return err
 		}
-		s.prior.Checkpoint = *s.Prior
+		s.prior.Checkpoint = *s.PriorState
 	}
 	return run.SetStore(s.set.Store, state.Arrays)
 }
@@ -365,6 +365,9 @@ func (s *Session) Data() map[string]string {
 
 // Parameters implements run.Session.
 func (s *Session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.set.Store) }
+
+// Programs are those that train, so that their times can be told.
+func (s *Session) Programs() *program.Set { return s.set }
 
 // Close implements run.Session.
 func (s *Session) Close() {

@@ -27,9 +27,9 @@ const patience = 5
 // methods are trainings that differ in what they do.
 func methods() map[string]Config {
 	marginal, exact, untagged, chains := tinyConfig(Marginal), tinyConfig(Exact), tinyConfig(Exact), tinyConfig(MCEM)
-	exact.Grammar, untagged.Tags = string(grammar.NCFG), false
+	exact.Model.Grammar, untagged.MStep.Tags = string(grammar.NCFG), false
 	prior := chains
-	prior.EBM = true
+	prior.Prior.On = true
 	return map[string]Config{"marginal": marginal, "exact": exact, "exact without tags": untagged, "mcem": chains, "mcem with a prior": prior}
 }
 
@@ -42,8 +42,8 @@ func TestResume(t *testing.T) {
 		}
 		total := int(tinySession(t, c).total())
 		stops := []int{total / 2, total - 1}
-		if c.EBM {
-			stops = append(stops, 3, c.EBMUpdates)
+		if c.Prior.On {
+			stops = append(stops, 3, c.Prior.Updates)
 		}
 		whole := runtest.Job(t, func() run.Job { return tinySession(t, c) }, runtest.Options{Stops: stops}).(*Session)
 		if at := whole.at(); at != uint64(total) {
@@ -141,7 +141,7 @@ func TestLosses(t *testing.T) {
 		t.Errorf("marginal: loss %v, want %v", marginal, want)
 	}
 	tagged := all["exact without tags"]
-	tagged.Tags = true
+	tagged.MStep.Tags = true
 	withTags, _, _ := first(tagged)
 	without, _, _ := first(all["exact without tags"])
 	if !(withTags > without+0.01 && without > marginal+0.01) {
@@ -222,7 +222,7 @@ func TestDivergence(t *testing.T) {
 // The state of a prior that does not fit is refused.
 func TestPriorState(t *testing.T) {
 	c := tinyConfig(MCEM)
-	c.EBM = true
+	c.Prior.On = true
 	s := tinySession(t, c)
 	state := stateOf(t, s)
 	s.prior.Second = s.prior.Second[:5]
@@ -238,7 +238,7 @@ func TestPriorState(t *testing.T) {
 // A prior whose energies are not finite ends a training, too, and keeps its parameters.
 func TestPriorDiverges(t *testing.T) {
 	c := tinyConfig(MCEM)
-	c.EBM = true
+	c.Prior.On = true
 	s := tinySession(t, c)
 	steps(t, s, 1)
 	for i := range s.prior.Params {
@@ -273,7 +273,7 @@ func TestRestoreOfOtherData(t *testing.T) {
 
 // The published schedule: update 0 has rate 0, and after the warm-up the rate stays where it was at its last update.
 func TestPaperLearningRate(t *testing.T) {
-	c := Paper()
+	c := PaperConfig()
 	p := newMStep(program.NewSet(simd(), nil), nil, &c)
 	rate := p.optimizer.Groups[0].Rate
 	for step, want := range map[uint64]float64{0: 0, 1: 1.0 / 40, 39: 39.0 / 40, 40: 39.0 / 40, 1000: 39.0 / 40, 9999: 39.0 / 40} {
@@ -281,14 +281,14 @@ func TestPaperLearningRate(t *testing.T) {
 			t.Errorf("update %d has %g of the nominal rate, want %g", step, got, want)
 		}
 	}
-	if p.optimizer.ClipNorm != 3 || c.Beta1 != 0.75 || c.Beta2 != 0.999 || c.Batch != 32 || c.Updates != 10_000 {
+	if p.optimizer.ClipNorm != 3 || c.Optim.Theta.Beta1 != 0.75 || c.Optim.Theta.Beta2 != 0.999 || c.Batch != 32 || c.Updates != 10_000 {
 		t.Error("the preset is not the paper's")
 	}
 }
 
 // The temperature of the prior, with its values in round numbers. A shorter training follows the same schedule, if its horizon says so.
 func TestTemperature(t *testing.T) {
-	s := &Session{Config: Paper(), prior: &prior.Trainer{}}
+	s := &Session{Config: PaperConfig(), prior: &prior.Trainer{}}
 	s.Config.Updates, s.Horizon = 2000, 10_000
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
@@ -299,7 +299,7 @@ func TestTemperature(t *testing.T) {
 			t.Errorf("update %d has temperature %g, want about %g", step, got, want)
 		}
 	}
-	s.EBMAnneal = annealLinear
+	s.Prior.Anneal = annealLinear
 	for step, want := range map[uint64]float64{0: 1, 2500: 250.75, 5000: 500.5, 10_000: 1000, 20_000: 1000} {
 		closeTo(t, fmt.Sprintf("linear temperature of update %d", step), s.ebmTemperature(step), want, 1e-12)
 	}
@@ -308,7 +308,7 @@ func TestTemperature(t *testing.T) {
 func TestBadData(t *testing.T) {
 	for want, change := range map[string]func(*Config, *treebank.Dataset){
 		"fewer than a batch of 100":    func(c *Config, _ *treebank.Dataset) { c.Batch = 100 },
-		"learns from gold trees":       func(c *Config, d *treebank.Dataset) { c.EBM, d.Splits[0].Gold = true, false },
+		"learns from gold trees":       func(c *Config, d *treebank.Dataset) { c.Prior.On, d.Splits[0].Gold = true, false },
 		`has no split "train"`:         func(_ *Config, d *treebank.Dataset) { d.Splits = d.Splits[1:] },
 		"no validation or test senten": func(_ *Config, d *treebank.Dataset) { d.Splits = d.Splits[:1] },
 	} {
@@ -324,27 +324,27 @@ func TestBadData(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		`method = "em" is not one of marginal exact mcem`: func(c *Config) { c.Method = "em" },
-		`grammar = "" is not one of cfg ncfg`:             func(c *Config) { c.Grammar = "" },
-		`ebm = true needs method = "mcem"`:                func(c *Config) { c.EBM = true },
-		"nonterminals = 0 is not between 1 and 500":       func(c *Config) { c.Nonterminals = 0 },
-		"lr = NaN is not between 0 and 1000":              func(c *Config) { c.LR = math.NaN() },
-		"updates = -1 is not between":                     func(c *Config) { c.Updates = -1 },
-		"max_length = 1 is not between 2 and 200":         func(c *Config) { c.MaxLength = 1 },
-		"ebm_reset = 2 is not between 0 and 1":            func(c *Config) { c.EBMReset = 2 },
-		"lr_end = 0 is not between 1e-09 and 1":           func(c *Config) { c.Decay = 0 }, // it is reached exponentially
-		`ebm_anneal = "cosine" is not one of exp linear`:  func(c *Config) { c.EBMAnneal = "cosine" },
-		"horizon = -5 is not between 1 and":               func(c *Config) { c.Horizon = -5 },
-		"threshold = -2 is not between 0 and":             func(c *Config) { c.Threshold = -2 },
+		`method = "em" is not one of marginal exact mcem`:     func(c *Config) { c.Method = "em" },
+		`model.grammar = "" is not one of cfg ncfg`:           func(c *Config) { c.Model.Grammar = "" },
+		`prior.on = true needs method = "mcem"`:               func(c *Config) { c.Prior.On = true },
+		"model.nonterminals = 0 is not between 1 and 500":     func(c *Config) { c.Model.Nonterminals = 0 },
+		"optim.theta.rate = NaN is not between 0 and 1000":    func(c *Config) { c.Optim.Theta.Rate = math.NaN() },
+		"updates = -1 is neither 0 nor between":               func(c *Config) { c.Updates = -1 },
+		"max_length = 1 is not between 2 and 200":             func(c *Config) { c.MaxLength = 1 },
+		"prior.reset = 2 is not between 0 and 1":              func(c *Config) { c.Prior.Reset = 2 },
+		"optim.theta.end = 0 is not between 1e-09 and 1":      func(c *Config) { c.Optim.Theta.End = 0 }, // it is reached exponentially
+		`prior.anneal = "cosine" is not one of exp linear`:    func(c *Config) { c.Prior.Anneal = "cosine" },
+		"horizon = -5 is not between 0 and":                   func(c *Config) { c.Horizon = -5 },
+		"gate.threshold = -2 is neither -1 nor between 0 and": func(c *Config) { c.Gate.Threshold = -2 },
 	} {
-		c := Quick()
+		c := QuickConfig()
 		change(&c)
-		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := config.Resolve(&c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 	for _, preset := range (Task{}).Presets() {
-		if err := (Task{}).Config(preset).(*Config).Validate(); err != nil {
+		if err := errors.Join(config.Check((Task{}).Config(preset)), config.Resolve((Task{}).Config(preset))); err != nil {
 			t.Errorf("preset %s: %v", preset, err)
 		}
 	}
@@ -363,20 +363,20 @@ func TestOpenKeys(t *testing.T) {
 		horizon  int
 	}{
 		{"paper", nil, 6, 3, 10_000},
-		{"paper", config.Set{"grammar=ncfg", "updates=2000"}, 7, 3.5, 2000},
-		{"paper", config.Set{"ebm=true", "updates=2000", "horizon=10000"}, 4, 2, 10_000},
-		{"paper", config.Set{"grammar=ncfg", "ebm=true"}, 4, 2, 10_000},
-		{"paper", config.Set{"threshold=12"}, 12, 6, 10_000},
-		{"paper", config.Set{"ebm=true", "threshold_end=0"}, 4, 0, 10_000},
+		{"paper", config.Set{"model.grammar=ncfg", "updates=2000"}, 7, 3.5, 2000},
+		{"paper", config.Set{"prior.on=true", "updates=2000", "horizon=10000"}, 4, 2, 10_000},
+		{"paper", config.Set{"model.grammar=ncfg", "prior.on=true"}, 4, 2, 10_000},
+		{"paper", config.Set{"gate.threshold=12"}, 12, 6, 10_000},
+		{"paper", config.Set{"prior.on=true", "gate.threshold_end=0"}, 4, 0, 10_000},
 		{"quick", nil, 6, 3, 4000},
-		{"quick", config.Set{"grammar=ncfg", "ebm=true", "horizon=50"}, 6, 3, 50},
+		{"quick", config.Set{"model.grammar=ncfg", "prior.on=true", "horizon=50"}, 6, 3, 50},
 	} {
 		got := presets[c.preset]()
 		if err := config.Resolve(&got, config.Set{"method=gfn"}, c.set); err != nil {
 			t.Fatal(err)
 		}
-		if got.Threshold != c.from || got.ThresholdEnd != c.to || got.Horizon != c.horizon {
-			t.Errorf("%s %v: from %v to %v over %d updates, want %+v", c.preset, c.set, got.Threshold, got.ThresholdEnd, got.Horizon, c)
+		if got.Gate.Threshold != c.from || got.Gate.ThresholdEnd != c.to || got.Horizon != c.horizon {
+			t.Errorf("%s %v: from %v to %v over %d updates, want %+v", c.preset, c.set, got.Gate.Threshold, got.Gate.ThresholdEnd, got.Horizon, c)
 		}
 		again := got
 		if err := again.Validate(); err != nil || again != got {

@@ -99,8 +99,8 @@ func TestSmallSentences(t *testing.T) {
 
 // A GFlowNet learns the posterior of the small grammar: in 120 updates more than half of the way.
 func TestSmallLearns(t *testing.T) {
-	c := Small()
-	c.MaxLength, c.Updates, c.EvalEvery, c.Warmup, c.GFNDecay = 5, 120, 0, 10, 0.3
+	c := SmallConfig()
+	c.MaxLength, c.Updates, c.Eval.Every, c.Optim.Warmup, c.Optim.Phi.End = 5, 120, 0, 10, 0.3
 	s := started(t, c)
 	valid, err := s.data.Split(treebank.Valid)
 	if err != nil {

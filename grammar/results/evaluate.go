@@ -59,7 +59,7 @@ type F1 struct {
 func (s session) Evaluate() (run.Result, error) {
 	updates, iterations := s.Counts()
 	r := &Result{
-		Task: Task{}.Name(), Method: s.Method, Grammar: s.Config.Grammar, Seed: s.Config.Seed,
+		Task: Task{}.Name(), Method: s.Method, Grammar: s.Config.Model.Grammar, Seed: s.Config.Seed,
 		Updates: updates, Iterations: iterations, Short: s.Short(),
 	}
 	for _, split := range s.HeldOut() {
@@ -90,7 +90,7 @@ func (s session) evaluate(split *treebank.Split) (SplitResult, error) {
 		}
 		trees := parse.Trees(found)
 		if how == parse.Viterbi {
-			r.Labels, r.LabelPerplexity = report.Usage(labels(trees, s.Nonterminals))
+			r.Labels, r.LabelPerplexity = report.Usage(labels(trees, s.Model.Nonterminals))
 		}
 		if err := r.score(how, split, trees); err != nil {
 			return r, err

@@ -82,7 +82,7 @@ func checkScores(t *testing.T, r SplitResult) {
 // What the curves say is what an evaluation says, of the same sentences.
 func TestWatch(t *testing.T) {
 	c := tinyConfig(induce.Marginal)
-	c.EvalEvery, c.Updates = 4, 6
+	c.Eval.Every, c.Updates = 4, 6
 	s := tinySession(t, c, tinyData(t))
 	for k := 1; k <= 6; k++ {
 		tick, err := s.Step()
@@ -149,7 +149,7 @@ func TestEvaluateGFN(t *testing.T) {
 	if r.Splits[0].Listed != nil {
 		t.Error("a grammar that is learned is listed")
 	}
-	c.EBM = true // untrained, grammar and network are those of the same seed
+	c.Prior.On = true // untrained, grammar and network are those of the same seed
 	if with := evaluated(c); *with.Splits[0].GFlowNet.Spearman != *g.Spearman || with.Splits[0].GFlowNet.Bound != g.Bound {
 		t.Errorf("bound %+v with a prior on shapes, %+v without", with.Splits[0].GFlowNet.Bound, g.Bound)
 	}

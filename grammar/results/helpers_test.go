@@ -62,19 +62,19 @@ func tinyData(t testing.TB) *treebank.Dataset {
 
 // tinyConfig is a training of a second.
 func tinyConfig(method string) induce.Config {
-	c := induce.Quick()
-	c.Method, c.Nonterminals, c.Preterminals, c.Width = method, 3, 4, 8
-	c.MaxLength, c.Batch, c.Bucket, c.Pool, c.Updates, c.Warmup, c.LR, c.Chain, c.EvalEvery = 5, 8, 5, 3, 200, 0, 0.02, 30, 0
-	c.ParentScale = 1 // parents matter from the start
+	c := induce.QuickConfig()
+	c.Method, c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width = method, 3, 4, 8
+	c.MaxLength, c.Batch, c.Bucket, c.Pool, c.Updates, c.Optim.Warmup, c.Optim.Theta.Rate, c.Chain, c.Eval.Every = 5, 8, 5, 3, 200, 0, 0.02, 30, 0
+	c.Model.ParentScale = 1 // parents matter from the start
 	return c
 }
 
 // tinyGFN is one of a GFlowNet.
 func tinyGFN(seed uint64, kind grammar.Kind) induce.Config {
 	c := tinyConfig(induce.GFN)
-	c.Seed, c.Grammar, c.GFNWidth, c.GFNLayers, c.GFNHeads = seed, string(kind), 8, 1, 2
-	c.DreamLeaves, c.DreamSteps, c.Threshold, c.ThresholdEnd, c.MaxIterations = 6, 4, 1e9, 1e9, 40
-	c.Moves, c.BackSteps, c.BackStart = 2, 4, 2
+	c.Seed, c.Model.Grammar, c.Policy.Width, c.Policy.Layers, c.Policy.Heads = seed, string(kind), 8, 1, 2
+	c.Sleep.Leaves, c.Sleep.Steps, c.Gate.Threshold, c.Gate.ThresholdEnd, c.MaxIterations = 6, 4, 1e9, 1e9, 40
+	c.Moves.Count, c.Moves.Steps, c.Moves.FirstSteps = 2, 4, 2
 	return c
 }
 

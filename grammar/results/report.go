@@ -18,7 +18,7 @@ func (s session) lead() string {
 	switch {
 	case s.Fixed != "":
 		return "A grammar that was given, and the trees that a GFlowNet learned to find by it."
-	case s.EBM:
+	case s.Prior.On:
 		return "A grammar learned from sentences, with a prior on the shapes of trees that was learned from annotated ones, and the trees that it finds."
 	}
 	return "A grammar learned from sentences alone, and the trees that it finds."
@@ -165,8 +165,8 @@ func (s session) curves(points []run.Point, res *Result) (out []report.Named) {
 		}
 	}
 	var from uint64 // updates of the prior come first
-	if s.EBM {
-		from = uint64(s.EBMUpdates)
+	if s.Prior.On {
+		from = uint64(s.Prior.Updates)
 	}
 	draw(from, plots...)
 	draw(0, report.Plot{Name: "prior", X: report.Axis{Label: "updates"}, Y: report.Axis{Label: "energy gap"}, Keys: []string{"ebm/gap"},

@@ -21,7 +21,7 @@ func (s session) gfnPlots() []report.Plot {
 	}
 	loss := report.Axis{Label: "loss", Log: true}
 	plots := []report.Plot{
-		{Name: "wake", Caption: "Loss of trajectories from bare words (" + s.Objective + ").", Y: loss, Keys: []string{"wake/loss"}},
+		{Name: "wake", Caption: "Loss of trajectories from bare words (" + s.Wake.Objective + ").", Y: loss, Keys: []string{"wake/loss"}},
 		{Name: "balance", Caption: "Loss of the balance between the two trees of a move.", Y: loss, Keys: []string{"balance/loss"}},
 		{Name: "sleep", Caption: "Loss of dreams: −log P_F of the steps that make a tree of the grammar.", Y: report.Axis{Label: "nats"},
 			Keys: []string{"sleep/loss"}},

@@ -68,7 +68,7 @@ func files(t *testing.T, dir string) map[string]bool {
 
 func TestReport(t *testing.T) {
 	c := tinyConfig(induce.MCEM)
-	c.EBM, c.Grammar, c.Updates, c.EBMUpdates, c.EvalEvery = true, string(grammar.NCFG), 30, 20, 10
+	c.Prior.On, c.Model.Grammar, c.Updates, c.Prior.Updates, c.Eval.Every = true, string(grammar.NCFG), 30, 20, 10
 	data := tinyData(t)
 	truth := -50.0
 	data.Splits[1].TrueLogProb = &truth
@@ -93,7 +93,7 @@ func TestReport(t *testing.T) {
 // The report of a GFlowNet has its losses, the gate, and trees that it has drawn beside the most probable ones.
 func TestReportGFN(t *testing.T) {
 	c := tinyGFN(2, grammar.CFG)
-	c.EBM, c.EBMUpdates, c.EvalEvery, c.Updates = true, 20, 5, 10
+	c.Prior.On, c.Prior.Updates, c.Eval.Every, c.Updates = true, 20, 5, 10
 	dir, page := reported(t, c, tinyData(t))
 	made := files(t, dir)
 	for _, name := range strings.Fields("loss nll f1 acceptance prior wake balance sleep gate m-steps labels labels-gfn tree-1") {

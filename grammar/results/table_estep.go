@@ -15,14 +15,14 @@ import (
 // estepTable is the ablation of the E-step, the grammar being given. The paper's grammar has an exact 5.65 nats per
 // word.
 func estepTable() paperTable {
-	objectiveAlone := func(c *induce.Config) { c.Balance, c.EMoves = 0, 0 }
+	objectiveAlone := func(c *induce.Config) { c.Moves.Balance, c.Moves.ECount = 0, 0 }
 	row := func(key, title string, bound, std float64, with ...string) tableRow {
 		return tableRow{
 			key: key, title: title, bound: bound, nll: published(bound, std), unless: objectiveAlone,
 			with: append(config.Set{"method=gfn"}, with...),
 		}
 	}
-	onPolicy := func(with ...string) []string { return append(with, "sleep=0", "temperature=1", "epsilon=0") }
+	onPolicy := func(with ...string) []string { return append(with, "sleep.weight=0", "wake.beta=1", "wake.epsilon=0") }
 	return paperTable{
 		name: "grammar-estep", title: "E-step of GFlowNet-EM, the grammar being given", preset: "small", seeds: 3,
 		show: compareEStep,
@@ -40,12 +40,12 @@ func estepTable() paperTable {
 			return nil
 		},
 		rows: []tableRow{
-			row("subtb-sleep", "SubTB, exploration, sleep", 5.97, 0.01, "objective=subtb"),
-			row("subtb", "SubTB, exploration", 8.56, 1.74, "objective=subtb", "sleep=0"),
-			row("tb", "TB, exploration", 8.95, 1.36, "objective=tb", "sleep=0"),
-			row("tb-on-policy", "TB", 9.40, 1.44, onPolicy("objective=tb")...),
-			row("hvi", "HVI", 13.14, 1.55, onPolicy("objective=hvi")...),
-			row("sleep", "sleep", 6.03, 0.01, "objective=none", "balance=0"),
+			row("subtb-sleep", "SubTB, exploration, sleep", 5.97, 0.01, "wake.objective=subtb"),
+			row("subtb", "SubTB, exploration", 8.56, 1.74, "wake.objective=subtb", "sleep.weight=0"),
+			row("tb", "TB, exploration", 8.95, 1.36, "wake.objective=tb", "sleep.weight=0"),
+			row("tb-on-policy", "TB", 9.40, 1.44, onPolicy("wake.objective=tb")...),
+			row("hvi", "HVI", 13.14, 1.55, onPolicy("wake.objective=hvi")...),
+			row("sleep", "sleep", 6.03, 0.01, "wake.objective=none", "moves.balance=0"),
 		},
 	}
 }

@@ -17,9 +17,15 @@ func published(mean, std float64) report.Cell { return report.MeanStd(mean, std,
 // methodTable is the main table. Thresholds of the gate are those of the preset, which differ by row if it leaves them
 // as published.
 func methodTable() paperTable {
-	cfg := func(method string) config.Set { return config.Set{"grammar=cfg", "ebm=false", "method=" + method} }
-	ncfg := func(method string) config.Set { return config.Set{"grammar=ncfg", "ebm=false", "method=" + method} }
-	prior := func(method string) config.Set { return config.Set{"grammar=cfg", "ebm=true", "method=" + method} }
+	cfg := func(method string) config.Set {
+		return config.Set{"model.grammar=cfg", "prior.on=false", "method=" + method}
+	}
+	ncfg := func(method string) config.Set {
+		return config.Set{"model.grammar=ncfg", "prior.on=false", "method=" + method}
+	}
+	prior := func(method string) config.Set {
+		return config.Set{"model.grammar=cfg", "prior.on=true", "method=" + method}
+	}
 	return paperTable{
 		name: "grammar", title: "Grammar induction", preset: "quick", seeds: 3, show: compare, figures: compareFigures,
 		rows: []tableRow{
@@ -39,7 +45,7 @@ func methodTable() paperTable {
 // thresholdTable varies the loss below which the grammar is updated.
 func thresholdTable() paperTable {
 	row := func(key, title, from, to string, nll, f1 report.Cell) tableRow {
-		return tableRow{key: key, title: title, nll: nll, f1: f1, with: config.Set{"method=gfn", "threshold=" + from, "threshold_end=" + to}}
+		return tableRow{key: key, title: title, nll: nll, f1: f1, with: config.Set{"method=gfn", "gate.threshold=" + from, "gate.threshold_end=" + to}}
 	}
 	return paperTable{
 		name: "grammar-threshold", title: "Threshold of the gate, GFlowNet-EM", preset: "quick", seeds: 3, show: compare, figures: compareFigures,
@@ -63,11 +69,11 @@ func ablationTable() paperTable {
 		name: "grammar-ablation", title: "GFlowNet-EM without some of its parts", preset: "quick", seeds: 3, show: compare, figures: compareFigures,
 		rows: []tableRow{
 			row("full", "full", published(5.70, 0.03), published(34.85, 3.39)),
-			row("no-mcmc", "without moves", published(6.02, 0.01), published(28.56, 0.55), "moves=0", "e_moves=0", "balance=0"),
-			row("no-sleep", "without sleep", published(5.91, 0.04), published(28.13, 0.43), "sleep=0"),
-			row("no-subtb", "trajectory balance instead of SubTB", published(5.84, 0.08), published(26.56, 7.82), "objective=tb"),
-			row("no-exploration", "without exploration", published(5.70, 0.02), published(31.87, 1.06), "temperature=1", "epsilon=0"),
-			row("sleep-only", "sleep only", published(6.08, 0.06), published(48.41, 1.38), "objective=none", "balance=0"),
+			row("no-mcmc", "without moves", published(6.02, 0.01), published(28.56, 0.55), "moves.count=0", "moves.e_count=0", "moves.balance=0"),
+			row("no-sleep", "without sleep", published(5.91, 0.04), published(28.13, 0.43), "sleep.weight=0"),
+			row("no-subtb", "trajectory balance instead of SubTB", published(5.84, 0.08), published(26.56, 7.82), "wake.objective=tb"),
+			row("no-exploration", "without exploration", published(5.70, 0.02), published(31.87, 1.06), "wake.beta=1", "wake.epsilon=0"),
+			row("sleep-only", "sleep only", published(6.08, 0.06), published(48.41, 1.38), "wake.objective=none", "moves.balance=0"),
 		},
 	}
 }

@@ -53,7 +53,7 @@ func TestTableRows(t *testing.T) {
 			}
 		}
 		of := func(method, kind string, ebm bool) func(c *induce.Config) {
-			return func(c *induce.Config) { c.Method, c.Grammar, c.EBM = method, kind, ebm }
+			return func(c *induce.Config) { c.Method, c.Model.Grammar, c.Prior.On = method, kind, ebm }
 		}
 		rows := cellsOf(t, "grammar", preset)
 		for row, change := range map[string]func(c *induce.Config){
@@ -68,8 +68,8 @@ func TestTableRows(t *testing.T) {
 			if preset == "paper" {
 				want = published
 			}
-			if c := rows[row]; c.Threshold != want[0] || c.ThresholdEnd != want[1] {
-				t.Errorf("%s, %s: the threshold goes from %v to %v, want %v", preset, row, c.Threshold, c.ThresholdEnd, want)
+			if c := rows[row]; c.Gate.Threshold != want[0] || c.Gate.ThresholdEnd != want[1] {
+				t.Errorf("%s, %s: the threshold goes from %v to %v, want %v", preset, row, c.Gate.Threshold, c.Gate.ThresholdEnd, want)
 			}
 		}
 		if len(rows) != 9 {
@@ -78,15 +78,15 @@ func TestTableRows(t *testing.T) {
 
 		rows = cellsOf(t, "grammar-threshold", preset)
 		for row, want := range map[string][2]float64{"12-6": {12, 6}, "8-4": {8, 4}, "6-3": {6, 3}, "4-2": {4, 2}, "none": {1e300, 1e300}} {
-			same(row, rows[row], func(c *induce.Config) { c.Method, c.Threshold, c.ThresholdEnd = induce.GFN, want[0], want[1] })
+			same(row, rows[row], func(c *induce.Config) { c.Method, c.Gate.Threshold, c.Gate.ThresholdEnd = induce.GFN, want[0], want[1] })
 		}
 
 		rows = cellsOf(t, "grammar-ablation", preset)
 		for row, change := range map[string]func(c *induce.Config){
-			"full": func(c *induce.Config) {}, "no-mcmc": func(c *induce.Config) { c.Moves, c.EMoves, c.Balance = 0, 0, 0 },
-			"no-sleep": func(c *induce.Config) { c.Sleep = 0 }, "no-subtb": func(c *induce.Config) { c.Objective = "tb" },
-			"no-exploration": func(c *induce.Config) { c.Temperature, c.Epsilon = 1, 0 },
-			"sleep-only":     func(c *induce.Config) { c.Objective, c.Balance = "none", 0 },
+			"full": func(c *induce.Config) {}, "no-mcmc": func(c *induce.Config) { c.Moves.Count, c.Moves.ECount, c.Moves.Balance = 0, 0, 0 },
+			"no-sleep": func(c *induce.Config) { c.Sleep.Weight = 0 }, "no-subtb": func(c *induce.Config) { c.Wake.Objective = "tb" },
+			"no-exploration": func(c *induce.Config) { c.Wake.Beta, c.Wake.Epsilon = 1, 0 },
+			"sleep-only":     func(c *induce.Config) { c.Wake.Objective, c.Moves.Balance = "none", 0 },
 		} {
 			same(row, rows[row], func(c *induce.Config) { c.Method = induce.GFN; change(c) })
 		}
@@ -100,9 +100,9 @@ func TestTableRows(t *testing.T) {
 		"hvi": {"hvi", false, false}, "sleep": {"none", true, true},
 	} {
 		c := rows[row]
-		if c.Objective != want.objective || (c.Temperature != 1 || c.Epsilon != 0) != want.explores || (c.Sleep > 0) != want.dreamed ||
-			c.Fixed != "small" || c.Balance != 0 {
-			t.Errorf("%s is %+v", row, c.GFlowNet)
+		if c.Wake.Objective != want.objective || (c.Wake.Beta != 1 || c.Wake.Epsilon != 0) != want.explores || (c.Sleep.Weight > 0) != want.dreamed ||
+			c.Fixed != "small" || c.Moves.Balance != 0 {
+			t.Errorf("%s is %+v", row, c)
 		}
 	}
 }
@@ -110,25 +110,25 @@ func TestTableRows(t *testing.T) {
 // Settings go to all rows but those that are what they are by another one, and one that would change nothing is
 // refused.
 func TestTableSettings(t *testing.T) {
-	rows := cellsOf(t, "grammar-ablation", "quick", "sleep=3", "updates=7", "data=synthetic-ncfg")
+	rows := cellsOf(t, "grammar-ablation", "quick", "sleep.weight=3", "updates=7", "data=synthetic-ncfg")
 	for row, c := range rows {
 		want := 3.0
 		if row == "no-sleep" {
 			want = 0
 		}
-		if c.Sleep != want || c.Updates != 7 || c.Data != "synthetic-ncfg" {
-			t.Errorf("%s has sleep %v, %d updates, data %s", row, c.Sleep, c.Updates, c.Data)
+		if c.Sleep.Weight != want || c.Updates != 7 || c.Data != "synthetic-ncfg" {
+			t.Errorf("%s has sleep %v, %d updates, data %s", row, c.Sleep.Weight, c.Updates, c.Data)
 		}
 	}
-	if c := cellsOf(t, "grammar", "quick", "threshold=9")["gfn-ebm"]; c.Threshold != 9 {
-		t.Errorf("threshold %v", c.Threshold)
+	if c := cellsOf(t, "grammar", "quick", "gate.threshold=9")["gfn-ebm"]; c.Gate.Threshold != 9 {
+		t.Errorf("threshold %v", c.Gate.Threshold)
 	}
 	for _, c := range []struct{ table, preset, set, want string }{
 		{"grammar", "quick", "method=mcem", "--set method=mcem: every row asked for has method of its own"},
-		{"grammar-threshold", "quick", "threshold = 3", "every row asked for has threshold of its own"},
+		{"grammar-threshold", "quick", "gate.threshold = 3", "every row asked for has gate.threshold of its own"},
 		{"grammar", "quick", "seed=3", "--seeds"},
 		{"grammar", "quick", "updats=3", `did you mean "updates"`},
-		{"grammar", "quick", "lr=-1", "lr = -1 is not between"},
+		{"grammar", "quick", "optim.theta.rate=-1", "optim.theta.rate = -1 is not between"},
 		{"grammar-estep", "quick", "updates=3", "needs a grammar that stays as it is"},
 	} {
 		_, err := findTable(c.table).cells(run.Study{Adjustments: run.Adjustments{Preset: c.preset, Set: config.Set{c.set}, Seeds: []uint64{0}}})
@@ -144,8 +144,8 @@ func tinyStudy(dir, table string, rows []string, set ...string) run.Study {
 	return run.Study{
 		Grid:  run.Grid{Dir: dir, Task: Task{}, Backend: simd(), Workers: 1, Every: time.Hour},
 		Table: table, Rows: rows, Runs: 2, Seed: 3,
-		Adjustments: run.Adjustments{Set: append(config.Set{"max_length=4", "updates=3", "batch=8", "eval_every=0", "gfn_width=16", "gfn_layers=1",
-			"dream_leaves=5", "dream_steps=4"}, set...)},
+		Adjustments: run.Adjustments{Set: append(config.Set{"max_length=4", "updates=3", "batch=8", "eval.every=0", "policy.width=16", "policy.layers=1",
+			"sleep.leaves=5", "sleep.steps=4"}, set...)},
 	}
 }
 
@@ -208,7 +208,7 @@ func TestReproduceAgain(t *testing.T) {
 	if !strings.Contains(made(), `"seed":444`) {
 		t.Error("a finished run was made again")
 	}
-	s.Set = append(s.Set, "sleep=2")
+	s.Set = append(s.Set, "sleep.weight=2")
 	if _, err := (Task{}).Reproduce(context.Background(), s); err == nil || !strings.Contains(err.Error(), "was made with other settings") {
 		t.Errorf("with other settings: error %v", err)
 	}
