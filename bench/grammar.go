@@ -14,7 +14,6 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar/induce"
-	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -114,7 +113,7 @@ func train(b compute.Backend, c *induce.Config, about time.Duration, state *run.
 	if err != nil {
 		return r, err
 	}
-	set := s.(interface{ Programs() *program.Set }).Programs()
+	set := s.Programs()
 	parts := map[string][]time.Duration{}
 	iterate := func(apart bool) (time.Duration, error) {
 		set.Measure(apart)
