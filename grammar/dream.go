@@ -32,7 +32,7 @@ type Dreams struct {
 // words and waiting symbols counted, nothing is expanded any more.
 //
 // No gradient flows through a dream.
-func (t Tables) Dream(r *rng.Stream, rows, leaves int) Dreams {
+func (t LogProbs) Dream(r *rng.Stream, rows, leaves int) Dreams {
 	d := t.dreamer(rows, leaves)
 	s := d.begin(r)
 	more := func(s *growth) *Node { return GreaterThan(s.More, Const(s.More.Graph(), float32(0))) }
@@ -57,7 +57,7 @@ type dreamer struct {
 	emit          *Node // [V,T] or [V,T*N]
 }
 
-func (t Tables) dreamer(rows, leaves int) *dreamer {
+func (t LogProbs) dreamer(rows, leaves int) *dreamer {
 	if err := t.check(); err != nil {
 		panic(err)
 	}
@@ -73,7 +73,7 @@ func (t Tables) dreamer(rows, leaves int) *dreamer {
 	}
 }
 
-func (t Tables) check() error {
+func (t LogProbs) check() error {
 	n, s := t.Rules.Shape().Dim(0), t.Rules.Shape().Dim(-1)
 	v := t.Emit.Shape().Dim(0)
 	rules, emit := []int{n, s, s}, []int{v, s - n}

@@ -30,7 +30,7 @@ type dream struct {
 func dreamProgram(t testing.TB, b compute.Backend, rows, leaves int) *Exec {
 	t.Helper()
 	exec, err := NewExec(b, func(in []*Node) []*Node {
-		d := Tables{in[0], in[1], in[2]}.Dream(rng.In(in[3]), rows, leaves)
+		d := LogProbs{in[0], in[1], in[2]}.Dream(rng.In(in[3]), rows, leaves)
 		return []*Node{d.Left, d.Right, d.Label, d.Leaves, d.Lengths, ConvertDType(d.Complete, dtypes.Int32)}
 	})
 	if err != nil {
@@ -41,7 +41,7 @@ func dreamProgram(t testing.TB, b compute.Backend, rows, leaves int) *Exec {
 
 func dreams(t testing.TB, exec *Exec, g *Grammar, dtype dtypes.DType, key *tensors.Tensor) []dream {
 	t.Helper()
-	tables := g.LogTables(dtype)
+	tables := g.LogProbs(dtype)
 	out, err := exec.Call(tables.Root, tables.Rules, tables.Emit, key)
 	if err != nil {
 		t.Fatal(err)
@@ -302,9 +302,9 @@ func TestDreamWords(t *testing.T) {
 func TestDreamGradient(t *testing.T) {
 	seed := testkit.Seed(t)
 	g := randomGrammar(rand.New(rand.NewPCG(seed, 3)), NCFG, 2, 2, 3, 0)
-	tables := g.LogTables(dtypes.Float32)
+	tables := g.LogProbs(dtypes.Float32)
 	out, err := CallOnceN(newBackend(), func(in []*Node) []*Node {
-		tables := Tables{in[0], in[1], in[2]}
+		tables := LogProbs{in[0], in[1], in[2]}
 		d := tables.Dream(rng.In(in[3]), 6, 4)
 		loss := ReduceAllSum(Gather(tables.Root, InsertAxes(d.Label, -1)))
 		return Gradient(loss, tables.Root, tables.Rules, tables.Emit)
@@ -328,13 +328,13 @@ func TestDreamGradient(t *testing.T) {
 // Sizes that make no sense are errors, not something drawn.
 func TestDreamSizes(t *testing.T) {
 	g := randomGrammar(rand.New(rand.NewPCG(testkit.Seed(t), 4)), CFG, 2, 2, 3, 0)
-	tables := g.LogTables(dtypes.Float32)
+	tables := g.LogProbs(dtypes.Float32)
 	for _, c := range []struct {
 		rows, leaves int
 		emit         *tensors.Tensor
 	}{{0, 5, tables.Emit}, {3, 1, tables.Emit}, {3, 5, tables.Root}} {
 		_, err := CallOnceN(newBackend(), func(in []*Node) []*Node {
-			return []*Node{Tables{in[0], in[1], in[2]}.Dream(rng.In(in[3]), c.rows, c.leaves).Leaves}
+			return []*Node{LogProbs{in[0], in[1], in[2]}.Dream(rng.In(in[3]), c.rows, c.leaves).Leaves}
 		}, tables.Root, tables.Rules, c.emit, rng.Key(1, "sizes"))
 		if err == nil || !strings.Contains(err.Error(), "grammar: ") {
 			t.Errorf("%d rows, %d leaves, emissions %s: error %v", c.rows, c.leaves, c.emit.Shape(), err)

@@ -86,13 +86,13 @@ func TestWriteRead(t *testing.T) {
 	}
 }
 
-// Tables go to tensors and back.
-func TestLogTables(t *testing.T) {
+// LogProbs go to tensors and back.
+func TestLogProbs(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, kind := range []Kind{CFG, NCFG} {
 		g := randomGrammar(r, kind, 3, 2, 4, 0.3)
 		back := New(kind, g.Nonterminals, g.Preterminals, g.Words)
-		if err := back.SetLogTables(g.LogTables(dtypes.Float32)); err != nil {
+		if err := back.SetLogProbs(g.LogProbs(dtypes.Float32)); err != nil {
 			t.Fatal(err)
 		}
 		for name, pair := range map[string][2][]float64{"root": {g.Root, back.Root}, "rules": {g.Rules, back.Rules}, "emit": {g.Emit, back.Emit}} {

@@ -5,7 +5,7 @@
 // nonterminal, and the word of every preterminal. In a non-context-free grammar (NCFG) the children of a nonterminal
 // depend on its parent, too, and the word of a preterminal on the nonterminal above.
 //
-// Probabilities come from a file (Grammar), or from networks (Neural). Either way they become Tables in a graph, then
+// Probabilities come from a file (Grammar), or from networks (Neural). Either way they become LogProbs in a graph, then
 // Potentials of a batch of sentences, and of these everything is computed: LogLikelihood, Marginals, Viterbi, Sample,
 // MBR, and the probability of given trees.
 package grammar
@@ -118,9 +118,9 @@ func (g *Grammar) emitName(t, x int) string {
 	return g.Preterminals[t] + "|" + g.Nonterminals[x]
 }
 
-// LogTables are the logarithms of all probabilities, to be fed to a graph. The dtype is
+// LogProbs are the logarithms of all probabilities, to be fed to a graph. The dtype is
 // Float32 or Float64; the latter gives log-likelihoods to twelve digits.
-func (g *Grammar) LogTables(dtype dtypes.DType) TableTensors {
+func (g *Grammar) LogProbs(dtype dtypes.DType) LogProbTensors {
 	n, t, s, v := len(g.Nonterminals), len(g.Preterminals), g.symbols(), len(g.Words)
 	byWord := make([]float64, len(g.Emit))
 	rows := t * g.hosts()
@@ -137,7 +137,7 @@ func (g *Grammar) LogTables(dtype dtypes.DType) TableTensors {
 	if dtype == dtypes.Float32 {
 		logs = logTensor[float32]
 	}
-	return TableTensors{logs(g.Root, n), logs(g.Rules, ruleDims...), logs(byWord, emitDims...)}
+	return LogProbTensors{logs(g.Root, n), logs(g.Rules, ruleDims...), logs(byWord, emitDims...)}
 }
 
 func logTensor[F float32 | float64](p []float64, dims ...int) *tensors.Tensor {
@@ -148,9 +148,9 @@ func logTensor[F float32 | float64](p []float64, dims ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(out, dims...)
 }
 
-// SetLogTables fills in probabilities from logarithms, as float32 or float64, and normalises every
+// SetLogProbs fills in probabilities from logarithms, as float32 or float64, and normalises every
 // row in double precision. Rows that are all zero stay so.
-func (g *Grammar) SetLogTables(t TableTensors) error {
+func (g *Grammar) SetLogProbs(t LogProbTensors) error {
 	n, s, v := len(g.Nonterminals), g.symbols(), len(g.Words)
 	for _, c := range []struct {
 		what string

@@ -18,7 +18,7 @@ type compiled struct{ exec *Exec }
 func newProgram(t testing.TB, f func(p Potentials) []*Node) compiled {
 	t.Helper()
 	exec, err := NewExec(newBackend(), func(in []*Node) []*Node {
-		return f(Tables{in[0], in[1], in[2]}.For(in[3], in[4]))
+		return f(LogProbs{in[0], in[1], in[2]}.For(in[3], in[4]))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func newProgram(t testing.TB, f func(p Potentials) []*Node) compiled {
 
 func (p compiled) run(t testing.TB, g *Grammar, words, lengths *tensors.Tensor) [][]float64 {
 	t.Helper()
-	tables := g.LogTables(dtypes.Float64)
+	tables := g.LogProbs(dtypes.Float64)
 	return p.call(t, tables.Root, tables.Rules, tables.Emit, words, lengths)
 }
 

@@ -47,7 +47,7 @@ func (m Neural) Parameters() int {
 	return symbols + blocks + (m.Words-m.Specials+m.Nonterminals)*(d+1) + s*s*(d+1)
 }
 
-// Tables are the log-probabilities, from the variables below scope:
+// LogProbs are the log-probabilities, from the variables below scope:
 //
 //	log p(l,r | x,p) = logsoftmax(W_b (E_x + U_p)/m + b_b)
 //	log p(w | t,x)   = logsoftmax(W_u f_t(E_t + U_x)/m + b_u)
@@ -55,7 +55,7 @@ func (m Neural) Parameters() int {
 //
 // with U = 0 in a CFG, m = Width/128, and f(e) = e + g_2(e + g_1(e)) for two blocks g of two rectified layers each. Roots and
 // words have rows of their own in W_u. What cannot be (ROOT below a nonterminal, special words) has no row.
-func (m Neural) Tables(scope *model.Scope, g *Graph) Tables {
+func (m Neural) LogProbs(scope *model.Scope, g *Graph) LogProbs {
 	if err := m.check(); err != nil {
 		panic(err)
 	}
@@ -77,7 +77,7 @@ func (m Neural) Tables(scope *model.Scope, g *Graph) Tables {
 	}
 	root := unary.of(m.features(scope.At("root"), top), []int{0, n})
 	emit := unary.of(m.features(scope.At("tags"), tags), []int{n, n + m.Words - m.Specials})
-	return Tables{
+	return LogProbs{
 		Root:  Squeeze(LogSoftmax(root), 0),
 		Rules: Reshape(LogSoftmax(rules), append(rules.Shape().Clone().Dimensions[:rules.Rank()-1], s, s)...),
 		Emit:  m.byWord(LogSoftmax(emit)),
@@ -97,7 +97,7 @@ func (m Neural) check() error {
 	return nil
 }
 
-// multiplier is m of Tables.
+// multiplier is m of LogProbs.
 func (m Neural) multiplier() float64 { return float64(m.Width) / baseWidth }
 
 // byWord brings words to the front, [...,words] to [V,...], and adds the special words.
@@ -116,7 +116,7 @@ func (m Neural) byWord(emit *Node) *Node {
 	return Concatenate([]*Node{none, emit}, 0)
 }
 
-// features is f of Tables. The second sum adds the input, not what the first block gave.
+// features is f of LogProbs. The second sum adds the input, not what the first block gave.
 func (m Neural) features(scope *model.Scope, e *Node) *Node {
 	return Add(e, m.block(scope.At("1"), Add(e, m.block(scope.At("0"), e))))
 }

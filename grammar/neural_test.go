@@ -17,7 +17,7 @@ import (
 func neuralTables(t testing.TB, store *model.Store, m Neural) (root, rules, emit []float64) {
 	t.Helper()
 	out, err := model.CallOnceN(newBackend(), store, func(scope *model.Scope, g *Graph) []*Node {
-		x := m.Tables(scope.At("theta"), g)
+		x := m.LogProbs(scope.At("theta"), g)
 		return []*Node{
 			ConvertDType(x.Root, dtypes.Float64), ConvertDType(x.Rules, dtypes.Float64), ConvertDType(x.Emit, dtypes.Float64),
 		}
@@ -209,7 +209,7 @@ func TestNeuralGradient(t *testing.T) {
 		lengths := tensors.FromValue([]int32{4, 2, 3})
 		var vars []*model.Variable
 		exec := model.MustNewExec(newBackend(), store, func(scope *model.Scope, w, l *Node) []*Node {
-			loss := ReduceAllSum(LogLikelihood(m.Tables(scope.At("theta"), w.Graph()).For(w, l)))
+			loss := ReduceAllSum(LogLikelihood(m.LogProbs(scope.At("theta"), w.Graph()).For(w, l)))
 			out := []*Node{loss}
 			vars = nil
 			var values []*Node

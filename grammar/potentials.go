@@ -13,24 +13,24 @@ import (
 // preterminals, S = N+T symbols of a right-hand side (nonterminals first), V words, P parents (0 is ROOT, then the
 // nonterminals).
 
-// Tables are the log-probabilities of a grammar, in a graph.
-type Tables struct {
+// LogProbs are the log-probabilities of a grammar, in a graph.
+type LogProbs struct {
 	Root  *Node // [N]
 	Rules *Node // [N,S,S], or [N,P,S,S] when rules see the parent
 	Emit  *Node // [V,T], or [V,T,N] when words see the nonterminal above their preterminal
 }
 
-// TableTensors are Tables on the host.
-type TableTensors struct{ Root, Rules, Emit *tensors.Tensor }
+// LogProbTensors are LogProbs on the host.
+type LogProbTensors struct{ Root, Rules, Emit *tensors.Tensor }
 
 // Keep puts tables into variables below a scope, where they are not trained, and returns how graphs read them.
-func (t TableTensors) Keep(scope *model.Scope) func(*Graph) Tables {
+func (t LogProbTensors) Keep(scope *model.Scope) func(*Graph) LogProbs {
 	for name, value := range map[string]*tensors.Tensor{"root": t.Root, "rules": t.Rules, "emit": t.Emit} {
 		scope.VariableWithValue(name, value).SetTrainable(false)
 	}
-	return func(g *Graph) Tables {
+	return func(g *Graph) LogProbs {
 		value := func(name string) *Node { return scope.GetVariable(name).NodeValue(g) }
-		return Tables{Root: value("root"), Rules: value("rules"), Emit: value("emit")}
+		return LogProbs{Root: value("root"), Rules: value("rules"), Emit: value("emit")}
 	}
 }
 
@@ -54,7 +54,7 @@ type PotentialParts[T any] struct{ Root, Rules, Terms T }
 type PotentialTensors = PotentialParts[*tensors.Tensor]
 
 // For returns the potentials of sentences, given by their words [B,n] (int32) and their lengths [B].
-func (t Tables) For(words, lengths *Node) Potentials {
+func (t LogProbs) For(words, lengths *Node) Potentials {
 	return Potentials{Root: t.Root, Rules: t.Rules, Terms: Gather(t.Emit, InsertAxes(words, -1)), Lengths: lengths}
 }
 

@@ -32,10 +32,10 @@ func TestSample(t *testing.T) {
 	flatter := func(x *Node) *Node { return PowScalar(x, 0.8) }
 	for _, kind := range []Kind{CFG, NCFG} {
 		g := randomGrammar(rand.New(rand.NewPCG(seed, 7)), kind, 2, 2, 3, 0)
-		tables := g.LogTables(dtypes.Float64)
+		tables := g.LogProbs(dtypes.Float64)
 		for name, twist := range map[string]func(*Node) *Node{"sampler": nil, "broken twin": flatter} {
 			exec := MustNewExec(newBackend(), func(in []*Node) []*Node {
-				p := Tables{in[0], in[1], in[2]}.For(in[3], in[4])
+				p := LogProbs{in[0], in[1], in[2]}.For(in[3], in[4])
 				random := rng.In(in[5])
 				if twist == nil {
 					return p.Sample(random).outputs()

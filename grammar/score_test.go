@@ -25,7 +25,7 @@ func randomTree(r *rand.Rand, n, nt, pt int) *Tree {
 func treeProgram(t testing.TB, f func(p Potentials, z Trees, tags *Node) []*Node) compiled {
 	t.Helper()
 	exec, err := NewExec(newBackend(), func(in []*Node) []*Node {
-		p := Tables{in[0], in[1], in[2]}.For(in[3], in[4])
+		p := LogProbs{in[0], in[1], in[2]}.For(in[3], in[4])
 		return f(p, Trees{in[5], in[6], in[7]}, in[8])
 	})
 	if err != nil {
@@ -36,7 +36,7 @@ func treeProgram(t testing.TB, f func(p Potentials, z Trees, tags *Node) []*Node
 
 func (p compiled) runTrees(t testing.TB, g *Grammar, words, lengths *tensors.Tensor, trees []*Tree, n int) [][]float64 {
 	t.Helper()
-	tables := g.LogTables(dtypes.Float64)
+	tables := g.LogProbs(dtypes.Float64)
 	packed, err := PackTrees(trees, n)
 	if err != nil {
 		t.Fatal(err)

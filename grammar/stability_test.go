@@ -20,8 +20,8 @@ func TestLongSentencesInFloat32(t *testing.T) {
 	for _, kind := range []Kind{CFG, NCFG} {
 		r := rand.New(rand.NewPCG(seed, 3))
 		g := randomGrammar(r, kind, 3, 4, vocabulary, 0)
-		tables := g.LogTables(dtypes.Float64)
-		tables32 := g.LogTables(dtypes.Float32)
+		tables := g.LogProbs(dtypes.Float64)
+		tables32 := g.LogProbs(dtypes.Float32)
 		hosts := g.hosts()
 		terms := make([]float64, b*n*4*hosts)
 		terms32 := make([]float32, len(terms))
@@ -123,7 +123,7 @@ func TestSharpGrammarsInFloat32(t *testing.T) {
 			normalise(g.Emit, vocabulary)
 			_, words, lens := sentences(r, n, vocabulary, []int32{n, n, 7})
 			wide := exec.run(t, g, words, lens)
-			tables := g.LogTables(dtypes.Float32)
+			tables := g.LogProbs(dtypes.Float32)
 			narrow := exec.call(t, tables.Root, tables.Rules, tables.Emit, words, lens)
 			for i := range wide {
 				for j, v := range narrow[i] {

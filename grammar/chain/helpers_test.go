@@ -103,7 +103,7 @@ func weightsOf(t testing.TB, g *grammar.Grammar, sentences [][]int32) *Weights {
 	if g.Kind == grammar.NCFG {
 		dims = append(dims, hosts)
 	}
-	tables := g.LogTables(dtypes.Float64)
+	tables := g.LogProbs(dtypes.Float64)
 	s, err := NewWeights(grammar.PotentialTensors{
 		Root: tables.Root, Rules: tables.Rules, Terms: tensors.FromFlatDataAndDimensions(terms, dims...),
 	}, lengths)

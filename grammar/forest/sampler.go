@@ -19,8 +19,8 @@ import (
 type Sampler struct {
 	Network
 	Set *program.Set
-	// Tables are those of the grammar whose posterior is sampled.
-	Tables func(g *Graph) grammar.Tables
+	// LogProbs are those of the grammar whose posterior is sampled.
+	LogProbs func(g *Graph) grammar.LogProbs
 	// Quick says that it pays to have many programs, of all sizes. Elsewhere a program takes as long as it has operations, and every call
 	// costs something.
 	Quick bool
@@ -41,7 +41,7 @@ type Sampler struct {
 type SentenceTensors struct{ Words, Lengths *tensors.Tensor }
 
 // Weigh returns the weights of derivations of sentences.
-func Weigh(t grammar.Tables, x Sentences) grammar.PotentialParts[*Node] {
+func Weigh(t grammar.LogProbs, x Sentences) grammar.PotentialParts[*Node] {
 	q := t.For(x.Words, x.Lengths)
 	return grammar.PotentialParts[*Node]{Root: q.Root, Rules: q.Rules, Terms: q.Terms}
 }
@@ -91,11 +91,11 @@ type (
 )
 
 // NewSampler prepares a sampler whose variables live below em.Phi in the store of a set.
-func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.Tables) *Sampler {
-	s := &Sampler{Network: m, Set: set, Tables: tables, Quick: backend.QuickToCompile(set.Backend)}
+func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogProbs) *Sampler {
+	s := &Sampler{Network: m, Set: set, LogProbs: tables, Quick: backend.QuickToCompile(set.Backend)}
 	s.Rolled = !s.Quick
 	s.weigh = program.New[SentenceTensors, grammar.PotentialTensors](set, "potentials", func(x Sentences) grammar.PotentialParts[*Node] {
-		return Weigh(s.Tables(x.Words.Graph()), x)
+		return Weigh(s.LogProbs(x.Words.Graph()), x)
 	})
 	s.start = program.New[startTensors, RolloutTensors](set, "start", func(in startIn[*Node, Sentences]) Rollout {
 		g := in.Key.Graph()

@@ -279,7 +279,7 @@ func (r *rig) paths(labels, when []int32) (out []hostPath) {
 
 // potentials are those of a grammar for the sentences of histories, in double precision.
 func potentials(g *grammar.Grammar, h History) grammar.Potentials {
-	tables := g.LogTables(dtypes.Float64)
+	tables := g.LogProbs(dtypes.Float64)
 	c := func(t *tensors.Tensor) *Node { return ConstCachedTensor(h.Leaves.Graph(), t) }
-	return grammar.Tables{Root: c(tables.Root), Rules: c(tables.Rules), Emit: c(tables.Emit)}.For(h.Leaves, h.Length)
+	return grammar.LogProbs{Root: c(tables.Root), Rules: c(tables.Rules), Emit: c(tables.Emit)}.For(h.Leaves, h.Length)
 }

@@ -21,7 +21,7 @@ type chainStep struct {
 
 var _ em.EStepper[parse.Padded, latents] = chainStep{}
 
-func newChainStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) chainStep {
+func newChainStep(set *program.Set, tables func(*Graph) grammar.LogProbs, c *Config) chainStep {
 	weigh := func(x forest.Sentences) grammar.PotentialParts[*Node] {
 		return forest.Weigh(tables(x.Words.Graph()), x)
 	}

@@ -113,8 +113,8 @@ func translate(d *treebank.Dataset, words []string) (*treebank.Dataset, error) {
 }
 
 // setFixed puts a grammar into a store, and returns how graphs read it.
-func setFixed(store *model.Store, g *grammar.Grammar) func(*Graph) grammar.Tables {
-	tables := g.LogTables(dtypes.Float32)
+func setFixed(store *model.Store, g *grammar.Grammar) func(*Graph) grammar.LogProbs {
+	tables := g.LogProbs(dtypes.Float32)
 	for _, t := range []*tensors.Tensor{tables.Root, tables.Rules, tables.Emit} {
 		tensors.MustMutableFlatData(t, func(log []float32) {
 			for i := range log {
@@ -139,7 +139,7 @@ func fixedTable(state run.State, saved counters) (*grammar.Grammar, error) {
 	}
 	g := grammar.New(saved.Symbols.Kind, saved.Symbols.Nonterminals, saved.Symbols.Preterminals, saved.Words)
 	store := model.NewStore()
-	var tables grammar.TableTensors
+	var tables grammar.LogProbTensors
 	for name, to := range map[string]**tensors.Tensor{"root": &tables.Root, "rules": &tables.Rules, "emit": &tables.Emit} {
 		path := given + "/" + name
 		a, ok := state.Arrays[path]
@@ -158,7 +158,7 @@ func fixedTable(state run.State, saved counters) (*grammar.Grammar, error) {
 			}
 		})
 	}
-	return g, g.SetLogTables(tables)
+	return g, g.SetLogProbs(tables)
 }
 
 // syntheticGrammar is the grammar that synthetic sentences are drawn from.

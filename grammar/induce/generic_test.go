@@ -35,7 +35,7 @@ func TestGenericPath(t *testing.T) {
 		m.optimizer.Groups = slices.Clone(m.optimizer.Groups)
 		m.optimizer.Groups[0].Rule = optim.SGD{}
 		recorded := &recorder{gfnStep: s.loop.E.(gfnStep)}
-		s.loop.E, s.loop.M = recorded, newMStepBy(s.set, s.gfn.Tables, &s.Config, m.optimizer)
+		s.loop.E, s.loop.M = recorded, newMStepBy(s.set, s.gfn.LogProbs, &s.Config, m.optimizer)
 		slow := newGeneric(s, recorded, m.optimizer)
 		for k := range 6 {
 			fastBefore, slowBefore := numbersOf(s.set), numbersOf(slow.set)
@@ -123,7 +123,7 @@ type (
 
 func newGeneric(s *Session, r *recorder, grammarOptimizer optim.Optimizer) *generic {
 	g := &generic{recorder: r, set: program.NewSet(s.set.Backend, nn.NewStore(s.Config.Seed))}
-	tables := func(graph *Graph) grammar.Tables { return s.model.Tables(g.set.Store.Scope(em.Theta), graph) }
+	tables := func(graph *Graph) grammar.LogProbs { return s.model.LogProbs(g.set.Store.Scope(em.Theta), graph) }
 	c := &s.Config
 	g.update = program.New[genericIn, mResult](g.set, "generic", func(in genericNodes) mOut[*Node, *Node] {
 		env := forest.Env{Words: in.Sentences.Words.Shape().Dim(1), Labels: c.Model.Nonterminals}

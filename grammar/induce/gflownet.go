@@ -32,7 +32,7 @@ type gflownet struct {
 }
 
 // newSampler prepares the network of a configuration, whose variables live in the store of a set.
-func (c *Config) newSampler(set *program.Set, tables func(*Graph) grammar.Tables, words int) (*forest.Sampler, error) {
+func (c *Config) newSampler(set *program.Set, tables func(*Graph) grammar.LogProbs, words int) (*forest.Sampler, error) {
 	if err := forest.CanRun(set.Backend); err != nil {
 		return nil, badinput.Errorf("%w", err)
 	}
@@ -54,7 +54,7 @@ func (c *Config) newParser(s *forest.Sampler) *parse.GFlowNet {
 }
 
 // newGFlowNet prepares the programs of E-steps.
-func newGFlowNet(set *program.Set, tables func(*Graph) grammar.Tables, words int, c *Config) (*gflownet, error) {
+func newGFlowNet(set *program.Set, tables func(*Graph) grammar.LogProbs, words int, c *Config) (*gflownet, error) {
 	sampler, err := c.newSampler(set, tables, words)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ type (
 
 // dreams draws from the grammar.
 func (e *gflownet) dreams(in dreamIn[*Node, forest.Sentences]) dreamOut[*Node, grammar.Trees] {
-	tables := e.Tables(in.Key.Graph())
+	tables := e.LogProbs(in.Key.Graph())
 	d := tables.Dream(rng.In(in.Key), e.Batch, e.Sleep.Leaves)
 	return dreamOut[*Node, grammar.Trees]{
 		forest.Weigh(tables, in.Sentences), dreamt[*Node, grammar.Trees]{d.Leaves, d.Lengths, d.Trees},

@@ -62,7 +62,7 @@ func newChain(t testing.TB, s *Session, seed uint64, rows int, sentences ...[]in
 	}
 	c.batch = parse.Batches{Rows: rows, Bucket: 1, Most: n}.Pad(some)
 	g := referenceGrammar(t)
-	tables := g.LogTables(dtypes.Float32)
+	tables := g.LogProbs(dtypes.Float32)
 	table := tensors.MustCopyFlatData[float32](tables.Emit) // [V,T]
 	var terms []float32
 	for _, w := range tensors.MustCopyFlatData[int32](c.batch.Words) {
@@ -88,7 +88,7 @@ func referenceGrammar(t testing.TB) *grammar.Grammar {
 		}
 	}
 	root := []float64{math.Sin(1), math.Sin(2)}
-	if err := g.SetLogTables(grammar.TableTensors{
+	if err := g.SetLogProbs(grammar.LogProbTensors{
 		Root: tensors.FromValue(root), Rules: tensors.FromFlatDataAndDimensions(rules, 2, 4, 4),
 		Emit: tensors.FromFlatDataAndDimensions(emit, 3, 2),
 	}); err != nil {

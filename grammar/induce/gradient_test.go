@@ -65,7 +65,7 @@ func derivationsOf(n int) []*grammar.Tree {
 func gradients(t *testing.T, value func(p grammar.Potentials, in []*Node) *Node) func(args ...any) (values, grad []float64) {
 	t.Helper()
 	e := MustNewExec(simd(), func(in []*Node) []*Node {
-		tables := grammar.Tables{Root: in[0], Rules: in[1], Emit: in[2]}
+		tables := grammar.LogProbs{Root: in[0], Rules: in[1], Emit: in[2]}
 		y := value(tables.For(in[4], in[5]), in[4:])
 		return append([]*Node{y}, Gradient(ReduceAllSum(Mul(y, in[3])), in[0], in[1], in[2])...)
 	})
@@ -93,7 +93,7 @@ type instance struct {
 }
 
 func newInstance(t *testing.T, kind grammar.Kind, seed uint64) instance {
-	tables := smallGrammar(rand.New(rand.NewPCG(seed, 3)), kind).LogTables(dtypes.Float64)
+	tables := smallGrammar(rand.New(rand.NewPCG(seed, 3)), kind).LogProbs(dtypes.Float64)
 	return instance{t, []any{tables.Root, tables.Rules, tables.Emit}, []int32{2, 0, 1}, derivationsOf(3)}
 }
 

@@ -41,7 +41,7 @@ type (
 	mResult = mOut[float64, bool]
 )
 
-func newMStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) mStep {
+func newMStep(set *program.Set, tables func(*Graph) grammar.LogProbs, c *Config) mStep {
 	return newMStepBy(set, tables, c, optim.Optimizer{
 		ClipNorm: c.Optim.Clip,
 		Groups: []optim.Group{{Scope: em.Theta, Rule: optim.Adam{Beta1: c.Optim.Theta.Beta1, Beta2: c.Optim.Theta.Beta2}, Rate: optim.Rate{
@@ -52,7 +52,7 @@ func newMStep(set *program.Set, tables func(*Graph) grammar.Tables, c *Config) m
 	})
 }
 
-func newMStepBy(set *program.Set, tables func(*Graph) grammar.Tables, c *Config, o optim.Optimizer) mStep {
+func newMStepBy(set *program.Set, tables func(*Graph) grammar.LogProbs, c *Config, o optim.Optimizer) mStep {
 	m := mStep{Config: c, optimizer: o}
 	m.program = program.New[mArgs, mResult](set, "M-step", func(in mNodes) mOut[*Node, *Node] {
 		q := tables(in.Rates.Graph()).For(in.Sentences.Words, in.Sentences.Lengths)

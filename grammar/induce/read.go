@@ -66,7 +66,7 @@ func (c *Config) readNetwork(b compute.Backend, state run.State, words int) (*pa
 		return nil, err
 	}
 	m := c.model(words)
-	tables := func(g *Graph) grammar.Tables { return m.Tables(store.Scope(em.Theta), g) }
+	tables := func(g *Graph) grammar.LogProbs { return m.LogProbs(store.Scope(em.Theta), g) }
 	sampler, err := c.newSampler(program.NewSet(b, store), tables, words)
 	if err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, er
 	}
 	before := store.NumVariables()
 	type nodes struct{ Graph *Graph }
-	tables, err := program.Once[struct{}, grammar.TableTensors](b, store, "tables", func(in nodes) grammar.Tables {
-		return m.Tables(store.Scope(em.Theta), in.Graph)
+	tables, err := program.Once[struct{}, grammar.LogProbTensors](b, store, "tables", func(in nodes) grammar.LogProbs {
+		return m.LogProbs(store.Scope(em.Theta), in.Graph)
 	}, struct{}{})
 	if err != nil {
 		return nil, err
@@ -136,9 +136,9 @@ func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, er
 	return tabulate(m, saved.Words, tables)
 }
 
-func tabulate(m grammar.Neural, words []string, tables grammar.TableTensors) (*grammar.Grammar, error) {
+func tabulate(m grammar.Neural, words []string, tables grammar.LogProbTensors) (*grammar.Grammar, error) {
 	g := grammar.New(m.Kind, numberedNames("NT-", m.Nonterminals), numberedNames("T-", m.Preterminals), words)
-	if err := g.SetLogTables(tables); err != nil {
+	if err := g.SetLogProbs(tables); err != nil {
 		return nil, err
 	}
 	for _, table := range [][]float64{g.Root, g.Rules, g.Emit} {

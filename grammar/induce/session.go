@@ -103,7 +103,7 @@ func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, 
 	s := &Session{Config: c, data: data, set: program.NewSet(b, nn.NewStore(c.Seed)), fixed: fixed}
 	s.Words = data.Vocabulary.Words()
 	s.model = c.model(len(s.Words))
-	tables := func(g *graph.Graph) grammar.Tables { return s.model.Tables(s.set.Store.Scope(em.Theta), g) }
+	tables := func(g *graph.Graph) grammar.LogProbs { return s.model.LogProbs(s.set.Store.Scope(em.Theta), g) }
 	if fixed != nil {
 		s.Symbols = &symbols{fixed.Kind, fixed.Nonterminals, fixed.Preterminals}
 		tables = setFixed(s.set.Store, fixed)
@@ -123,7 +123,7 @@ func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, 
 }
 
 // newLoop chooses the steps of the method.
-func (s *Session) newLoop(tables func(*graph.Graph) grammar.Tables) (err error) {
+func (s *Session) newLoop(tables func(*graph.Graph) grammar.LogProbs) (err error) {
 	s.loop.Data = func(iteration uint64) parse.Padded {
 		s.batch = s.sampler.at(iteration)
 		return s.batch

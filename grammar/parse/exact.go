@@ -51,11 +51,11 @@ type (
 // NewExact returns a parser of a table of probabilities, in double precision.
 func NewExact(b compute.Backend, g *grammar.Grammar) *Exact {
 	set := program.NewSet(b, nil)
-	return ExactOf(set, g.LogTables(dtypes.Float64).Keep(set.Store.Scope("/grammar")))
+	return ExactOf(set, g.LogProbs(dtypes.Float64).Keep(set.Store.Scope("/grammar")))
 }
 
 // ExactOf returns a parser of the tables that graphs of a set read.
-func ExactOf(set *program.Set, tables func(*Graph) grammar.Tables) *Exact {
+func ExactOf(set *program.Set, tables func(*Graph) grammar.LogProbs) *Exact {
 	answers := func(in question[*Node, forest.Sentences, grammar.Trees]) (out answer[*Node, grammar.Trees]) {
 		q := tables(in.Sentences.Words.Graph()).For(in.Sentences.Words, in.Sentences.Lengths)
 		var best grammar.Parses

@@ -40,21 +40,21 @@ func newTiny(t testing.TB, seed uint64, kind grammar.Kind) *GFlowNet {
 	return NewGFlowNet(forest.NewSampler(set, forest.Network{
 		Width: 8, Layers: 1, Heads: 2, FeedForward: 32, DType: dtypes.Float32,
 		Words: m.Words, Labels: m.Nonterminals, Preterminals: m.Preterminals, Positions: 6,
-	}, func(g *Graph) grammar.Tables { return m.Tables(set.Store.Scope(em.Theta), g) }), Batches{Rows: 8, Bucket: 5, Most: 5})
+	}, func(g *Graph) grammar.LogProbs { return m.LogProbs(set.Store.Scope(em.Theta), g) }), Batches{Rows: 8, Bucket: 5, Most: 5})
 }
 
 // exactOf does exact inference, in double precision, with the grammar that a GFlowNet samples from.
 func exactOf(t testing.TB, p *GFlowNet, kind grammar.Kind) *Exact {
 	t.Helper()
 	type nodes struct{ Graph *Graph }
-	tables, err := program.Once[struct{}, grammar.TableTensors](simd(), p.net.Set.Store, "tables", func(in nodes) grammar.Tables {
-		return p.net.Tables(in.Graph)
+	tables, err := program.Once[struct{}, grammar.LogProbTensors](simd(), p.net.Set.Store, "tables", func(in nodes) grammar.LogProbs {
+		return p.net.LogProbs(in.Graph)
 	}, struct{}{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := grammar.New(kind, make([]string, 3), make([]string, 4), make([]string, 6))
-	if err := g.SetLogTables(tables); err != nil {
+	if err := g.SetLogProbs(tables); err != nil {
 		t.Fatal(err)
 	}
 	e := NewExact(simd(), g)
