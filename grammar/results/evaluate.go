@@ -60,7 +60,10 @@ func (s session) Evaluate() (run.Result, error) {
 	updates, iterations := s.Counts()
 	r := &Result{
 		Task: Task{}.Name(), Method: s.Method, Grammar: s.Config.Model.Grammar, Seed: s.Config.Seed,
-		Updates: updates, Iterations: iterations, Short: s.Short(),
+		Updates: updates, Short: s.Short(),
+	}
+	if s.Network() != nil {
+		r.Iterations = iterations
 	}
 	for _, split := range s.HeldOut() {
 		one, err := s.evaluate(split)

@@ -30,7 +30,7 @@ func TestEvaluate(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := r.(*Result)
-	if len(res.Splits) != 2 || res.Splits[0].Name != treebank.Valid || res.Splits[1].Name != treebank.Test || res.Updates != 20 {
+	if len(res.Splits) != 2 || res.Splits[0].Name != treebank.Valid || res.Splits[1].Name != treebank.Test || res.Updates != 20 || res.Iterations != 0 {
 		t.Fatalf("%+v", res)
 	}
 	g, err := s.Learned()
