@@ -45,7 +45,7 @@ type out struct {
 }
 
 type nodesOut struct {
-	Never *Node
+	Never           *Node
 	Sum, Whole, Big *Node
 	Back            pair[*Node]
 	Count           *Node
