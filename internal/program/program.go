@@ -23,6 +23,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/internal/panics"
 )
 
 // Set is programs that share a backend and the variables of a store.
@@ -145,7 +147,7 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 		most = 0
 	}
 	exec, err := model.NewExecCanonical(p.set.Backend, p.set.Store, func(_ *model.Scope, g *Graph, nodes []*Node) []*Node {
-		defer withError()
+		defer panics.WithError()
 		in := reflect.New(p.nodesIn).Elem()
 		from := parameters{Graph: g, tensors: nodes}
 		if inputs > 0 {
@@ -168,15 +170,4 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 		delete(p.compiled, key)
 	})
 	return c, nil
-}
-
-// withError turns any panic into one with an error: GoMLX returns such a panic as an error of the call, and after any other
-// it would wait for the graph for ever.
-func withError() {
-	if r := recover(); r != nil {
-		if err, ok := r.(error); ok {
-			panic(err)
-		}
-		panic(fmt.Errorf("%v", r))
-	}
 }
