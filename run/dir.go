@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,11 +89,8 @@ func checkVacant(dir string) error {
 	if err != nil {
 		return fmt.Errorf("create run: %w", err)
 	}
-	for _, e := range entries {
-		if e.Name() == infoName {
-			return badinput.Errorf("%s already holds a run: continue it with \"gfnem resume %s\", or choose another --out", dir,
-				dir)
-		}
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == infoName }) {
+		return badinput.Errorf("%s already holds a run: continue it with \"gfnem resume %[1]s\", or choose another --out", dir)
 	}
 	for _, e := range entries {
 		ok, err := isDebris(dir, e)

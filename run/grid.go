@@ -75,20 +75,12 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 	close(todo)
 	wg.Wait()
 	progress.bar.Done()
-	if err := firstFailure(failed); err != nil {
-		return results, err
-	}
-	return results, context.Cause(asked)
-}
-
-// firstFailure is the error of the first cell that failed by itself, not because another one had.
-func firstFailure(failed []error) error {
 	for _, err := range failed {
-		if err != nil && !errors.Is(err, ErrInterrupted) {
-			return err
+		if err != nil && !errors.Is(err, ErrInterrupted) { // it failed by itself, not because another cell had
+			return results, err
 		}
 	}
-	return nil
+	return results, context.Cause(asked)
 }
 
 // cell makes one training, or reads it if it is finished.
@@ -101,10 +93,10 @@ func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessag
 	}
 	r, err := Open(dir)
 	fresh := errors.Is(err, ErrNotRun)
+	if err != nil && !fresh {
+		return nil, err
+	}
 	if !fresh {
-		if err != nil {
-			return nil, err
-		}
 		defer r.Close()
 		if r.Config() != text {
 			return nil, badinput.Errorf("%s was made with other settings: choose another --out", dir)

@@ -23,20 +23,21 @@ type State struct {
 // saved.
 func StateHash(s State) string {
 	h := sha256.New()
+	number := func(n uint64) { h.Write(binary.LittleEndian.AppendUint64(nil, n)) }
 	// Each part goes in with its length, so that no two states feed the hash the same bytes.
 	part := func(p []byte) {
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(p))))
+		number(uint64(len(p)))
 		h.Write(p)
 	}
-	h.Write(binary.LittleEndian.AppendUint64(nil, s.Step))
-	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(s.Arrays))))
+	number(s.Step)
+	number(uint64(len(s.Arrays)))
 	for _, name := range slices.Sorted(maps.Keys(s.Arrays)) {
 		a := s.Arrays[name]
 		part([]byte(name))
 		part([]byte(a.DType))
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(a.Shape))))
+		number(uint64(len(a.Shape)))
 		for _, n := range a.Shape {
-			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+			number(uint64(n))
 		}
 		part(a.Data)
 	}
