@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -85,7 +86,10 @@ func execute(args []string, out, errOut io.Writer) int {
 		kong.Name("gfnem"),
 		kong.Description("Learn latent variable models p(z) p(x|z) with discrete, compositional latents by GFlowNet-EM."),
 		kong.Writers(out, errOut),
-		kong.Vars{"workloads": strings.Join(bench.Workloads(), ", "), "tasks": taskNames(), "presets": presetNames(), "tables": tableNames()},
+		kong.Vars{
+			"workloads": strings.Join(bench.Workloads(), ", "), "tasks": strings.Join(taskNames(), " or "),
+			"presets": presetNames(), "tables": strings.Join(tableNames(), ", "),
+		},
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
@@ -127,13 +131,13 @@ func complain(w io.Writer, err error) int {
 	return exitFailed
 }
 
-// taskNames lists the tasks, for help.
-func taskNames() string {
+// taskNames lists the tasks.
+func taskNames() []string {
 	var names []string
 	for _, t := range tasks {
 		names = append(names, t.Name())
 	}
-	return strings.Join(names, " or ")
+	return names
 }
 
 // presetNames lists the presets of every task, for help.
@@ -147,12 +151,9 @@ func presetNames() string {
 
 // findTask returns the task of a name.
 func findTask(name string) (run.Task, error) {
-	var names []string
-	for _, t := range tasks {
-		if t.Name() == name {
-			return t, nil
-		}
-		names = append(names, t.Name())
+	names := taskNames()
+	if i := slices.Index(names, name); i >= 0 {
+		return tasks[i], nil
 	}
 	return nil, unknown("task", name, names)
 }
