@@ -50,6 +50,12 @@ type Options struct {
 	Data    map[string]string // hash of each data set, by name
 }
 
+// Program is what this program knows of itself: an Info without what only a run has.
+func Program() Info {
+	build, _ := debug.ReadBuildInfo()
+	return newInfo(Options{}, time.Time{}, build)
+}
+
 // newInfo joins what the caller knows with what the program knows of itself; build is nil if it knows nothing.
 func newInfo(o Options, now time.Time, build *debug.BuildInfo) Info {
 	info := Info{
