@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -86,14 +85,6 @@ func newInfo(o Options, now time.Time, build *debug.BuildInfo) Info {
 }
 
 func configSum(text string) string { return digestOf([]byte(text)).SHA256 }
-
-func writeInfo(d disk, dir string, info Info) error {
-	return replaceFile(d, filepath.Join(dir, infoName), func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(info)
-	})
-}
 
 var (
 	// ErrNotRun is wrapped by the error for a folder that holds no run.

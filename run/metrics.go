@@ -43,7 +43,7 @@ func (r *Run) log(p Point) error {
 	}
 	var record []byte
 	if r.events.size == 0 {
-		record = appendRecord(record, versionEvent(r.now()))
+		record = appendRecord(record, appendBytes(appendWallTime(nil, r.now()), tagFileVersion, []byte(eventVersion)))
 	}
 	return r.events.append(appendRecord(record, scalarsEvent(r.now(), p.Step, p.Values)))
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
 )
@@ -49,14 +47,4 @@ func StateHash(s State) string {
 	}
 	part(extra.Bytes())
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// writeState writes state.json.
-func writeState(w io.Writer, s State) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return fmt.Errorf("extra state: %w", err)
-	}
-	return nil
 }

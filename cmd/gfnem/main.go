@@ -104,12 +104,10 @@ func execute(args []string, out, errOut io.Writer) int {
 		return exited
 	}
 	if err != nil {
-		return complain(errOut, asBadInput(err))
+		return complain(errOut, badinput.Errorf("%w (see gfnem --help)", err))
 	}
 	return complain(errOut, command.Run(console{os.Stdin, out, errOut, append([]string{"gfnem"}, args...)}))
 }
-
-func asBadInput(err error) error { return badinput.Errorf("%w (see gfnem --help)", err) }
 
 // complain prints an error in one line and returns the exit code it calls for.
 func complain(w io.Writer, err error) int {

@@ -142,10 +142,7 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 		return c, nil
 	}
 	c := &compiled{}
-	most := -1 // as many as there are
-	if inputs == 0 {
-		most = 0
-	}
+	most := -min(inputs, 1) // as many as there are, or none
 	exec, err := model.NewExecCanonical(p.set.Backend, p.set.Store, func(_ *model.Scope, g *Graph, nodes []*Node) []*Node {
 		defer panics.WithError()
 		in := reflect.New(p.nodesIn).Elem()
