@@ -30,8 +30,6 @@ type vqOut[U, T any] struct {
 	Reconstruction, Commitment, Perplexity T
 }
 
-type updateNodes struct{ Loss, GradNorm, OK *Node }
-
 // vqStep makes the updates of a VQ-VAE, as M-steps without latents.
 type vqStep struct {
 	optimizer optim.Optimizer
@@ -39,10 +37,10 @@ type vqStep struct {
 }
 
 func newVQStep(s *program.Set, size Size, o optim.Optimizer) vqStep {
-	update := func(in nodesIn) vqOut[updateNodes, *Node] {
+	update := func(in nodesIn) vqOut[em.UpdateNodes, *Node] {
 		l := VQ{size}.loss(s.Store.Scope(em.Theta), pick(in.X)[0])
 		r := o.Minimize(s.Store, l.total, in.Rates, l.changes...)
-		return vqOut[updateNodes, *Node]{updateNodes{l.total, r.GradNorm, r.OK}, l.reconstruction, l.commitment, l.perplexity}
+		return vqOut[em.UpdateNodes, *Node]{em.Updated(l.total, r), l.reconstruction, l.commitment, l.perplexity}
 	}
 	return vqStep{o, program.New[hostIn, vqOut[em.Update, float64]](s, "VQ-VAE", update)}
 }
