@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,19 +44,15 @@ func (f *finder) nvidiaPackages(pluginPath string) []string {
 	if m := cudaInPath.FindStringSubmatch(pluginPath); m != nil {
 		major = m[1]
 	}
-	rank := func(dir string) int {
-		m := cudaInDir.FindStringSubmatch(filepath.Base(dir))
-		switch {
-		case m == nil:
-			return 1
-		case major == "" || m[1] == major:
-			return 0
+	var toolkits, others []string
+	for _, dir := range dirs {
+		if m := cudaInDir.FindStringSubmatch(filepath.Base(dir)); m == nil {
+			others = append(others, dir)
+		} else if major == "" || m[1] == major {
+			toolkits = append(toolkits, dir)
 		}
-		return 2
 	}
-	dirs = slices.DeleteFunc(dirs, func(d string) bool { return rank(d) == 2 })
-	slices.SortStableFunc(dirs, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
-	return dirs
+	return append(toolkits, others...)
 }
 
 // nvidiaModel returns the model of this machine's NVIDIA cards ("NVIDIA H200") as the driver tells it, or "" when they
@@ -67,11 +62,9 @@ func (f *finder) nvidiaModel() string {
 	files, _ := filepath.Glob(filepath.Join(f.root, "/proc/driver/nvidia/gpus/*/information"))
 	for _, file := range files {
 		text, _ := os.ReadFile(file)
-		for line := range strings.Lines(string(text)) {
-			if model, ok := strings.CutPrefix(line, "Model:"); ok {
-				models = append(models, strings.TrimSpace(model))
-			}
-		}
+		_, after, _ := strings.Cut(string(text), "Model:")
+		model, _, _ := strings.Cut(after, "\n")
+		models = append(models, strings.TrimSpace(model))
 	}
 	if models = slices.Compact(models); len(models) != 1 {
 		return ""

@@ -187,15 +187,14 @@ func (f *finder) folders() iter.Seq[string] {
 
 // libraries lists the folders that go-xla itself searches.
 func (f *finder) libraries() []string {
+	home, _ := f.getenv("HOME") // folders below no home are relative, and left out
 	var dirs []string
-	if home, _ := f.getenv("HOME"); home != "" {
-		dirs = append(dirs,
-			home+"/.local/lib/go-xla", home+"/.local/lib/go-xla/nvidia", home+"/.local/lib/gomlx/pjrt",
-			home+"/Library/Application Support/go-xla")
+	for _, prefix := range []string{filepath.Join(home, ".local"), filepath.Join(f.root, "/usr/local")} {
+		for _, d := range []string{"lib/go-xla", "lib/go-xla/nvidia", "lib/gomlx/pjrt"} {
+			dirs = append(dirs, filepath.Join(prefix, d))
+		}
 	}
-	for _, d := range []string{"/usr/local/lib/go-xla", "/usr/local/lib/go-xla/nvidia", "/usr/local/lib/gomlx/pjrt"} {
-		dirs = append(dirs, filepath.Join(f.root, d))
-	}
+	dirs = append(dirs, filepath.Join(home, "Library/Application Support/go-xla"))
 	for _, v := range []string{"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"} {
 		paths, _ := f.getenv(v)
 		dirs = append(dirs, filepath.SplitList(paths)...)
@@ -234,30 +233,28 @@ func (f *finder) loaderConfig(file string, depth int) []string {
 
 // environment lists the site-packages of the Python environment that is active.
 func (f *finder) environment() []string {
-	var dirs []string
-	for _, v := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
-		if prefix, _ := f.getenv(v); prefix != "" {
-			dirs = append(dirs, newest(prefix+"/lib/python3*/site-packages")...)
-		}
-	}
-	return dirs
+	venv, _ := f.getenv("VIRTUAL_ENV")
+	conda, _ := f.getenv("CONDA_PREFIX")
+	return sitePackages(venv, conda)
 }
 
 // sites lists the site-packages in the usual places.
 func (f *finder) sites() []string {
-	var dirs []string
-	if home, _ := f.getenv("HOME"); home != "" {
-		for _, p := range []string{".local", ".venv", "venv", ".pyenv/versions/*", "miniconda3", "miniforge3", "anaconda3"} {
-			dirs = append(dirs, newest(home+"/"+p+"/lib/python3*/site-packages")...)
-		}
+	var prefixes []string
+	home, _ := f.getenv("HOME")
+	for _, p := range []string{".local", ".venv", "venv", ".pyenv/versions/*", "miniconda3", "miniforge3", "anaconda3"} {
+		prefixes = append(prefixes, filepath.Join(home, p))
 	}
-	for _, p := range []string{
-		"/usr/local/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages",
-		"/usr/lib/python3*/site-packages", "/usr/lib/python3*/dist-packages",
-		"/opt/*/lib/python3*/site-packages", "/opt/*/.venv/lib/python3*/site-packages",
-		"/opt/*/venv/lib/python3*/site-packages",
-	} {
-		dirs = append(dirs, newest(filepath.Join(f.root, p))...)
+	for _, p := range []string{"/usr/local", "/usr", "/opt/*", "/opt/*/.venv", "/opt/*/venv"} {
+		prefixes = append(prefixes, filepath.Join(f.root, p))
+	}
+	return sitePackages(prefixes...)
+}
+
+// sitePackages lists the folders of packages below prefixes, which may be patterns.
+func sitePackages(prefixes ...string) (dirs []string) {
+	for _, p := range prefixes {
+		dirs = append(dirs, newest(filepath.Join(p, "lib/python3*/*-packages"))...)
 	}
 	return dirs
 }

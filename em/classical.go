@@ -63,32 +63,29 @@ func (c Classical) Train(b compute.Backend, store *model.Store, updates uint64) 
 type classicalStep struct {
 	optimizer optim.Optimizer
 	programs  *program.Set
-	update    *program.Program[classicalIn, mOut]
+	update    *program.Program[classicalArgs, Update]
 }
 
-type classicalIn struct {
-	Rates []float32
-	X     []*tensors.Tensor
+type classicalIn[R, T any] struct {
+	Rates R
+	X     []T
 }
 
-type classicalNodes struct {
-	Rates *Node
-	X     []*Node
-}
+type classicalArgs = classicalIn[[]float32, *tensors.Tensor]
 
 func newClassicalStep(c Classical, s *program.Set) classicalStep {
 	m := classicalStep{optimizer: orAdam(c.Optimizer, Theta), programs: s}
-	m.update = program.New[classicalIn, mOut](s, "classical EM", func(in classicalNodes) mResult {
+	m.update = program.New[classicalArgs, Update](s, "classical EM", func(in classicalIn[*Node, *Node]) UpdateNodes {
 		loss := Neg(ReduceAllMean(c.bound(s.Store.Scope(Theta), in.X)))
-		return mResult{Update: updated(loss, m.optimizer.Minimize(s.Store, loss, in.Rates))}
+		return Updated(loss, m.optimizer.Minimize(s.Store, loss, in.Rates))
 	})
 	return m
 }
 
 // Maximize implements MStepper.
 func (m classicalStep) Maximize(at Moment, x []*tensors.Tensor, _ struct{}) (Maximization, error) {
-	out, err := m.update.Call(classicalIn{m.optimizer.Rates(at.M), x})
-	return Maximization{Update: out.Update, Accepted: out.Accepted}, err
+	out, err := m.update.Call(classicalArgs{m.optimizer.Rates(at.M), x})
+	return NewMaximization(out), err
 }
 
 // LogLikelihood returns the mean of log p(x) over observations, by enumeration.

@@ -19,82 +19,66 @@ type graphs struct {
 	Spec
 	store *model.Store
 
-	wake, wakeAndSleep, wakeAndMaximize *program.Program[eIn, eOut]
-	sleep                               *program.Program[eIn, eOut]
-	maximize                            *program.Program[mIn, mOut]
+	wake, wakeAndSleep, wakeAndMaximize *program.Program[eArgs, eResult]
+	sleep                               *program.Program[eArgs, eResult]
+	maximize                            *program.Program[mArgs, mResult]
 }
 
-// eIn is what programs of E-steps take.
-type eIn struct {
+// eIn is what programs of E-steps take, in graphs and on the host: T is one tensor, R rates, K a number.
+type eIn[T, R, K any] struct {
 	Best          bool // whether the best latents of wake are returned
-	Key           *tensors.Tensor
-	Rates, MRates []float32
-	Knobs         Knobs[float32]
-	X             []*tensors.Tensor
-}
-
-type eNodes struct {
-	Best               bool
-	Key, Rates, MRates *Node
-	Knobs              Knobs[*Node]
-	X                  []*Node
+	Key           T
+	Rates, MRates R
+	Knobs         Knobs[K]
+	X             []T
 }
 
 // eOut is what they return: the update, the sleep part of its loss, the update of the model made with it, and the best latents.
-type eOut struct {
-	E         Update
-	SleepLoss float64
-	M         Update
-	Z         []*tensors.Tensor
-}
-
-type eResult struct {
-	E         updateNodes
-	SleepLoss *Node
-	M         updateNodes
-	Z         gfn.State
+type eOut[U, N, T any] struct {
+	E, M      U
+	SleepLoss N
+	Z         []T
 }
 
 // mIn is what programs of M-steps take; Z are latents that are given, instead of drawn.
-type mIn struct {
+type mIn[T, R, K any] struct {
 	Greedy bool
-	Key    *tensors.Tensor
-	Rates  []float32
-	Knobs  Knobs[float32]
-	X, Z   []*tensors.Tensor
+	Key    T
+	Rates  R
+	Knobs  Knobs[K]
+	X, Z   []T
 }
 
-type mNodes struct {
-	Greedy     bool
-	Key, Rates *Node
-	Knobs      Knobs[*Node]
-	X          []*Node
-	Z          gfn.State
+type mOut[U, N any] struct {
+	Update   U
+	Accepted N
 }
 
-type mOut struct {
-	Update   Update
-	Accepted float64
-}
+type (
+	eArgs   = eIn[*tensors.Tensor, []float32, float32]
+	eNodes  = eIn[*Node, *Node, *Node]
+	eResult = eOut[Update, float64, *tensors.Tensor]
+	eGraph  = eOut[UpdateNodes, *Node, *Node]
+	mArgs   = mIn[*tensors.Tensor, []float32, float32]
+	mNodes  = mIn[*Node, *Node, *Node]
+	mResult = mOut[Update, float64]
+	mGraph  = mOut[UpdateNodes, *Node]
+)
 
-type mResult struct {
-	Update   updateNodes
-	Accepted *Node
-}
+// UpdateNodes is an Update in a graph.
+type UpdateNodes struct{ Loss, GradNorm, OK *Node }
 
-// updateNodes is an Update in a graph.
-type updateNodes struct{ Loss, GradNorm, OK *Node }
-
-func updated(loss *Node, r optim.Result) updateNodes { return updateNodes{loss, r.GradNorm, r.OK} }
+// Updated is what an optimiser made of a loss.
+func Updated(loss *Node, r optim.Result) UpdateNodes { return UpdateNodes{loss, r.GradNorm, r.OK} }
 
 func newGraphs(spec Spec, s *program.Set) *graphs {
 	g := &graphs{Spec: spec, store: s.Store}
-	e := func(k kind, f func(eNodes) eResult) *program.Program[eIn, eOut] {
-		return program.New[eIn, eOut](s, string(k), f)
+	e := func(k kind, f func(eNodes) eGraph) *program.Program[eArgs, eResult] {
+		return program.New[eArgs, eResult](s, string(k), f)
 	}
 	g.wake, g.wakeAndSleep, g.sleep = e(wake, g.wakeUpdate), e(wakeAndSleep, g.jointUpdate), e(sleep, g.sleepUpdate)
 	g.wakeAndMaximize = e(wakeAndMaximize, g.bothUpdates)
-	g.maximize = program.New[mIn, mOut](s, string(maximize), g.mUpdate)
+	g.maximize = program.New[mArgs, mResult](s, string(maximize), g.mUpdate)
 	return g
 }
 
@@ -121,17 +105,17 @@ func (g *graphs) minimizeE(loss, rates *Node) optim.Result {
 	return g.Wake.Optimizer.Minimize(g.store, loss, rates)
 }
 
-func (g *graphs) wakeUpdate(in eNodes) (out eResult) {
+func (g *graphs) wakeUpdate(in eNodes) (out eGraph) {
 	x, u := g.observations(in.X)
 	loss, z, logR := g.wakeLoss(rng.In(in.Key), x, u, in.Knobs)
 	if in.Best {
 		out.Z = best(z, logR, g.Wake.Samples)
 	}
-	out.E = updated(loss, g.minimizeE(loss, in.Rates))
+	out.E = Updated(loss, g.minimizeE(loss, in.Rates))
 	return out
 }
 
-func (g *graphs) jointUpdate(in eNodes) (out eResult) {
+func (g *graphs) jointUpdate(in eNodes) (out eGraph) {
 	r := rng.In(in.Key)
 	x, u := g.observations(in.X)
 	out.SleepLoss = g.sleepLoss(r)
@@ -140,24 +124,24 @@ func (g *graphs) jointUpdate(in eNodes) (out eResult) {
 		out.Z = best(z, logR, g.Wake.Samples)
 	}
 	total := Add(loss, MulScalar(out.SleepLoss, g.Sleep.Weight))
-	out.E = updated(loss, g.minimizeE(total, in.Rates))
+	out.E = Updated(loss, g.minimizeE(total, in.Rates))
 	return out
 }
 
-func (g *graphs) sleepUpdate(in eNodes) eResult {
+func (g *graphs) sleepUpdate(in eNodes) eGraph {
 	loss := g.sleepLoss(rng.In(in.Key))
-	return eResult{E: updated(loss, g.minimizeE(MulScalar(loss, g.Sleep.Weight), in.Rates))}
+	return eGraph{E: Updated(loss, g.minimizeE(MulScalar(loss, g.Sleep.Weight), in.Rates))}
 }
 
 // bothUpdates makes an E- and an M-update with the same latents.
-func (g *graphs) bothUpdates(in eNodes) (out eResult) {
+func (g *graphs) bothUpdates(in eNodes) (out eGraph) {
 	r := rng.In(in.Key)
 	x, u := g.observations(in.X)
 	lossE, z, logR := g.wakeLoss(r, x, u, in.Knobs)
 	draw := func() gfn.State { return g.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() }
 	lossM := g.MStep.Loss(g.theta(), x, best(z, logR, g.Wake.Samples), draw)
-	out.E = updated(lossE, g.minimizeE(lossE, in.Rates))
-	out.M = updated(lossM, g.MStep.Optimizer.Minimize(g.store, lossM, in.MRates))
+	out.E = Updated(lossE, g.minimizeE(lossE, in.Rates))
+	out.M = Updated(lossM, g.MStep.Optimizer.Minimize(g.store, lossM, in.MRates))
 	return out
 }
 
@@ -196,7 +180,7 @@ func (g *graphs) sleepLoss(r *rng.Stream) *Node {
 }
 
 // mUpdate is the M-step.
-func (g *graphs) mUpdate(in mNodes) (out mResult) {
+func (g *graphs) mUpdate(in mNodes) (out mGraph) {
 	r := rng.In(in.Key)
 	spec := g.MStep
 	x, u := g.observations(in.X)
@@ -209,11 +193,11 @@ func (g *graphs) mUpdate(in mNodes) (out mResult) {
 	}
 	loss := spec.Loss(g.theta(), x, z, func() gfn.State { return g.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() })
 	if !spec.ClosedForm {
-		out.Update = updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates))
+		out.Update = Updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates))
 		return out
 	}
 	vars, values := g.Model.(lvm.Maximizer).Maximize(g.theta(), x, z)
-	out.Update = updateNodes{loss, ZerosLike(loss), optim.Assign(vars, values)}
+	out.Update = UpdateNodes{loss, ZerosLike(loss), optim.Assign(vars, values)}
 	return out
 }
 

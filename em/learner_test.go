@@ -70,9 +70,9 @@ func TestStepsKeepApart(t *testing.T) {
 					m, err = l.M.Maximize(at, spec.Data(0), nil)
 					u = m.Update
 				} else {
-					p := map[kind]*program.Program[eIn, eOut]{wake: e.wake, wakeAndSleep: e.wakeAndSleep, sleep: e.sleep}[k]
-					var out eOut
-					out, err = e.call(k, p, eIn{}, at, spec.Data(0))
+					p := map[kind]*program.Program[eArgs, eResult]{wake: e.wake, wakeAndSleep: e.wakeAndSleep, sleep: e.sleep}[k]
+					var out eResult
+					out, err = e.call(k, p, eArgs{}, at, spec.Data(0))
 					u = out.E
 				}
 				if err != nil {

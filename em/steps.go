@@ -45,13 +45,13 @@ func (e eStep) Infer(at Moment, x []*tensors.Tensor) (out Inference[[]*tensors.T
 	k, p := wake, e.wake
 	_, ofWake := e.MStep.Latents.(BestOfWake)
 	ofWake = ofWake && e.MStep.Data == nil
-	in := eIn{Best: ofWake}
+	in := eArgs{Best: ofWake}
 	switch {
 	case dream && !e.Sleep.Apart:
 		k, p = wakeAndSleep, e.wakeAndSleep
 	case ofWake && at.Maximizes && e.MStep.Moves == 0 && !e.MStep.ClosedForm:
 		k, p = wakeAndMaximize, e.wakeAndMaximize
-		in = eIn{MRates: e.MStep.Optimizer.Rates(at.M)}
+		in = eArgs{MRates: e.MStep.Optimizer.Rates(at.M)}
 	}
 	r, err := e.call(k, p, in, at, x)
 	if err != nil {
@@ -69,11 +69,11 @@ func (e eStep) Infer(at Moment, x []*tensors.Tensor) (out Inference[[]*tensors.T
 
 // dream makes a sleep update.
 func (e eStep) dream(at Moment, x []*tensors.Tensor) (*Update, error) {
-	r, err := e.call(sleep, e.sleep, eIn{}, at, x)
+	r, err := e.call(sleep, e.sleep, eArgs{}, at, x)
 	return &r.E, err
 }
 
-func (e eStep) call(k kind, p *program.Program[eIn, eOut], in eIn, at Moment, x []*tensors.Tensor) (eOut, error) {
+func (e eStep) call(k kind, p *program.Program[eArgs, eResult], in eArgs, at Moment, x []*tensors.Tensor) (eResult, error) {
 	in.Key, in.X = rng.Key(e.Seed, string(k), at.Iteration), x
 	in.Rates, in.Knobs = e.Wake.Optimizer.Rates(at.Iteration), e.Wake.Explore.At(at.Iteration)
 	out, err := p.Call(in)
@@ -93,7 +93,7 @@ func (m mStep) Maximize(at Moment, x, z []*tensors.Tensor) (Maximization, error)
 	if greedy && g.Probability != 0 && rng.New(m.Seed, "greedy coin", at.M).Float64() >= g.Probability {
 		k, greedy = maximizeSampled, false
 	}
-	out, err := m.maximize.Call(mIn{
+	out, err := m.maximize.Call(mArgs{
 		Greedy: greedy, Key: rng.Key(m.Seed, string(k), at.M), Rates: m.MStep.Optimizer.Rates(at.M),
 		Knobs: m.Wake.Explore.At(at.Iteration), X: x, Z: z,
 	})

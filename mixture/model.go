@@ -15,7 +15,10 @@
 // petals. Log-likelihoods are in nats per point on the true scale unless their name says Published.
 package mixture
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // The sizes of the paper's experiment.
 const (
@@ -54,16 +57,7 @@ type Problem struct {
 
 // filled returns p with its defaults spelled out.
 func (p Problem) filled() Problem {
-	if p.Super == 0 {
-		p.Super = 4
-	}
-	if p.Petals == 0 {
-		p.Petals = 4
-	}
-	if p.Sigma == 0 {
-		p.Sigma = 0.25
-	}
-	return p
+	return Problem{Super: cmp.Or(p.Super, 4), Petals: cmp.Or(p.Petals, 4), Sigma: cmp.Or(p.Sigma, 0.25)}
 }
 
 // Offsets returns the P petal offsets, evenly spaced on the unit circle from half a step on: for four petals the

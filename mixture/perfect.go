@@ -1,6 +1,9 @@
 package mixture
 
-import "math/rand/v2"
+import (
+	"cmp"
+	"math/rand/v2"
+)
 
 // DefaultRate is the learning rate of the gradient M-step in the paper's experiment.
 const DefaultRate = 0.1
@@ -52,10 +55,7 @@ func (p Problem) Maximise(mu Means, x []Point, z []Pair) {
 //
 // which for the paper's sigma relaxes balanced clusters by 0.4, none by more than 1.6, and leaves an empty one.
 func (p Problem) Descend(mu Means, x []Point, z []Pair, rate float64) {
-	if rate == 0 {
-		rate = DefaultRate
-	}
-	p.assigned(x, z, len(mu)).descend(mu, rate, p.precision(), len(x))
+	p.assigned(x, z, len(mu)).descend(mu, cmp.Or(rate, DefaultRate), p.precision(), len(x))
 }
 
 // assigned returns the statistics of an assignment of points to pairs.

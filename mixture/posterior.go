@@ -1,6 +1,7 @@
 package mixture
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 )
@@ -71,11 +72,8 @@ func (t *Posterior) Argmax() []Pair {
 // q(j). The paper's Figure 2 shows one sweep.
 func (p Problem) Factorised(x []Point, mu Means, sweeps int, r *rand.Rand) []Pair {
 	f := p.newFactors(len(x), len(mu), r)
-	for n := range x {
-		for range sweeps {
-			f.updateSuper(n, x[n], mu)
-			f.updatePetal(n, x[n], mu)
-		}
+	for range sweeps {
+		f.sweep(x, mu)
 	}
 	z := make([]Pair, len(x))
 	for n := range z {
@@ -102,12 +100,8 @@ func (p Problem) precision() float64 {
 	return 1 / (sigma * sigma)
 }
 
-func filledClip(clip float64) float64 {
-	if clip == 0 { // a log-reward is never positive: a clip at 0 would erase it
-		return DefaultClip
-	}
-	return clip
-}
+// filledClip takes 0 for the default: a log-reward is never positive, so that a clip at 0 would erase it.
+func filledClip(clip float64) float64 { return cmp.Or(clip, DefaultClip) }
 
 // logReward fills row with max(-scale |x - c|², floor) for each centre c.
 func logReward(row []float64, x Point, centres []Point, scale, floor float64) {

@@ -1,6 +1,7 @@
 package mixture
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -67,9 +68,7 @@ type reproduced struct {
 
 // Reproduce implements run.Reproducer.
 func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
-	if s.Runs == 0 {
-		s.Runs = gfnRuns
-	}
+	s.Runs = cmp.Or(s.Runs, gfnRuns)
 	e := Experiment{Runs: classicalRuns, Seed: s.Seed}
 	out := &reproduced{Seed: s.Seed, Rows: map[string]Summary{}}
 	out.table = &report.Table{

@@ -1,11 +1,11 @@
 package mixture
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/rng"
@@ -35,9 +35,6 @@ type Fit struct {
 // iterate applies an EM iteration to a copy of the initial means. An iteration updates the means in place and returns
 // the log-likelihood it reports, which matters in the last one only: there report is true.
 func iterate(start Means, iterations int, trace bool, iteration func(mu Means, report bool) float64) Fit {
-	if iterations == 0 {
-		iterations = DefaultIterations
-	}
 	fit := Fit{Means: slices.Clone(start)}
 	keep := func() {
 		if trace {
@@ -45,6 +42,7 @@ func iterate(start Means, iterations int, trace bool, iteration func(mu Means, r
 		}
 	}
 	keep()
+	iterations = cmp.Or(iterations, DefaultIterations)
 	for t := range iterations {
 		fit.LogLikelihood = iteration(fit.Means, t == iterations-1)
 		keep()
@@ -70,29 +68,21 @@ type Run struct {
 
 // Draw returns the data set and the initial means of run k.
 func (e Experiment) Draw(k int) (Data, Means) {
-	points := e.Points
-	if points == 0 {
-		points = DefaultPoints
-	}
-	d := e.Problem.Sample(points, rng.New(e.Seed, "mixture/data", uint64(k)))
+	d := e.Problem.Sample(cmp.Or(e.Points, DefaultPoints), rng.New(e.Seed, "mixture/data", uint64(k)))
 	return d, Start(d.X, e.Problem.filled().Super, rng.New(e.Seed, "mixture/start", uint64(k)))
 }
 
 // Fit runs a method on every data set, on GOMAXPROCS goroutines. The outcome of run k is at k and does not depend on
 // how the runs were scheduled.
 func (e Experiment) Fit(m Method) []Run {
-	runs := e.Runs
-	if runs == 0 {
-		runs = DefaultRuns
-	}
-	out := make([]Run, runs)
-	var next atomic.Int64
+	out := make([]Run, cmp.Or(e.Runs, DefaultRuns))
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), runs) {
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for k := range out {
+		slots <- struct{}{}
 		wg.Go(func() {
-			for k := int(next.Add(1)) - 1; k < runs; k = int(next.Add(1)) - 1 {
-				out[k] = e.fit(m, k)
-			}
+			out[k] = e.fit(m, k)
+			<-slots
 		})
 	}
 	wg.Wait()

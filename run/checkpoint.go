@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -105,7 +106,14 @@ func (r *Run) writeCheckpoint(dir string, s State) error {
 	if err := write(arraysName, func(w io.Writer) error { return WriteSafetensors(w, s.Arrays) }); err != nil {
 		return err
 	}
-	if err := write(stateFileName, func(w io.Writer) error { return writeState(w, s) }); err != nil {
+	if err := write(stateFileName, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(s); err != nil {
+			return fmt.Errorf("extra state: %w", err)
+		}
+		return nil
+	}); err != nil {
 		return err
 	}
 	sealed, err := m.seal()

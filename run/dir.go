@@ -1,12 +1,14 @@
 package run
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,8 +59,7 @@ func create(d disk, dir string, o Options) (*Run, error) {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
 	build, _ := debug.ReadBuildInfo()
-	info := newInfo(o, time.Now(), build)
-	r := &Run{dir: dir, info: info, config: o.Config, disk: d, now: time.Now, lock: lock}
+	r := &Run{dir: dir, info: newInfo(o, time.Now(), build), config: o.Config, disk: d, now: time.Now, lock: lock}
 	if err := checkVacant(dir); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -79,7 +80,11 @@ func (r *Run) populate() error {
 	if err := replaceFile(r.disk, r.path(configName), content([]byte(r.config))); err != nil {
 		return err
 	}
-	return writeInfo(r.disk, r.dir, r.info)
+	info, err := json.MarshalIndent(r.info, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replaceFile(r.disk, r.path(infoName), content(append(info, '\n')))
 }
 
 // checkVacant returns an error unless a new run may be made in the folder.
@@ -88,11 +93,8 @@ func checkVacant(dir string) error {
 	if err != nil {
 		return fmt.Errorf("create run: %w", err)
 	}
-	for _, e := range entries {
-		if e.Name() == infoName {
-			return badinput.Errorf("%s already holds a run: continue it with \"gfnem resume %s\", or choose another --out", dir,
-				dir)
-		}
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == infoName }) {
+		return badinput.Errorf("%s already holds a run: continue it with \"gfnem resume %[1]s\", or choose another --out", dir)
 	}
 	for _, e := range entries {
 		ok, err := isDebris(dir, e)

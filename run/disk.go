@@ -74,14 +74,6 @@ func digestOf(data []byte) digest {
 	return digest{Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}
 }
 
-// counter counts the bytes that pass.
-type counter int64
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
-}
-
 // writeFile writes a whole file and syncs its content; its name is durable only after SyncDir.
 func writeFile(d disk, path string, write func(io.Writer) error) (_ digest, err error) {
 	f, err := d.Open(path)
@@ -92,10 +84,9 @@ func writeFile(d disk, path string, write func(io.Writer) error) (_ digest, err 
 	if err := f.Truncate(0); err != nil {
 		return digest{}, err
 	}
-	var size counter
-	sum := sha256.New()
-	buf := bufio.NewWriterSize(io.NewOffsetWriter(f, 0), 1<<16)
-	if err := write(io.MultiWriter(buf, sum, &size)); err != nil {
+	out, sum := io.NewOffsetWriter(f, 0), sha256.New()
+	buf := bufio.NewWriterSize(out, 1<<16)
+	if err := write(io.MultiWriter(buf, sum)); err != nil {
 		return digest{}, err
 	}
 	if err := buf.Flush(); err != nil {
@@ -104,7 +95,8 @@ func writeFile(d disk, path string, write func(io.Writer) error) (_ digest, err 
 	if err := f.Sync(); err != nil {
 		return digest{}, err
 	}
-	return digest{Size: int64(size), SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
+	size, err := out.Seek(0, io.SeekCurrent)
+	return digest{Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
 }
 
 // tmpSuffix marks what was being written or removed; a leftover with it means nothing and may be deleted.

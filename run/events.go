@@ -34,11 +34,6 @@ func appendWallTime(b []byte, t time.Time) []byte {
 	return binary.LittleEndian.AppendUint64(append(b, tagWallTime), math.Float64bits(seconds))
 }
 
-// versionEvent is the event that begins a file.
-func versionEvent(t time.Time) []byte {
-	return appendBytes(appendWallTime(nil, t), tagFileVersion, []byte(eventVersion))
-}
-
 // scalarsEvent is the event of some scalars at a step, in order of name.
 func scalarsEvent(t time.Time, step uint64, values map[string]float64) []byte {
 	var summary []byte

@@ -49,7 +49,17 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 	asked := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	progress := &tally{bar: NewProgress(g.Log, int64(len(cells))*1000, g.Task.Name()), cells: len(cells)}
+	// Each cell counts 1000.
+	bar := NewProgress(g.Log, int64(len(cells))*1000, g.Task.Name())
+	var mu sync.Mutex
+	var done float64
+	var ended int
+	progress := func(part float64, more int) {
+		mu.Lock()
+		defer mu.Unlock()
+		done, ended = done+part, ended+more
+		bar.Set(int64(done), fmt.Sprintf("%d of %d runs", ended, len(cells)))
+	}
 	todo := make(chan int)
 	var wg sync.WaitGroup
 	for range max(g.Workers, 1) {
@@ -62,7 +72,7 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 					return
 				}
 				results[i] = res
-				progress.add(0, 1)
+				progress(0, 1)
 			}
 		})
 	}
@@ -74,25 +84,17 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 	}
 	close(todo)
 	wg.Wait()
-	progress.bar.Done()
-	if err := firstFailure(failed); err != nil {
-		return results, err
+	bar.Done()
+	for _, err := range failed {
+		if err != nil && !errors.Is(err, ErrInterrupted) { // it failed by itself, not because another cell had
+			return results, err
+		}
 	}
 	return results, context.Cause(asked)
 }
 
-// firstFailure is the error of the first cell that failed by itself, not because another one had.
-func firstFailure(failed []error) error {
-	for _, err := range failed {
-		if err != nil && !errors.Is(err, ErrInterrupted) {
-			return err
-		}
-	}
-	return nil
-}
-
 // cell makes one training, or reads it if it is finished.
-func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessage, error) {
+func (g Grid) cell(ctx context.Context, c Cell, progress func(part float64, ended int)) (json.RawMessage, error) {
 	dir := filepath.Join(g.Dir, c.Row, strconv.Itoa(c.Index))
 	path := filepath.Join(dir, resultName)
 	text, err := config.Encode(c.Config)
@@ -101,16 +103,16 @@ func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessag
 	}
 	r, err := Open(dir)
 	fresh := errors.Is(err, ErrNotRun)
+	if err != nil && !fresh {
+		return nil, err
+	}
 	if !fresh {
-		if err != nil {
-			return nil, err
-		}
 		defer r.Close()
 		if r.Config() != text {
 			return nil, badinput.Errorf("%s was made with other settings: choose another --out", dir)
 		}
 		if done, err := os.ReadFile(path); err == nil {
-			progress.add(1000, 0)
+			progress(1000, 0)
 			return done, nil
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -143,36 +145,19 @@ func (g Grid) cell(ctx context.Context, c Cell, progress *tally) (json.RawMessag
 	return data, replaceFile(r.disk, path, content(data))
 }
 
-// watched tells a tally of every step of a job.
+// watched reports every step of a job as progress.
 type watched struct {
 	Job
-	progress *tally
-	at       float64 // what the tally knows of this job
+	progress func(part float64, ended int)
+	at       float64 // what was reported of this job
 }
 
 func (w *watched) Step() (Tick, error) {
 	t, err := w.Job.Step()
 	if err == nil && t.Total > 0 {
 		at := 1000 * float64(t.Step) / float64(t.Total) // more than one step at first, if the job was restored
-		w.progress.add(at-w.at, 0)
+		w.progress(at-w.at, 0)
 		w.at = at
 	}
 	return t, err
-}
-
-// tally adds up the progress of all cells, each of which counts 1000.
-type tally struct {
-	mu    sync.Mutex
-	bar   *Progress
-	done  float64
-	ended int
-	cells int
-}
-
-func (t *tally) add(part float64, ended int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.done += part
-	t.ended += ended
-	t.bar.Set(int64(t.done), fmt.Sprintf("%d of %d runs", t.ended, t.cells))
 }

@@ -1,12 +1,9 @@
 package run
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -52,21 +49,19 @@ type Options struct {
 	Data    map[string]string // hash of each data set, by name
 }
 
+// Program is what this program knows of itself: an Info without what only a run has.
+func Program() Info {
+	build, _ := debug.ReadBuildInfo()
+	return newInfo(Options{}, time.Time{}, build)
+}
+
 // newInfo joins what the caller knows with what the program knows of itself; build is nil if it knows nothing.
 func newInfo(o Options, now time.Time, build *debug.BuildInfo) Info {
 	info := Info{
-		Format:  formatVersion,
-		Task:    o.Task,
-		Command: o.Command,
-		Seed:    o.Seed,
-		Backend: o.Backend,
-		Data:    o.Data,
-		Config:  configSum(o.Config),
+		Format: formatVersion,
+		Task:   o.Task, Command: o.Command, Seed: o.Seed, Backend: o.Backend, Data: o.Data, Config: configSum(o.Config),
 		Created: now.UTC().Truncate(time.Second),
-		Go:      runtime.Version(),
-		OS:      runtime.GOOS,
-		Arch:    runtime.GOARCH,
-		Modules: make(map[string]string),
+		Go:      runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Modules: make(map[string]string),
 	}
 	if build == nil {
 		return info
@@ -89,18 +84,7 @@ func newInfo(o Options, now time.Time, build *debug.BuildInfo) Info {
 	return info
 }
 
-func configSum(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
-
-func writeInfo(d disk, dir string, info Info) error {
-	return replaceFile(d, filepath.Join(dir, infoName), func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(info)
-	})
-}
+func configSum(text string) string { return digestOf([]byte(text)).SHA256 }
 
 var (
 	// ErrNotRun is wrapped by the error for a folder that holds no run.

@@ -26,21 +26,16 @@ func acquire(dir string) (*flock.Flock, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	if !ok {
-		return nil, badinput.Errorf("%s is %w by %s", dir, ErrLocked, holder(path))
+		holder := "another process" // between taking the lock and writing its id it has no name
+		data, _ := os.ReadFile(path)
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(data))); err == nil {
+			holder = fmt.Sprintf("process %d", pid)
+		}
+		return nil, badinput.Errorf("%s is %w by %s", dir, ErrLocked, holder)
 	}
 	pid := strconv.Itoa(os.Getpid()) + "\n"
 	if err := os.WriteFile(path, []byte(pid), 0o666); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), lock.Unlock())
 	}
 	return lock, nil
-}
-
-// holder describes the process that holds a lock. Between taking the lock and writing its id it has no name.
-func holder(path string) string {
-	data, err := os.ReadFile(path)
-	pid, convErr := strconv.Atoi(strings.TrimSpace(string(data)))
-	if err != nil || convErr != nil {
-		return "another process"
-	}
-	return fmt.Sprintf("process %d", pid)
 }

@@ -37,50 +37,37 @@ func (m manifest) seal() ([]byte, error) {
 	return append(sealed, '\n'), err
 }
 
-// readManifest reads the manifest of the checkpoint in a folder and verifies it.
-func readManifest(dir string) (manifest, error) {
+// readCheckpoint reads the checkpoint in a folder and verifies all of it.
+func readCheckpoint(dir string) (s State, m manifest, err error) {
 	path := filepath.Join(dir, manifestName)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return manifest{}, err
+		return s, m, err
 	}
-	var m manifest
 	if err := json.Unmarshal(data, &m); err != nil {
-		return manifest{}, fmt.Errorf("%s: %w", path, err)
+		return s, m, fmt.Errorf("%s: %w", path, err)
 	}
 	if sealed, err := m.seal(); err != nil || !bytes.Equal(sealed, data) {
-		return manifest{}, fmt.Errorf("%s: does not match its own hash", path)
-	}
-	return m, nil
-}
-
-// readCheckpoint reads the checkpoint in a folder and verifies all of it.
-func readCheckpoint(dir string) (State, manifest, error) {
-	m, err := readManifest(dir)
-	if err != nil {
-		return State{}, manifest{}, err
+		return s, m, fmt.Errorf("%s: does not match its own hash", path)
 	}
 	content := make(map[string][]byte)
 	for _, name := range []string{arraysName, stateFileName} {
 		path := filepath.Join(dir, name)
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return State{}, manifest{}, err
+		if content[name], err = os.ReadFile(path); err != nil {
+			return s, m, err
 		}
-		if digestOf(data) != m.Files[name] {
-			return State{}, manifest{}, fmt.Errorf("%s: does not match the hash in the manifest", path)
+		if digestOf(content[name]) != m.Files[name] {
+			return s, m, fmt.Errorf("%s: does not match the hash in the manifest", path)
 		}
-		content[name] = data
 	}
-	var s State
 	if err := json.Unmarshal(content[stateFileName], &s); err != nil {
-		return State{}, manifest{}, fmt.Errorf("%s: %w", filepath.Join(dir, stateFileName), err)
+		return s, m, fmt.Errorf("%s: %w", filepath.Join(dir, stateFileName), err)
 	}
 	if s.Step != m.Step || filepath.Base(dir) != checkpointName(m.Step) {
-		return State{}, manifest{}, errors.New("its name, its state and its manifest disagree on the step")
+		return s, m, errors.New("its name, its state and its manifest disagree on the step")
 	}
 	if s.Arrays, err = ParseSafetensors(content[arraysName]); err != nil {
-		return State{}, manifest{}, fmt.Errorf("%s: %w", filepath.Join(dir, arraysName), err)
+		return s, m, fmt.Errorf("%s: %w", filepath.Join(dir, arraysName), err)
 	}
 	return s, m, nil
 }

@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 // Point is one line of metrics.jsonl.
@@ -51,7 +53,7 @@ func (r *Run) log(p Point) error {
 	}
 	var record []byte
 	if r.events.size == 0 {
-		record = appendRecord(record, versionEvent(r.now()))
+		record = appendRecord(record, appendBytes(appendWallTime(nil, r.now()), tagFileVersion, []byte(eventVersion)))
 	}
 	return r.events.append(appendRecord(record, scalarsEvent(r.now(), p.Step, p.Values)))
 }
@@ -80,32 +82,23 @@ func encodePoint(p Point) ([]byte, error) {
 type scalar float64
 
 func (s scalar) MarshalJSON() ([]byte, error) {
-	switch f := float64(s); {
-	case math.IsNaN(f):
-		return []byte(`"NaN"`), nil
-	case math.IsInf(f, 1):
-		return []byte(`"Inf"`), nil
-	case math.IsInf(f, -1):
-		return []byte(`"-Inf"`), nil
-	default:
-		return json.Marshal(f)
+	f := float64(s)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return json.Marshal(strings.TrimPrefix(fmt.Sprint(f), "+"))
 	}
+	return json.Marshal(f)
 }
 
 func (s *scalar) UnmarshalJSON(text []byte) error {
 	switch string(text) {
-	case `"NaN"`:
-		*s = scalar(math.NaN())
-	case `"Inf"`:
-		*s = scalar(math.Inf(1))
-	case `"-Inf"`:
-		*s = scalar(math.Inf(-1))
+	case `"NaN"`, `"Inf"`, `"-Inf"`:
+		f, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
+		*s = scalar(f)
+		return err
 	case "null":
 		return errors.New("null is not a number")
-	default:
-		return json.Unmarshal(text, (*float64)(s))
 	}
-	return nil
+	return json.Unmarshal(text, (*float64)(s))
 }
 
 func decodePoint(line []byte) (Point, error) {
@@ -140,17 +133,12 @@ func ReadMetrics(dir string) ([]Point, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}
-	var points []Point
-	for number := 1; ; number++ {
-		line, rest, whole := bytes.Cut(data, []byte("\n"))
-		if !whole {
-			return points, nil
+	lines := bytes.Split(data, []byte("\n"))
+	points := make([]Point, len(lines)-1)
+	for i := range points {
+		if points[i], err = decodePoint(lines[i]); err != nil {
+			return nil, fmt.Errorf("read metrics: %s:%d: %w", path, i+1, err)
 		}
-		p, err := decodePoint(line)
-		if err != nil {
-			return nil, fmt.Errorf("read metrics: %s:%d: %w", path, number, err)
-		}
-		points = append(points, p)
-		data = rest
 	}
+	return points, nil
 }

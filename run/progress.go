@@ -23,7 +23,6 @@ type Progress struct {
 	label string
 	now   func() time.Time
 
-	started   bool
 	first     int64 // the step from which the rate counts
 	firstTime time.Time
 	step      int64 // of the last Set
@@ -73,8 +72,7 @@ func (p *Progress) Set(step int64, text string) {
 		return
 	}
 	now := p.now()
-	if !p.started {
-		p.started = true
+	if p.firstTime.IsZero() {
 		p.first, p.firstTime = step, now
 		p.said, p.saidTime = step, now
 	}
@@ -92,7 +90,7 @@ func (p *Progress) Set(step int64, text string) {
 // Done ends the progress at the last step that was Set.
 func (p *Progress) Done() {
 	switch {
-	case p.w == nil || !p.started:
+	case p.w == nil || p.firstTime.IsZero():
 	case p.bar != nil:
 		_ = p.bar.Exit()
 		fmt.Fprintln(p.w)

@@ -21,14 +21,15 @@ func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		cause := context.Canceled
 		select {
 		case <-signals:
-			// Before cancelling, so that whoever sees the context cancelled can count on the second signal.
-			signal.Stop(signals)
-			cancel(ErrInterrupted)
+			cause = ErrInterrupted
 		case <-ctx.Done():
-			signal.Stop(signals)
 		}
+		// Before cancelling, so that whoever sees the context cancelled can count on the second signal.
+		signal.Stop(signals)
+		cancel(cause)
 	}()
 	return ctx, func() {
 		cancel(context.Canceled)

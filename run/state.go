@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
 )
@@ -23,20 +21,21 @@ type State struct {
 // saved.
 func StateHash(s State) string {
 	h := sha256.New()
+	number := func(n uint64) { h.Write(binary.LittleEndian.AppendUint64(nil, n)) }
 	// Each part goes in with its length, so that no two states feed the hash the same bytes.
 	part := func(p []byte) {
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(p))))
+		number(uint64(len(p)))
 		h.Write(p)
 	}
-	h.Write(binary.LittleEndian.AppendUint64(nil, s.Step))
-	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(s.Arrays))))
+	number(s.Step)
+	number(uint64(len(s.Arrays)))
 	for _, name := range slices.Sorted(maps.Keys(s.Arrays)) {
 		a := s.Arrays[name]
 		part([]byte(name))
 		part([]byte(a.DType))
-		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(a.Shape))))
+		number(uint64(len(a.Shape)))
 		for _, n := range a.Shape {
-			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+			number(uint64(n))
 		}
 		part(a.Data)
 	}
@@ -48,14 +47,4 @@ func StateHash(s State) string {
 	}
 	part(extra.Bytes())
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// writeState writes state.json.
-func writeState(w io.Writer, s State) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return fmt.Errorf("extra state: %w", err)
-	}
-	return nil
 }

@@ -22,7 +22,7 @@ const frozenName = "#frozen"
 // stream and step, and never draws from it.
 func StoreArrays(store *model.Store) (map[string]Array, error) {
 	arrays := make(map[string]Array)
-	var frozen []string
+	var fixed []string
 	for v := range store.IterVariables() {
 		if v.Name() == model.RNGStateVariableName {
 			continue
@@ -33,12 +33,12 @@ func StoreArrays(store *model.Store) (map[string]Array, error) {
 		}
 		arrays[v.Path()] = a
 		if !v.Trainable {
-			frozen = append(frozen, v.Path())
+			fixed = append(fixed, v.Path())
 		}
 	}
-	if len(frozen) > 0 {
-		slices.Sort(frozen)
-		list := []byte(strings.Join(frozen, "\n"))
+	if len(fixed) > 0 {
+		slices.Sort(fixed)
+		list := []byte(strings.Join(fixed, "\n"))
 		arrays[frozenName] = Array{DType: "U8", Shape: []int{len(list)}, Data: list}
 	}
 	return arrays, nil
@@ -64,18 +64,22 @@ func RestoreStore(store *model.Store, s State, rest any) error {
 
 // Parameters copies the trainable variables of a store, by path, for Export.
 func Parameters(store *model.Store) (map[string]Array, error) {
-	arrays := make(map[string]Array)
-	for v := range store.IterVariables() {
-		if !v.Trainable {
-			continue
-		}
-		a, err := variableArray(v)
-		if err != nil {
-			return nil, err
-		}
-		arrays[v.Path()] = a
+	arrays, err := StoreArrays(store)
+	if err != nil {
+		return nil, err
 	}
+	isFrozen := frozen(arrays)
+	maps.DeleteFunc(arrays, func(path string, _ Array) bool { return path == frozenName || isFrozen[path] })
 	return arrays, nil
+}
+
+// frozen returns the paths of the variables that are not trainable.
+func frozen(arrays map[string]Array) map[string]bool {
+	paths := make(map[string]bool)
+	for path := range strings.SplitSeq(string(arrays[frozenName].Data), "\n") {
+		paths[path] = true
+	}
+	return paths
 }
 
 func variableArray(v *model.Variable) (Array, error) {
@@ -105,12 +109,7 @@ func variableArray(v *model.Variable) (Array, error) {
 // one that is made gets the flag it was saved with, and one that arrays does not name keeps its value. If an array
 // does not fit its variable, SetStore changes nothing.
 func SetStore(store *model.Store, arrays map[string]Array) error {
-	frozen := make(map[string]bool)
-	if list, ok := arrays[frozenName]; ok {
-		for path := range strings.SplitSeq(string(list.Data), "\n") {
-			frozen[path] = true
-		}
-	}
+	isFrozen := frozen(arrays)
 	values := make(map[string]*tensors.Tensor, len(arrays))
 	paths := slices.Sorted(maps.Keys(arrays))
 	paths = slices.DeleteFunc(paths, func(path string) bool { return path == frozenName })
@@ -135,7 +134,7 @@ func SetStore(store *model.Store, arrays map[string]Array) error {
 		if err != nil {
 			return fmt.Errorf("set variable %s: %w", path, err)
 		}
-		v.SetTrainable(!frozen[path])
+		v.SetTrainable(!isFrozen[path])
 	}
 	return nil
 }

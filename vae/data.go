@@ -9,6 +9,7 @@ import (
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/mnist"
 )
 
@@ -52,7 +53,8 @@ func shuffled(seed uint64, size int, table *tensors.Tensor) (em.Data, error) {
 
 // pick takes the images of a minibatch from the table, as networks take them.
 func pick(data []*Node) gfn.Batch {
-	x := ConvertDType(Gather(data[0], InsertAxes(data[1], 1)), dtypes.Float32)
+	d := program.Of[struct{ Table, Rows *Node }](data)
+	x := ConvertDType(Gather(d.Table, InsertAxes(d.Rows, 1)), dtypes.Float32)
 	return gfn.Batch{InsertAxes(x, -1)}
 }
 

@@ -84,26 +84,14 @@ func (s *session) fit(store *model.Store) error {
 // imitationWeight is that of the published sleep phase, which has the same loss on dreamt images.
 const imitationWeight = 10
 
-type imitationIn struct {
-	Key   *tensors.Tensor
-	Rates []float32
-	X     []*tensors.Tensor
-}
-
-type imitationNodes struct {
-	Key, Rates *Node
-	X          []*Node
-}
-
-type imitated[T any] struct{ Loss T }
-
 // imitate raises log q of the latents that the VQ-VAE gives to images.
 func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *run.Progress) error {
 	opt := spec.Wake.Optimizer
 	p := s.policy(s.size)
 	programs := program.NewSet(s.backend, store)
 	defer programs.Close()
-	update := program.New[imitationIn, imitated[float64]](programs, "imitation", func(in imitationNodes) imitated[*Node] {
+	type imitated[T any] struct{ Loss T }
+	update := program.New[hostIn, imitated[float64]](programs, "imitation", func(in nodesIn) imitated[*Node] {
 		net := gfn.Net{Env: s.size.Env(), Policy: p, Scope: store.Scope(em.Phi)}
 		x := pick(in.X)
 		z := VQ{s.size}.Encode(store.Scope(em.Theta), x[0])
@@ -114,7 +102,7 @@ func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *ru
 	})
 	for i := range updates {
 		at := uint64(i)
-		out, err := update.Call(imitationIn{rng.Key(spec.Seed, "imitate", at), opt.Rates(0), spec.Data(at)})
+		out, err := update.Call(hostIn{rng.Key(spec.Seed, "imitate", at), opt.Rates(0), spec.Data(at)})
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package vae
 import (
 	"cmp"
 	"math"
-	"runtime"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -128,7 +127,11 @@ func (l *Likelihood) Estimate(count int, take func(indices []int) *tensors.Tenso
 			return err
 		}
 		drawn = drawn[:fresh]
-		parallel(len(drawn), func(i int) { drawn[i].merge(l.Model.Positions()) })
+		var wg sync.WaitGroup
+		for i := range drawn {
+			wg.Go(func() { drawn[i].merge(l.Model.Positions()) })
+		}
+		wg.Wait()
 		if err := l.scores(take(indices), drawn); err != nil {
 			return err
 		}
@@ -248,18 +251,4 @@ func (l *Likelihood) scores(x *tensors.Tensor, drawn []samples) error {
 		out.LogP.FinalizeAll()
 		return nil
 	})
-}
-
-// parallel calls do for 0 to n-1 on all processors.
-func parallel(n int, do func(i int)) {
-	var wg sync.WaitGroup
-	workers := min(runtime.GOMAXPROCS(0), n)
-	for w := range workers {
-		wg.Go(func() {
-			for i := w; i < n; i += workers {
-				do(i)
-			}
-		})
-	}
-	wg.Wait()
 }

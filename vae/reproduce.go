@@ -1,6 +1,7 @@
 package vae
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -83,9 +84,7 @@ func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 }
 
 func reproduce(ctx context.Context, s run.Study, rows []tableRow) (run.Result, error) {
-	if s.Runs == 0 {
-		s.Runs = tableRuns
-	}
+	s.Runs = cmp.Or(s.Runs, tableRuns)
 	out := &reproduced{Seed: s.Seed, Rows: map[string]rowJSON{}}
 	out.table = &report.Table{
 		Title:   "Discrete VAEs, −log p(x) of test images in nats",

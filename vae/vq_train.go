@@ -12,45 +12,42 @@ import (
 	"github.com/gfnem/gfnem/optim"
 )
 
+// updateIn is what updates of our own take: images to pick, the learning rates and, if they draw, a key.
+type updateIn[R, T any] struct {
+	Key   T
+	Rates R
+	X     []T
+}
+
+type (
+	hostIn  = updateIn[[]float32, host]
+	nodesIn = updateIn[*Node, *Node]
+)
+
+// vqOut is what an update of a VQ-VAE returns.
+type vqOut[U, T any] struct {
+	Update                                 U
+	Reconstruction, Commitment, Perplexity T
+}
+
 // vqStep makes the updates of a VQ-VAE, as M-steps without latents.
 type vqStep struct {
 	optimizer optim.Optimizer
-	update    *program.Program[vqIn, vqOut]
-}
-
-type vqIn struct {
-	Rates []float32
-	X     []*tensors.Tensor
-}
-
-type vqNodes struct {
-	Rates *Node
-	X     []*Node
-}
-
-type vqOut struct {
-	Update                                 em.Update
-	Reconstruction, Commitment, Perplexity float64
-}
-
-type vqResult struct {
-	Update                                 struct{ Loss, GradNorm, OK *Node }
-	Reconstruction, Commitment, Perplexity *Node
+	update    *program.Program[hostIn, vqOut[em.Update, float64]]
 }
 
 func newVQStep(s *program.Set, size Size, o optim.Optimizer) vqStep {
-	return vqStep{o, program.New[vqIn, vqOut](s, "VQ-VAE", func(in vqNodes) vqResult {
+	update := func(in nodesIn) vqOut[em.UpdateNodes, *Node] {
 		l := VQ{size}.loss(s.Store.Scope(em.Theta), pick(in.X)[0])
 		r := o.Minimize(s.Store, l.total, in.Rates, l.changes...)
-		out := vqResult{Reconstruction: l.reconstruction, Commitment: l.commitment, Perplexity: l.perplexity}
-		out.Update.Loss, out.Update.GradNorm, out.Update.OK = l.total, r.GradNorm, r.OK
-		return out
-	})}
+		return vqOut[em.UpdateNodes, *Node]{em.Updated(l.total, r), l.reconstruction, l.commitment, l.perplexity}
+	}
+	return vqStep{o, program.New[hostIn, vqOut[em.Update, float64]](s, "VQ-VAE", update)}
 }
 
 // Maximize implements em.MStepper.
 func (v vqStep) Maximize(at em.Moment, x, _ []*tensors.Tensor) (em.Maximization, error) {
-	out, err := v.update.Call(vqIn{v.optimizer.Rates(at.M), x})
+	out, err := v.update.Call(hostIn{Rates: v.optimizer.Rates(at.M), X: x})
 	if err != nil {
 		return em.Maximization{}, fmt.Errorf("update %d: %w", at.M, err)
 	}

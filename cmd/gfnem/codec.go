@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/run"
@@ -28,9 +27,9 @@ func (a codecArg) open(c console) (*vae.Codec, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := backend.Open(a.Backend)
+	b, err := a.openBackend()
 	if err != nil {
-		return nil, badinput.Errorf("%w", err)
+		return nil, err
 	}
 	codec, warnings, err := vae.Load(b, r)
 	for _, w := range warnings {
@@ -76,13 +75,7 @@ func (f imageFlags) write(codec *vae.Codec, codes []vae.Codes) error {
 func printCodes(w io.Writer, codes []vae.Codes) error {
 	out := bufio.NewWriter(w)
 	for _, z := range codes {
-		for i, k := range z {
-			if i > 0 {
-				out.WriteByte(' ')
-			}
-			out.WriteString(strconv.Itoa(int(k)))
-		}
-		out.WriteByte('\n')
+		fmt.Fprintln(out, strings.Trim(fmt.Sprint(z), "[]"))
 	}
 	return out.Flush()
 }

@@ -8,6 +8,11 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
+type dataCmd struct {
+	Treebank dataTreebankCmd `cmd:"" help:"Make a data set of trees or sentences."`
+	Show     dataShowCmd     `cmd:"" help:"Print the counts of a data set or of a file of trees."`
+}
+
 type dataTreebankCmd struct {
 	In        []string `arg:"" optional:"" help:"Files or folders to divide into train, valid and test."`
 	Out       string   `help:"Folder of the data set." required:"" placeholder:"DIR"`

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/mnist"
 )
@@ -49,14 +53,10 @@ func (c encodeCmd) Run(con console) error {
 		return printCodes(con.out, codes)
 	}
 	for i, z := range codes {
-		numbers := make([]int, len(z))
-		for t, k := range z {
-			numbers[t] = int(k)
-		}
 		line := struct {
-			Image string `json:"image"`
-			Codes []int  `json:"codes"`
-		}{names[i], numbers}
+			Image string          `json:"image"`
+			Codes json.RawMessage `json:"codes"`
+		}{names[i], json.RawMessage(strings.ReplaceAll(fmt.Sprint(z), " ", ","))}
 		if err := printJSON(con.out, line); err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/gfnem/gfnem/badinput"
-	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -72,7 +71,7 @@ func (c evalCmd) changes(r *run.Run) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(config.Keys(task.Config(task.Presets()[0])), "eval.nll") {
+	if !slices.Contains(keysOf(task), "eval.nll") {
 		if c.NLL {
 			return nil, badinput.Errorf("--nll: the task %s has no likelihood to estimate", task.Name())
 		}

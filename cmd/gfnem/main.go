@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -84,7 +85,10 @@ func execute(args []string, out, errOut io.Writer) int {
 		kong.Name("gfnem"),
 		kong.Description("Learn latent variable models p(z) p(x|z) with discrete, compositional latents by GFlowNet-EM."),
 		kong.Writers(out, errOut),
-		kong.Vars{"workloads": strings.Join(workloadNames(), ", "), "tasks": taskNames(), "presets": presetNames(), "tables": tableNames()},
+		kong.Vars{
+			"workloads": strings.Join(workloadNames(), ", "), "tasks": strings.Join(taskNames(), " or "),
+			"presets": presetNames(), "tables": strings.Join(tableNames(), ", "),
+		},
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
@@ -99,12 +103,10 @@ func execute(args []string, out, errOut io.Writer) int {
 		return exited
 	}
 	if err != nil {
-		return complain(errOut, asBadInput(err))
+		return complain(errOut, badinput.Errorf("%w (see gfnem --help)", err))
 	}
 	return complain(errOut, command.Run(console{os.Stdin, out, errOut, append([]string{"gfnem"}, args...)}))
 }
-
-func asBadInput(err error) error { return badinput.Errorf("%w (see gfnem --help)", err) }
 
 // complain prints an error in one line and returns the exit code it calls for.
 func complain(w io.Writer, err error) int {
@@ -126,13 +128,13 @@ func complain(w io.Writer, err error) int {
 	return exitFailed
 }
 
-// taskNames lists the tasks, for help.
-func taskNames() string {
+// taskNames lists the tasks.
+func taskNames() []string {
 	var names []string
 	for _, t := range tasks {
 		names = append(names, t.Name())
 	}
-	return strings.Join(names, " or ")
+	return names
 }
 
 // presetNames lists the presets of every task, for help.
@@ -146,12 +148,9 @@ func presetNames() string {
 
 // findTask returns the task of a name.
 func findTask(name string) (run.Task, error) {
-	var names []string
-	for _, t := range tasks {
-		if t.Name() == name {
-			return t, nil
-		}
-		names = append(names, t.Name())
+	names := taskNames()
+	if i := slices.Index(names, name); i >= 0 {
+		return tasks[i], nil
 	}
 	return nil, unknown("task", name, names)
 }

@@ -69,9 +69,9 @@ func (c *reproduceCmd) Run(io console) error {
 	if err != nil {
 		return err
 	}
-	b, err := backend.Open(c.Backend)
+	b, err := c.openBackend()
 	if err != nil {
-		return badinput.Errorf("%w", err)
+		return err
 	}
 	if c.Out == "" {
 		c.Out = filepath.Join("runs", c.Table+"-table")
@@ -163,37 +163,31 @@ func parseSeeds(text string) ([]uint64, error) {
 	return seeds, nil
 }
 
-// tableNames lists the tables, for help.
-func tableNames() string {
+// tableNames lists the tables.
+func tableNames() []string {
 	var names []string
 	for _, t := range tasks {
 		if r, ok := t.(run.Reproducer); ok {
 			names = append(names, slices.Sorted(maps.Keys(r.Tables()))...)
 		}
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // findTable returns the task that has a table, and checks the names of rows.
 func findTable(name string, rows []string) (run.Reproducer, error) {
-	var names []string
 	for _, t := range tasks {
 		r, ok := t.(run.Reproducer)
-		if !ok {
+		if !ok || r.Tables()[name] == nil {
 			continue
 		}
-		for table, known := range r.Tables() {
-			if table != name {
-				names = append(names, table)
-				continue
+		known := r.Tables()[name]
+		for _, row := range rows {
+			if !slices.Contains(known, row) {
+				return nil, unknown("row", row, known)
 			}
-			for _, row := range rows {
-				if !slices.Contains(known, row) {
-					return nil, unknown("row", row, known)
-				}
-			}
-			return r, nil
 		}
+		return r, nil
 	}
-	return nil, unknown("table", name, names)
+	return nil, unknown("table", name, tableNames())
 }

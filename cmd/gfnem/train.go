@@ -7,8 +7,9 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
+
+	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
@@ -44,7 +45,7 @@ func (s shortcuts) settings(task run.Task) ([]string, error) {
 	if s.EBM {
 		ebm = new("true")
 	}
-	known := config.Keys(task.Config(task.Presets()[0]))
+	known := keysOf(task)
 	var out []string
 	for _, f := range []struct {
 		flag, key string
@@ -66,6 +67,9 @@ func (s shortcuts) settings(task run.Task) ([]string, error) {
 	}
 	return out, nil
 }
+
+// keysOf lists the keys of a task's configuration.
+func keysOf(task run.Task) []string { return config.Keys(task.Config(task.Presets()[0])) }
 
 type trainCmd struct {
 	Task string `arg:"" help:"What to train: ${tasks}."`
@@ -104,8 +108,8 @@ func (c trainCmd) Run(io console) error {
 	if err != nil {
 		return err
 	}
-	if err := checkPositive("--save-every", c.SaveEvery); err != nil {
-		return err
+	if c.SaveEvery < 0 {
+		return badinput.Errorf("--save-every=%s: a duration cannot be negative", c.SaveEvery)
 	}
 	more, err := c.shortcuts.settings(task)
 	if err != nil {
@@ -153,7 +157,7 @@ func (s settings) resolve(task run.Task) (any, error) {
 		if err := checkSeed(*s.Seed); err != nil {
 			return nil, err
 		}
-		layers = append(layers, config.Set{"seed=" + strconv.FormatUint(*s.Seed, 10)})
+		layers = append(layers, config.Set{fmt.Sprintf("seed=%d", *s.Seed)})
 	}
 	return c, config.Resolve(c, layers...)
 }
@@ -166,19 +170,20 @@ func checkSeed(seed uint64) error {
 	return nil
 }
 
-// checkPositive refuses negative durations of a flag.
-func checkPositive(flag string, d time.Duration) error {
-	if d < 0 {
-		return badinput.Errorf("%s=%s: a duration cannot be negative", flag, d)
+// openBackend opens what computes.
+func (e backendFlag) openBackend() (compute.Backend, error) {
+	b, err := backend.Open(e.Backend)
+	if err != nil {
+		return nil, badinput.Errorf("%w", err)
 	}
-	return nil
+	return b, nil
 }
 
 // start opens the backend and prepares a session; the second result describes the backend.
 func (e backendFlag) start(task run.Task, config any) (run.Session, string, error) {
-	b, err := backend.Open(e.Backend)
+	b, err := e.openBackend()
 	if err != nil {
-		return nil, "", badinput.Errorf("%w", err)
+		return nil, "", err
 	}
 	s, err := task.Start(b, config)
 	return s, backend.Describe(b), err

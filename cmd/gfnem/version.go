@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/run"
 )
 
 type versionCmd struct {
@@ -15,28 +15,16 @@ type versionCmd struct {
 
 // Run prints what this program is.
 func (c versionCmd) Run(io console) error {
-	version, revision := "devel", ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			version = info.Main.Version
-		}
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value
-			}
-		}
-	}
-	names := backend.Names()
+	p, names := run.Program(), backend.Names()
+	version, platform := cmp.Or(p.Version, "devel"), p.OS+"/"+p.Arch
 	if c.JSON {
 		return printJSON(io.out, map[string]any{
-			"version": version, "revision": revision, "go": runtime.Version(),
-			"platform": runtime.GOOS + "/" + runtime.GOARCH, "backends": names,
+			"version": version, "revision": p.Revision, "go": p.Go, "platform": platform, "backends": names,
 		})
 	}
-	if revision != "" {
-		version += " (" + revision + ")"
+	if p.Revision != "" {
+		version += " (" + p.Revision + ")"
 	}
-	_, err := fmt.Fprintf(io.out, "gfnem %s\n%s %s/%s\nbackends: %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		strings.Join(names, ", "))
+	_, err := fmt.Fprintf(io.out, "gfnem %s\n%s %s\nbackends: %s\n", version, p.Go, platform, strings.Join(names, ", "))
 	return err
 }

@@ -104,7 +104,7 @@ func (r *recorder) Infer(at em.Moment, b parse.Padded) (em.Inference[latents], e
 type generic struct {
 	*recorder
 	set    *program.Set
-	update *program.Program[genericIn, mResult]
+	update *program.Program[genericIn, em.Update]
 	loop   em.Loop[parse.Padded, latents]
 }
 
@@ -125,7 +125,7 @@ func newGeneric(s *Session, r *recorder, grammarOptimizer optim.Optimizer) *gene
 	g := &generic{recorder: r, set: program.NewSet(s.set.Backend, nn.NewStore(s.Config.Seed))}
 	tables := func(graph *Graph) grammar.LogProbs { return s.model.LogProbs(g.set.Store.Scope(em.Theta), graph) }
 	c := &s.Config
-	g.update = program.New[genericIn, mResult](g.set, "generic", func(in genericNodes) mOut[*Node, *Node] {
+	g.update = program.New[genericIn, em.Update](g.set, "generic", func(in genericNodes) em.UpdateNodes {
 		env := forest.Env{Words: in.Sentences.Words.Shape().Dim(1), Labels: c.Model.Nonterminals}
 		net := gfn.Net{Env: env, Policy: forest.Policy{Network: r.Network}, Scope: g.set.Store.Scope(em.Phi)}
 		tr := replayed(env, in)
@@ -141,8 +141,7 @@ func newGeneric(s *Session, r *recorder, grammarOptimizer optim.Optimizer) *gene
 		whole := node(tr.X, tr.Last())
 		logR := Add(ReduceSum(whole.Nodes, 1), whole.Root)
 		loss := ReduceAllMean(r.objective().Loss(net.Path(tr, net.Score(tr, gfn.Behaviour{}), logR, partial)))
-		u := r.optimizer.Minimize(g.set.Store, loss, in.Rates)
-		return mOut[*Node, *Node]{loss, u.GradNorm, u.OK}
+		return em.Updated(loss, r.optimizer.Minimize(g.set.Store, loss, in.Rates))
 	})
 	g.loop = em.Loop[parse.Padded, latents]{
 		Data: s.sampler.at, E: g, Gate: s.loop.Gate, M: newMStepBy(g.set, tables, c, grammarOptimizer),
@@ -168,7 +167,7 @@ func (g *generic) Infer(at em.Moment, b parse.Padded) (em.Inference[latents], er
 		Actions: tensors.FromFlatDataAndDimensions(actions, gaps, rows), Steps: tensors.FromValue(steps),
 	})
 	e := em.NewInference(latents{Forests: &g.last.walks.Forest})
-	e.Wake = em.Update(out)
+	e.Wake = out
 	return e, err
 }
 

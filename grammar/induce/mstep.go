@@ -17,7 +17,7 @@ import (
 type mStep struct {
 	*Config
 	optimizer optim.Optimizer
-	program   *program.Program[mArgs, mResult]
+	program   *program.Program[mArgs, em.Update]
 }
 
 var _ em.MStepper[parse.Padded, latents] = mStep{}
@@ -33,12 +33,6 @@ type (
 	}
 	mArgs  = mIn[*tensors.Tensor, []float32, forest.SentenceTensors, grammar.TreeTensors, forest.ForestTensors]
 	mNodes = mIn[*Node, *Node, forest.Sentences, grammar.Trees, forest.Forest]
-
-	mOut[T, B any] struct {
-		Loss, GradNorm T
-		OK             B
-	}
-	mResult = mOut[float64, bool]
 )
 
 func newMStep(set *program.Set, tables func(*Graph) grammar.LogProbs, c *Config) mStep {
@@ -54,11 +48,10 @@ func newMStep(set *program.Set, tables func(*Graph) grammar.LogProbs, c *Config)
 
 func newMStepBy(set *program.Set, tables func(*Graph) grammar.LogProbs, c *Config, o optim.Optimizer) mStep {
 	m := mStep{Config: c, optimizer: o}
-	m.program = program.New[mArgs, mResult](set, "M-step", func(in mNodes) mOut[*Node, *Node] {
+	m.program = program.New[mArgs, em.Update](set, "M-step", func(in mNodes) em.UpdateNodes {
 		q := tables(in.Rates.Graph()).For(in.Sentences.Words, in.Sentences.Lengths)
 		loss := Neg(ReduceAllMean(m.logP(q, in)))
-		r := m.optimizer.Minimize(set.Store, loss, in.Rates)
-		return mOut[*Node, *Node]{loss, r.GradNorm, r.OK}
+		return em.Updated(loss, m.optimizer.Minimize(set.Store, loss, in.Rates))
 	})
 	return m
 }
@@ -87,5 +80,5 @@ func (m mStep) Maximize(at em.Moment, b parse.Padded, z latents) (em.Maximizatio
 		in.Key = rng.Key(m.Seed, "grammar/sample", at.M)
 	}
 	out, err := m.program.Call(in)
-	return em.NewMaximization(em.Update(out)), err
+	return em.NewMaximization(out), err
 }

@@ -19,7 +19,7 @@ var (
 	rowType    = reflect.TypeFor[[]float32]()
 )
 
-// kind says how a field of the nodes' side is treated.
+// kind says how two fields that correspond are treated.
 type kind int
 
 const (
@@ -28,32 +28,24 @@ const (
 	list                 // of nodes
 	part                 // a struct of more fields
 	option               // a part that may be left out
+	graph                // itself, which is on the nodes' side alone
 )
 
-func kindOf(nodes reflect.Type) kind {
+func kindOf(a, b reflect.Type) kind {
 	switch {
-	case nodes == nodeType:
+	case a == nodeType || b == nodeType:
 		return leaf
-	case nodes.Kind() == reflect.Slice && nodes.Elem() == nodeType:
+	case isList(a) || isList(b):
 		return list
-	case nodes.Kind() == reflect.Struct:
+	case a.Kind() == reflect.Struct:
 		return part
-	case nodes.Kind() == reflect.Pointer && nodes.Elem().Kind() == reflect.Struct:
+	case a.Kind() == reflect.Pointer && a.Elem().Kind() == reflect.Struct:
 		return option
 	}
 	return constant
 }
 
-// pairs calls f with the numbers of the fields that correspond.
-func pairs(nodes reflect.Type, f func(node, host int)) {
-	host := 0
-	for i := range nodes.NumField() {
-		if nodes.Field(i).Type != graphType {
-			f(i, host)
-			host++
-		}
-	}
-}
+func isList(t reflect.Type) bool { return t.Kind() == reflect.Slice && t.Elem() == nodeType }
 
 // isScalar reports whether results are read as Go values of a type.
 func isScalar(host reflect.Type) bool {
@@ -62,49 +54,81 @@ func isScalar(host reflect.Type) bool {
 
 // match checks that the types of both sides correspond.
 func match(nodes, host reflect.Type, path string, result bool) error {
-	mismatch := fmt.Errorf("%s: %s does not go with %s", path, nodes, host)
-	switch kindOf(nodes) {
+	good := false
+	switch kindOf(nodes, host) {
 	case leaf:
-		if result && host != tensorType && !isScalar(host) {
-			return mismatch
-		}
+		good = nodes == nodeType && (!result || host == tensorType || isScalar(host))
 	case list:
-		if host.Kind() != reflect.Slice || host.Elem() != tensorType {
-			return mismatch
-		}
+		good = isList(nodes) && host.Kind() == reflect.Slice && host.Elem() == tensorType
 	case constant:
-		if k := nodes.Kind(); nodes != host || k != reflect.Int && k != reflect.Bool && k != reflect.String {
-			return mismatch
-		}
+		k := nodes.Kind()
+		good = nodes == host && (k == reflect.Int || k == reflect.Bool || k == reflect.String)
 	case option:
-		if host.Kind() != reflect.Pointer {
-			return mismatch
+		if host.Kind() == reflect.Pointer {
+			return match(nodes.Elem(), host.Elem(), path, result)
 		}
-		return match(nodes.Elem(), host.Elem(), path, result)
 	case part:
-		if host.Kind() != reflect.Struct {
-			return mismatch
-		}
-		count := 0
-		var err error
-		pairs(nodes, func(n, h int) {
-			count++
-			if err != nil || h >= host.NumField() {
-				return
+		var fields []reflect.StructField
+		for i := range nodes.NumField() {
+			if f := nodes.Field(i); f.Type != graphType {
+				fields = append(fields, f)
 			}
-			a, b := nodes.Field(n), host.Field(h)
+		}
+		if good = host.Kind() == reflect.Struct && host.NumField() == len(fields); !good {
+			break
+		}
+		for i, a := range fields {
+			b := host.Field(i)
 			if !a.IsExported() || !b.IsExported() || a.Name != b.Name && !(a.Anonymous && b.Anonymous) {
-				err = fmt.Errorf("%s: field %s of %s does not go with %s of %s", path, a.Name, nodes, b.Name, host)
-				return
+				return fmt.Errorf("%s: field %s of %s does not go with %s of %s", path, a.Name, nodes, b.Name, host)
 			}
-			err = match(a.Type, b.Type, path+"."+a.Name, result)
-		})
-		if err == nil && count != host.NumField() {
-			err = mismatch
+			if err := match(a.Type, b.Type, path+"."+a.Name, result); err != nil {
+				return err
+			}
 		}
-		return err
+	}
+	if !good {
+		return fmt.Errorf("%s: %s does not go with %s", path, nodes, host)
 	}
 	return nil
+}
+
+// walk goes from one side, or from a struct of nodes, to what corresponds, which it sets as far as parts, lists and
+// constants go. It calls f for everything but parts, in order; for a graph, from is the part that it is to be in.
+func walk(from, to reflect.Value, f func(k kind, from, to reflect.Value)) {
+	k := kindOf(from.Type(), to.Type())
+	if k != part {
+		f(k, from, to)
+	}
+	switch {
+	case k == part:
+		i := 0
+		for j := range to.NumField() {
+			if to.Field(j).Type() == graphType {
+				f(graph, from, to.Field(j))
+				continue
+			}
+			for from.Field(i).Type() == graphType {
+				i++
+			}
+			walk(from.Field(i), to.Field(j), f)
+			i++
+		}
+	case k == list && !from.IsNil():
+		to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
+		for i := range from.Len() {
+			walk(from.Index(i), to.Index(i), f)
+		}
+	case k == option && !from.IsNil():
+		fresh := reflect.New(to.Type().Elem())
+		if from.Type() == to.Type() {
+			fresh.Elem().Set(from.Elem())
+		}
+		to.Set(fresh)
+		walk(from.Elem(), to.Elem(), f)
+	case k == constant && to.CanSet():
+		to.Set(from)
+	}
 }
 
 // arguments are what a program is called with, and what its graph depends on besides their shapes.
@@ -122,42 +146,30 @@ func (a *arguments) list() []any {
 	return append(a.tensors, a.numbers)
 }
 
-// add takes the host's side of a type of nodes.
-func (a *arguments) add(nodes reflect.Type, host reflect.Value) {
-	switch kindOf(nodes) {
-	case leaf:
-		switch {
-		case isNil(host):
-			a.key.WriteByte('-')
-		case host.Type() == numberType:
-			a.numbers = append(a.numbers, float32(host.Float()))
-		case host.Type() == rowType:
-			row := host.Interface().([]float32)
-			fmt.Fprintf(&a.key, "(%d)", len(row))
-			a.numbers = append(a.numbers, row...)
-		default:
-			a.key.WriteByte('+')
-			if host.Kind() == reflect.Pointer && host.Type() != tensorType {
-				host = host.Elem() // a value that may be left out
-			}
-			a.tensors = append(a.tensors, host.Interface())
-		}
-	case list:
-		fmt.Fprintf(&a.key, "[%d]", host.Len())
-		for i := range host.Len() {
-			a.tensors = append(a.tensors, host.Index(i).Interface())
-		}
-	case part:
-		pairs(nodes, func(n, h int) { a.add(nodes.Field(n).Type, host.Field(h)) })
-	case option:
-		if host.IsNil() {
-			a.key.WriteByte('-')
-			return
-		}
-		a.key.WriteByte('+')
-		a.add(nodes.Elem(), host.Elem())
-	case constant:
+// add takes what walk meets on its way from the host.
+func (a *arguments) add(k kind, host, _ reflect.Value) {
+	switch {
+	case k == graph:
+	case k == constant:
 		fmt.Fprintf(&a.key, "%q", fmt.Sprint(host.Interface()))
+	case k == list:
+		fmt.Fprintf(&a.key, "[%d]", host.Len())
+	case isNil(host):
+		a.key.WriteByte('-')
+	case k == option:
+		a.key.WriteByte('+')
+	case host.Type() == numberType:
+		a.numbers = append(a.numbers, float32(host.Float()))
+	case host.Type() == rowType:
+		row := host.Interface().([]float32)
+		fmt.Fprintf(&a.key, "(%d)", len(row))
+		a.numbers = append(a.numbers, row...)
+	default:
+		a.key.WriteByte('+')
+		if host.Kind() == reflect.Pointer && host.Type() != tensorType {
+			host = host.Elem() // a value that may be left out
+		}
+		a.tensors = append(a.tensors, host.Interface())
 	}
 }
 
@@ -174,46 +186,19 @@ type parameters struct {
 	used    int // of numbers
 }
 
-// fill sets the nodes' side to parameters, and to the host's constants.
-func (p *parameters) fill(nodes, host reflect.Value) {
-	next := func() reflect.Value {
-		n := p.tensors[0]
+// fill sets what walk meets on its way from the host.
+func (p *parameters) fill(k kind, host, to reflect.Value) {
+	switch {
+	case k == graph:
+		to.Set(reflect.ValueOf(p.Graph))
+	case k != leaf || isNil(host):
+	case host.Type() == numberType:
+		to.Set(reflect.ValueOf(Squeeze(p.row(1), 0)))
+	case host.Type() == rowType:
+		to.Set(reflect.ValueOf(p.row(host.Len())))
+	default:
+		to.Set(reflect.ValueOf(p.tensors[0]))
 		p.tensors = p.tensors[1:]
-		return reflect.ValueOf(n)
-	}
-	switch kindOf(nodes.Type()) {
-	case leaf:
-		switch {
-		case isNil(host):
-		case host.Type() == numberType:
-			nodes.Set(reflect.ValueOf(Squeeze(p.row(1), 0)))
-		case host.Type() == rowType:
-			nodes.Set(reflect.ValueOf(p.row(host.Len())))
-		default:
-			nodes.Set(next())
-		}
-	case list:
-		if host.IsNil() {
-			return
-		}
-		nodes.Set(reflect.MakeSlice(nodes.Type(), host.Len(), host.Len()))
-		for i := range host.Len() {
-			nodes.Index(i).Set(next())
-		}
-	case part:
-		for i := range nodes.NumField() {
-			if nodes.Field(i).Type() == graphType {
-				nodes.Field(i).Set(reflect.ValueOf(p.Graph))
-			}
-		}
-		pairs(nodes.Type(), func(n, h int) { p.fill(nodes.Field(n), host.Field(h)) })
-	case option:
-		if !host.IsNil() {
-			nodes.Set(reflect.New(nodes.Type().Elem()))
-			p.fill(nodes.Elem(), host.Elem())
-		}
-	case constant:
-		nodes.Set(host)
 	}
 }
 
@@ -224,80 +209,47 @@ func (p *parameters) row(n int) *Node {
 	return SliceAxis(p.numbers, 0, AxisRange(from, p.used))
 }
 
-// results calls f for every node of what a program returned, with the place of its value on the host; a valid host is set as
-// far as parts and lists go.
-func results(nodes, host reflect.Value, f func(n *Node, host reflect.Value)) {
-	switch kindOf(nodes.Type()) {
-	case leaf:
-		if !nodes.IsNil() {
-			f(nodes.Interface().(*Node), host)
-		} else if host.Kind() == reflect.Float64 {
-			host.SetFloat(math.NaN())
-		}
-	case list:
-		if nodes.IsNil() {
-			return
-		}
-		host.Set(reflect.MakeSlice(host.Type(), nodes.Len(), nodes.Len()))
-		for i := range nodes.Len() {
-			results(nodes.Index(i), host.Index(i), f)
-		}
-	case part:
-		pairs(nodes.Type(), func(n, h int) { results(nodes.Field(n), host.Field(h), f) })
-	case option:
-		if !nodes.IsNil() {
-			host.Set(reflect.New(host.Type().Elem()))
-			results(nodes.Elem(), host.Elem(), f)
-		}
-	case constant:
-		host.Set(nodes)
-	}
-}
-
-// outputs lists what a graph returns: the nodes whose values stay tensors, and one of all numbers that the host reads.
-func outputs(nodes reflect.Value, host reflect.Type) []*Node {
-	var all, numbers []*Node
-	results(nodes, reflect.New(host).Elem(), func(n *Node, to reflect.Value) {
-		if isScalar(to.Type()) {
-			numbers = append(numbers, Reshape(ConvertDType(n, dtypes.Float64), 1))
-		} else {
-			all = append(all, n)
+// outputs lists what a graph returns: the nodes whose values stay tensors, and, last, one of all numbers that the host
+// reads.
+func outputs(nodes reflect.Value, host reflect.Type) (all []*Node, numbers int) {
+	var scalars []*Node
+	walk(nodes, reflect.New(host).Elem(), func(k kind, n, to reflect.Value) {
+		switch {
+		case k != leaf || n.IsNil():
+		case isScalar(to.Type()):
+			scalars = append(scalars, Reshape(ConvertDType(n.Interface().(*Node), dtypes.Float64), 1))
+		default:
+			all = append(all, n.Interface().(*Node))
 		}
 	})
-	if len(numbers) > 0 {
-		all = append(all, Concatenate(numbers, 0))
+	if len(scalars) > 0 {
+		all = append(all, Concatenate(scalars, 0))
 	}
-	return all
+	return all, len(scalars)
 }
 
 // unpack is the other way round: it sets the host's side.
-func unpack(nodes, host reflect.Value, from []*tensors.Tensor) (err error) {
-	var numbers []float64
-	results(nodes, host, func(_ *Node, to reflect.Value) {
-		if !isScalar(to.Type()) {
+func unpack(nodes, host reflect.Value, from []*tensors.Tensor, numbers []float64) {
+	walk(nodes, host, func(k kind, n, to reflect.Value) {
+		switch {
+		case k != leaf:
+		case n.IsNil():
+			if to.Kind() == reflect.Float64 {
+				to.SetFloat(math.NaN())
+			}
+		case !isScalar(to.Type()):
 			to.Set(reflect.ValueOf(from[0]))
 			from = from[1:]
-			return
-		}
-		if numbers == nil && err == nil {
-			numbers, err = tensors.CopyFlatData[float64](lastOf(from))
-		}
-		if err != nil {
-			return
-		}
-		switch v := numbers[0]; to.Kind() {
-		case reflect.Float64:
-			to.SetFloat(v)
-		case reflect.Int:
-			to.SetInt(int64(v))
-		case reflect.Bool:
-			to.SetBool(v != 0)
-		}
-		if numbers = numbers[1:]; len(numbers) == 0 {
-			numbers = []float64{} // read, not to be read again
+		default:
+			switch v := numbers[0]; to.Kind() {
+			case reflect.Float64:
+				to.SetFloat(v)
+			case reflect.Int:
+				to.SetInt(int64(v))
+			case reflect.Bool:
+				to.SetBool(v != 0)
+			}
+			numbers = numbers[1:]
 		}
 	})
-	return err
 }
-
-func lastOf(list []*tensors.Tensor) *tensors.Tensor { return list[len(list)-1] }

@@ -9,7 +9,10 @@ import (
 
 // Nodes lists the nodes of a struct, as far as they are there.
 func Nodes[S any](s S) (all []*Node) {
-	visit(reflect.ValueOf(s), func(n *Node, _ func(*Node)) { all = append(all, n) })
+	Map(s, func(n *Node) *Node {
+		all = append(all, n)
+		return n
+	})
 	return all
 }
 
@@ -26,11 +29,14 @@ func Replace[S any](s S, nodes []*Node) S {
 }
 
 // Map returns a struct whose nodes are made from those of s.
-func Map[S any](s S, f func(*Node) *Node) S {
-	out := reflect.New(reflect.TypeFor[S]()).Elem()
-	out.Set(reflect.ValueOf(s))
-	visit(out, func(n *Node, set func(*Node)) { set(f(n)) })
-	return out.Interface().(S)
+func Map[S any](s S, f func(*Node) *Node) (out S) {
+	out = s
+	walk(reflect.ValueOf(s), reflect.ValueOf(&out).Elem(), func(k kind, n, to reflect.Value) {
+		if k == leaf && !n.IsNil() {
+			to.Set(reflect.ValueOf(f(n.Interface().(*Node))))
+		}
+	})
+	return out
 }
 
 // Zip returns a struct whose nodes are made from those of a and b, which have the same.
@@ -46,38 +52,8 @@ func Zip[S any](a, b S, f func(x, y *Node) *Node) S {
 	})
 }
 
-// visit calls f for every node in v, in order. Lists and optional parts that set changes are new ones.
-func visit(v reflect.Value, f func(n *Node, set func(*Node))) {
-	switch kindOf(v.Type()) {
-	case leaf:
-		if !v.IsNil() {
-			f(v.Interface().(*Node), func(n *Node) { v.Set(reflect.ValueOf(n)) })
-		}
-	case list:
-		if v.CanSet() && !v.IsNil() {
-			v.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
-		}
-		for i := range v.Len() {
-			visit(v.Index(i), f)
-		}
-	case part:
-		pairs(v.Type(), func(i, _ int) { visit(v.Field(i), f) })
-	case option:
-		if v.IsNil() {
-			return
-		}
-		if v.CanSet() {
-			fresh := reflect.New(v.Type().Elem())
-			fresh.Elem().Set(v.Elem())
-			v.Set(fresh)
-		}
-		visit(v.Elem(), f)
-	}
-}
-
 // Of returns a struct of single nodes, or of tensors, which are given in order.
-func Of[S, T any](leaves []T) S {
-	out := reflect.New(reflect.TypeFor[S]()).Elem()
+func Of[S, T any](leaves []T) (out S) {
 	count := 0
 	var set func(v reflect.Value)
 	set = func(v reflect.Value) {
@@ -86,12 +62,14 @@ func Of[S, T any](leaves []T) S {
 				v.Set(reflect.ValueOf(leaves[count-1]))
 			}
 		} else if v.Kind() == reflect.Struct {
-			pairs(v.Type(), func(i, _ int) { set(v.Field(i)) })
+			for i := range v.NumField() {
+				set(v.Field(i))
+			}
 		}
 	}
-	set(out)
+	set(reflect.ValueOf(&out).Elem())
 	if count != len(leaves) {
-		panic(fmt.Errorf("%d nodes cannot be a %T, which has %d", len(leaves), out.Interface(), count))
+		panic(fmt.Errorf("%d nodes cannot be a %T, which has %d", len(leaves), out, count))
 	}
-	return out.Interface().(S)
+	return out
 }

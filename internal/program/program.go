@@ -21,7 +21,10 @@ import (
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/internal/panics"
 )
 
 // Set is programs that share a backend and the variables of a store.
@@ -71,9 +74,10 @@ type Program[In, Out any] struct {
 
 // compiled is a program for some constants and parts, for all shapes.
 type compiled struct {
-	exec *model.Exec
-	in   reflect.Value // what it is called with, while a graph may be built
-	out  reflect.Value // what the function returned last
+	exec    *model.Exec
+	in      reflect.Value // what it is called with, while a graph may be built
+	out     reflect.Value // what the function returned last
+	numbers int           // in its last result
 }
 
 // New prepares a program. It panics if the two sides do not correspond, which is a mistake of the caller's source.
@@ -103,7 +107,7 @@ func Once[In, Out, NodesIn, NodesOut any](
 func (p *Program[In, Out]) Call(in In) (out Out, err error) {
 	var a arguments
 	host := reflect.ValueOf(&in).Elem()
-	a.add(p.nodesIn, host)
+	walk(host, reflect.New(p.nodesIn).Elem(), a.add)
 	args := a.list()
 	c, err := p.of(a.key.String(), len(args))
 	if err != nil {
@@ -116,16 +120,19 @@ func (p *Program[In, Out]) Call(in In) (out Out, err error) {
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", p.name, err)
 	}
-	if p.set.times != nil {
-		err := results[len(results)-1].ConstBytes(func([]byte) {})
-		if err != nil {
-			return out, fmt.Errorf("%s: %w", p.name, err)
-		}
-		p.set.times[p.name] += time.Since(begin)
+	var numbers []float64
+	if last := len(results) - 1; c.numbers > 0 {
+		numbers, err = tensors.CopyFlatData[float64](results[last])
+	} else if p.set.times != nil {
+		err = results[last].ConstBytes(func([]byte) {})
 	}
-	if err := unpack(c.out, reflect.ValueOf(&out).Elem(), results); err != nil {
+	if err != nil {
 		return out, fmt.Errorf("%s: %w", p.name, err)
 	}
+	if p.set.times != nil {
+		p.set.times[p.name] += time.Since(begin)
+	}
+	unpack(c.out, reflect.ValueOf(&out).Elem(), results, numbers)
 	return out, nil
 }
 
@@ -135,20 +142,19 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 		return c, nil
 	}
 	c := &compiled{}
-	most := -1 // as many as there are
-	if inputs == 0 {
-		most = 0
-	}
+	most := -min(inputs, 1) // as many as there are, or none
 	exec, err := model.NewExecCanonical(p.set.Backend, p.set.Store, func(_ *model.Scope, g *Graph, nodes []*Node) []*Node {
-		defer withError()
+		defer panics.WithError()
 		in := reflect.New(p.nodesIn).Elem()
 		from := parameters{Graph: g, tensors: nodes}
 		if inputs > 0 {
 			from.numbers = nodes[inputs-1]
 		}
-		from.fill(in, c.in)
+		walk(c.in, in, from.fill)
 		c.out = p.build(in)
-		return outputs(c.out, reflect.TypeFor[Out]())
+		var all []*Node
+		all, c.numbers = outputs(c.out, reflect.TypeFor[Out]())
+		return all
 	}, most, -1, inputs == 0, inputs > 0, true)
 	if err != nil {
 		return nil, err
@@ -161,15 +167,4 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 		delete(p.compiled, key)
 	})
 	return c, nil
-}
-
-// withError turns any panic into one with an error: GoMLX returns such a panic as an error of the call, and after any other
-// it would wait for the graph for ever.
-func withError() {
-	if r := recover(); r != nil {
-		if err, ok := r.(error); ok {
-			panic(err)
-		}
-		panic(fmt.Errorf("%v", r))
-	}
 }

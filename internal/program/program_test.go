@@ -158,7 +158,7 @@ func TestMismatches(t *testing.T) {
 	type other struct{ A, C *tensors.Tensor }
 	type secret struct{ A, b *tensors.Tensor }
 	type secretNodes struct{ A, b *Node }
-	_, _ = secret{}.b, secretNodes{}.b // neither is used otherwise
+	_, _ = secret{}.b, secretNodes{}.b
 	for name, f := range map[string]func(){
 		"names":  func() { program.New[other, pair[float64]](s, "p", func(p pair[*Node]) pair[*Node] { return p }) },
 		"more":   func() { program.New[in, pair[float64]](s, "p", func(p pair[*Node]) pair[*Node] { return p }) },

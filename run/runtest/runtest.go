@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gfnem/gfnem/run"
@@ -51,25 +52,16 @@ func Job(t *testing.T, start func() run.Job, o Options) run.Job {
 	return whole
 }
 
-// Check returns the laws that jobs break, one line each, with an example.
-func Check(start func() run.Job, o Options) []string {
-	c := &checker{start: start, options: o}
-	c.check()
-	return c.broken
-}
-
 // checker collects what it finds.
 type checker struct {
 	start   func() run.Job
 	options Options
 	broken  []string
-	seen    []string // laws in broken
 }
 
 // broke records that a law was broken; only the first example is kept.
 func (c *checker) broke(law, format string, args ...any) {
-	if !slices.Contains(c.seen, law) {
-		c.seen = append(c.seen, law)
+	if !slices.ContainsFunc(c.broken, func(old string) bool { return strings.HasPrefix(old, law+": ") }) {
 		c.broken = append(c.broken, law+": "+fmt.Sprintf(format, args...))
 	}
 }
