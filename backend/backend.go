@@ -58,7 +58,8 @@ func Open(name string) (compute.Backend, error) {
 		// wait for more of them for ever.
 		return gobackend.New("ops_sequential")
 	}
-	return nil, fmt.Errorf("unknown backend %q; did you mean %q? known: %s", name, nearest(name), strings.Join(Names(), ", "))
+	known := strings.Join(Names(), ", ")
+	return nil, fmt.Errorf("unknown backend %q; did you mean %q? known: %s", name, nearest(name), known)
 }
 
 // aliases are words people use for a backend that is called otherwise here.

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNoCheckpoint is wrapped by the error of Load for a run that has not saved yet.
-var ErrNoCheckpoint = errors.New("the run has no checkpoint")
+var ErrNoCheckpoint = errors.New("has no checkpoint yet")
 
 // Load returns the newest checkpoint that verifies, with a line for each newer one that did not.
 //
@@ -18,7 +18,9 @@ var ErrNoCheckpoint = errors.New("the run has no checkpoint")
 // verifies, Load changes nothing.
 func (r *Run) Load() (State, []string, error) {
 	s, warnings, err := r.load()
-	if err != nil {
+	if errors.Is(err, ErrNoCheckpoint) {
+		return State{}, nil, err
+	} else if err != nil {
 		return State{}, nil, fmt.Errorf("load run %s: %w", r.dir, err)
 	}
 	return s, warnings, nil
@@ -33,7 +35,8 @@ func (r *Run) load() (s State, warnings []string, err error) {
 		if _, err := r.rewind(manifest{}, nil); err != nil {
 			return s, nil, err
 		}
-		return s, nil, ErrNoCheckpoint
+		return s, nil, badinput.Errorf("%s %w: wait for its first save, or continue it with \"gfnem resume %[1]s\"", r.dir,
+			ErrNoCheckpoint)
 	}
 	for i, step := range steps {
 		s, m, err := readCheckpoint(r.checkpointPath(step))

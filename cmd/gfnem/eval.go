@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -108,9 +107,6 @@ func (e backendFlag) newest(r *run.Run, io console, changes ...string) (run.Sess
 	}
 	if err == nil {
 		err = s.Restore(state)
-	} else if errors.Is(err, run.ErrNoCheckpoint) {
-		err = badinput.Errorf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"",
-			r.Dir(), r.Dir())
 	}
 	if err != nil {
 		s.Close()
