@@ -28,7 +28,7 @@ func TestWeights(t *testing.T) {
 				x[j] = int32(r.IntN(3))
 			}
 			s := weightsOf(t, g, [][]int32{x})
-			for _, z := range labelledTrees(t, len(x), 2) {
+			for _, z := range labelledTrees(len(x), 2) {
 				if got, want := s.LogTree(0, z), slowLogTree(g, x, z); !near(got, want) {
 					t.Errorf("log p(x,z) of %s is %v, want %v", z.Shape(), got, want)
 				}
@@ -103,7 +103,7 @@ type kernel struct {
 }
 
 func newKernel(t testing.TB, s *Weights, n, nt int, rotation bool, prior func(*Tree) float64) *kernel {
-	k := &kernel{trees: labelledTrees(t, n, nt), at: map[string]int{}}
+	k := &kernel{trees: labelledTrees(n, nt), at: map[string]int{}}
 	for i, z := range k.trees {
 		k.at[z.Shape()] = i
 	}
@@ -206,7 +206,7 @@ func TestRotations(t *testing.T) {
 		if n == 6 {
 			labels = 1
 		}
-		trees := labelledTrees(t, n, labels)
+		trees := labelledTrees(n, labels)
 		at := map[string]int{}
 		for i, z := range trees {
 			at[z.Shape()] = i

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -146,31 +147,33 @@ func slowLogTree(g *grammar.Grammar, x []int32, z *grammar.Tree) float64 {
 }
 
 // labelledTrees lists all trees over n words.
-func labelledTrees(t testing.TB, n, nt int) (out []*grammar.Tree) {
-	g := &grammar.Grammar{}
-	for x := range nt {
-		g.Nonterminals = append(g.Nonterminals, fmt.Sprint(x))
-	}
-	var over func(first, last int) []string
-	over = func(first, last int) (out []string) {
+func labelledTrees(n, nt int) (out []*grammar.Tree) {
+	type merge struct{ first, mid, last, label int }
+	var over func(first, last int) [][]merge
+	over = func(first, last int) (out [][]merge) {
 		if first == last {
-			return []string{"w"}
+			return [][]merge{nil}
 		}
 		for mid := first; mid < last; mid++ {
 			for _, l := range over(first, mid) {
 				for _, r := range over(mid+1, last) {
 					for x := range nt {
-						out = append(out, fmt.Sprintf("(%d %s %s)", x, l, r))
+						out = append(out, append(slices.Concat(l, r), merge{first, mid, last, x}))
 					}
 				}
 			}
 		}
 		return out
 	}
-	for _, text := range over(0, n-1) {
-		z, _, err := g.ParseTree(text)
-		if err != nil {
-			t.Fatal(err)
+	for _, merges := range over(0, n-1) {
+		z, node := &grammar.Tree{}, map[[2]int]int{}
+		for i := range n {
+			node[[2]int{i, i}] = i
+		}
+		for m, s := range merges {
+			z.Left, z.Right = append(z.Left, node[[2]int{s.first, s.mid}]), append(z.Right, node[[2]int{s.mid + 1, s.last}])
+			z.Label = append(z.Label, s.label)
+			node[[2]int{s.first, s.last}] = n + m
 		}
 		out = append(out, z)
 	}

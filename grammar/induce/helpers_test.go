@@ -3,6 +3,7 @@ package induce
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -114,25 +115,30 @@ func stateOf(t testing.TB, s *Session) run.State {
 
 // shapesOf are all trees over n words, with label 0.
 func shapesOf(n int) (out []*grammar.Tree) {
-	g := grammar.Grammar{Nonterminals: []string{"X"}}
-	var over func(first, last int) []string
-	over = func(first, last int) (out []string) {
+	type merge struct{ first, mid, last int }
+	var over func(first, last int) [][]merge
+	over = func(first, last int) (out [][]merge) {
 		if first == last {
-			return []string{"w"}
+			return [][]merge{nil}
 		}
 		for mid := first; mid < last; mid++ {
 			for _, l := range over(first, mid) {
 				for _, r := range over(mid+1, last) {
-					out = append(out, "(X "+l+" "+r+")")
+					out = append(out, append(slices.Concat(l, r), merge{first, mid, last}))
 				}
 			}
 		}
 		return out
 	}
-	for _, text := range over(0, n-1) {
-		z, _, err := g.ParseTree(text)
-		if err != nil {
-			panic(err)
+	for _, merges := range over(0, n-1) {
+		z, node := &grammar.Tree{}, map[[2]int]int{}
+		for i := range n {
+			node[[2]int{i, i}] = i
+		}
+		for m, s := range merges {
+			z.Left, z.Right = append(z.Left, node[[2]int{s.first, s.mid}]), append(z.Right, node[[2]int{s.mid + 1, s.last}])
+			z.Label = append(z.Label, 0)
+			node[[2]int{s.first, s.last}] = n + m
 		}
 		out = append(out, z)
 	}
