@@ -8,6 +8,7 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
+	"github.com/gfnem/gfnem/grammar/synthetic"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -157,10 +158,10 @@ func Quick() Config {
 func Small() Config {
 	c := Paper()
 	c.Seed, c.FinalLR = 0, 1
-	c.Method, c.Data, c.Fixed, c.MaxLength, c.Bucket, c.Pool = GFN, small, small, smallLongest, smallLongest, 1
+	c.Method, c.Data, c.Fixed, c.MaxLength, c.Bucket, c.Pool = GFN, small, small, synthetic.SmallLongest, synthetic.SmallLongest, 1
 	c.Batch, c.Updates, c.Warmup, c.EvalEvery = 32, 6000, 40, 500
 	c.GFNWidth, c.GFNLayers, c.GFNHeads, c.GFNLR, c.FlowLR, c.GFNDecay = 32, 2, 2, 3e-3, 1e-2, 0.03
-	c.Sleep, c.DreamLeaves, c.DreamSteps = 1, smallLongest+1, smallLongest
+	c.Sleep, c.DreamLeaves, c.DreamSteps = 1, synthetic.SmallLongest+1, synthetic.SmallLongest
 	c.Balance, c.EMoves = 0, 0 // the objective alone
 	return c
 }
