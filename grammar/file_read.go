@@ -1,19 +1,26 @@
 package grammar
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+	"unique"
 
 	"github.com/gfnem/gfnem/badinput"
 )
 
 // maxEntries is the greatest size of a table: 256 MiB. A short file could ask for much more with long lists of names.
 const maxEntries = 1 << 25
+
+// sumTolerance is how far the sum of a distribution in a file may be from one.
+const sumTolerance = 1e-6
 
 // Load reads a grammar from a JSON file; see Read.
 func Load(path string) (*Grammar, error) {
@@ -32,27 +39,31 @@ func Load(path string) (*Grammar, error) {
 //
 // Rules that are absent have probability 0. In an "ncfg" the keys of binary and emit carry the parent after a bar: "A|ROOT",
 // "A|A", "T|A". Every distribution that can be needed must be there, and sum to one within 1e-6.
-func Read(r io.Reader, file string) (*Grammar, error) {
-	text := &textReader{r: r, line: 1}
-	p := &fileReader{text: text, json: json.NewDecoder(text), file: file, parts: map[string]bool{}, known: map[string]string{}}
-	p.json.UseNumber()
-	if err := p.read(); err != nil {
-		var input *badinput.Error
-		if errors.As(err, &input) {
-			return nil, err
-		}
-		return nil, p.fail("%w", err)
+func Read(r io.Reader, file string) (g *Grammar, err error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, badinput.Errorf("%s: %w", file, err)
 	}
-	return p.grammar()
+	p := &fileReader{file: file, data: data, json: json.NewDecoder(bytes.NewReader(data))}
+	p.json.UseNumber()
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case *badinput.Error:
+			g, err = nil, e
+		default:
+			panic(e)
+		}
+	}()
+	p.read()
+	return p.grammar(), nil
 }
 
-// fileReader reads JSON token by token: it sees duplicates, knows lines, and holds no more than the entries of the file.
+// fileReader reads JSON token by token, since that sees duplicates and knows lines. It gives up by a panic, see fail.
 type fileReader struct {
-	text  *textReader
-	json  *json.Decoder
-	file  string
-	parts map[string]bool   // keys met so far
-	known map[string]string // names of outcomes, each kept once
+	file string
+	data []byte
+	json *json.Decoder
 
 	kind                              Kind
 	nonterminals, preterminals, words nameList
@@ -60,7 +71,7 @@ type fileReader struct {
 	binary, emit                      []row
 }
 
-// nameList is a list of names and their numbers, and row is a distribution with its name.
+// nameList is a list of names and their numbers, and row is a distribution with its name. Both know where they stand.
 type (
 	nameList struct {
 		list []string
@@ -68,195 +79,225 @@ type (
 	}
 	row struct {
 		name    string
-		line    int
+		offset  int64
 		entries []entry
 	}
 	entry struct {
-		name string
-		p    float64
-		line int
+		name   string
+		p      float64
+		offset int64
 	}
 )
 
-func (p *fileReader) fail(format string, args ...any) error {
-	return p.failAt(p.text.lineAt(p.json.InputOffset()), format, args...)
+// fail panics with an error of one line, for an offset into the file.
+func (p *fileReader) fail(offset int64, format string, args ...any) {
+	line := 1 + bytes.Count(p.data[:offset], []byte("\n"))
+	text := strings.Join(strings.FieldsFunc(fmt.Sprintf(format, args...), func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+	panic(badinput.Errorf("%s:%d: %s", p.file, line, text))
 }
 
-func (p *fileReader) failAt(line int, format string, args ...any) error {
-	return badinput.Errorf("%s:%d: %w", p.file, line, fmt.Errorf(format, args...))
+// failHere is fail after the last token.
+func (p *fileReader) failHere(format string, args ...any) {
+	p.fail(p.json.InputOffset(), format, args...)
 }
 
-// token reads a token; the end of the file is an error.
-func (p *fileReader) token() (json.Token, error) {
+func (p *fileReader) token() json.Token {
 	t, err := p.json.Token()
-	switch {
-	case p.text.bad != nil:
-		return nil, p.failAt(p.text.badLine, "%w", p.text.bad)
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, p.fail("the file ends too early")
-	case err != nil:
-		return nil, p.fail("%w", err)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		p.failHere("the file ends too early")
+	} else if err != nil {
+		p.failHere("%v", err)
 	}
-	return t, nil
+	return t
 }
 
-func (p *fileReader) expect(want json.Delim, what string) error {
-	t, err := p.token()
-	if err == nil && t != want {
-		return p.fail("%s: expected %q, found %v", what, want.String(), t)
+func (p *fileReader) expect(want json.Delim, what string) {
+	if t := p.token(); t != want {
+		p.failHere("%s: expected %q, found %v", what, want.String(), t)
 	}
-	return err
 }
 
 // object reads an object; each is called with a key, which is not met twice, to read its value.
-func (p *fileReader) object(what string, each func(key string) error) error {
-	if err := p.expect('{', what); err != nil {
-		return err
-	}
-	seen := map[string]bool{}
+func (p *fileReader) object(what string, each func(key string)) (keys map[string]bool) {
+	p.expect('{', what)
+	keys = map[string]bool{}
 	for p.json.More() {
-		t, err := p.token()
-		if err != nil {
-			return err
+		key := p.token().(string) // the decoder allows nothing else
+		if keys[key] {
+			p.failHere("%s: %q twice", what, key)
 		}
-		key := t.(string) // the decoder allows nothing else
-		if seen[key] {
-			return p.fail("%s: %q twice", what, key)
-		}
-		seen[key] = true
-		if err := each(key); err != nil {
-			return err
-		}
+		keys[key] = true
+		each(key)
 	}
-	_, err := p.token()
-	return err
+	p.expect('}', what)
+	return keys
 }
 
-func (p *fileReader) read() error {
-	if err := p.object("grammar", p.part); err != nil {
-		return err
+func (p *fileReader) read() {
+	start := int64(0)
+	for line := range bytes.Lines(p.data) {
+		if !utf8.Valid(line) {
+			p.fail(start, "the text is not UTF-8")
+		}
+		start += int64(len(line))
 	}
+	keys := p.object("grammar", func(key string) {
+		switch key {
+		case "kind":
+			if p.kind = Kind(fmt.Sprint(p.token())); p.kind != CFG && p.kind != NCFG {
+				p.failHere("kind %q: it is \"cfg\" or \"ncfg\"", p.kind)
+			}
+		case "nonterminals":
+			p.nonterminals = p.names(key, true)
+		case "preterminals":
+			p.preterminals = p.names(key, true)
+		case "words":
+			p.words = p.names(key, false)
+		case "root":
+			p.root = p.row(key)
+		case "binary":
+			p.object(key, func(name string) { p.binary = append(p.binary, p.row(name)) })
+		case "emit":
+			p.object(key, func(name string) { p.emit = append(p.emit, p.row(name)) })
+		default:
+			p.failHere("unknown key %q", key)
+		}
+	})
 	for _, key := range []string{"kind", "nonterminals", "preterminals", "words", "root", "binary", "emit"} {
-		if !p.parts[key] {
-			return p.fail("%q is missing", key)
+		if !keys[key] {
+			p.failHere("%q is missing", key)
 		}
 	}
-	if t, err := p.json.Token(); err == nil {
-		return p.fail("%v after the end of the grammar", t)
-	} else if !errors.Is(err, io.EOF) {
-		return p.fail("after the end of the grammar: %w", err)
+	if _, err := p.json.Token(); !errors.Is(err, io.EOF) {
+		p.failHere("after the end of the grammar there is more text")
 	}
-	return nil
-}
-
-func (p *fileReader) part(key string) (err error) {
-	p.parts[key] = true
-	switch key {
-	case "kind":
-		var t json.Token
-		if t, err = p.token(); err != nil {
-			return err
-		}
-		if p.kind = Kind(fmt.Sprint(t)); p.kind != CFG && p.kind != NCFG {
-			return p.fail("kind %q: it is \"cfg\" or \"ncfg\"", p.kind)
-		}
-	case "nonterminals":
-		p.nonterminals, err = p.names(key, true)
-	case "preterminals":
-		p.preterminals, err = p.names(key, true)
-	case "words":
-		p.words, err = p.names(key, false)
-	case "root":
-		p.root, err = p.row(key)
-	case "binary":
-		p.binary, err = p.rows(key)
-	case "emit":
-		p.emit, err = p.rows(key)
-	default:
-		return p.fail("unknown key %q", key)
-	}
-	return err
 }
 
 // names reads a list of names. Symbols stand in brackets and before bars, so they hold neither.
-func (p *fileReader) names(what string, symbols bool) (nameList, error) {
+func (p *fileReader) names(what string, symbols bool) nameList {
 	n := nameList{at: map[string]int{}}
-	if err := p.expect('[', what); err != nil {
-		return n, err
-	}
+	p.expect('[', what)
 	for p.json.More() {
-		t, err := p.token()
-		if err != nil {
-			return n, err
-		}
+		t := p.token()
 		name, ok := t.(string)
 		switch _, twice := n.at[name]; {
 		case !ok:
-			return n, p.fail("%s: %v is not a name", what, t)
+			p.failHere("%s: %v is not a name", what, t)
 		case name == "":
-			return n, p.fail("%s: an empty name", what)
+			p.failHere("%s: an empty name", what)
 		case strings.ContainsFunc(name, unicode.IsSpace):
-			return n, p.fail("%s: the name %q has a space in it", what, name)
+			p.failHere("%s: the name %q has a space in it", what, name)
 		case symbols && strings.ContainsAny(name, "|()"):
-			return n, p.fail("%s: the name %q has a bar or a bracket in it", what, name)
+			p.failHere("%s: the name %q has a bar or a bracket in it", what, name)
 		case symbols && name == RootName:
-			return n, p.fail("%s: %s is what is above the top and cannot be listed", what, RootName)
+			p.failHere("%s: %s is what is above the top and cannot be listed", what, RootName)
 		case twice:
-			return n, p.fail("%s: %q twice", what, name)
+			p.failHere("%s: %q twice", what, name)
 		}
 		n.at[name] = len(n.list)
 		n.list = append(n.list, name)
 	}
-	if _, err := p.token(); err != nil {
-		return n, err
-	}
+	p.expect(']', what)
 	if len(n.list) == 0 {
-		return n, p.fail("%s: the list is empty", what)
+		p.failHere("%s: the list is empty", what)
 	}
-	return n, nil
-}
-
-func (p *fileReader) rows(what string) (out []row, err error) {
-	err = p.object(what, func(key string) error {
-		r, err := p.row(key)
-		out = append(out, r)
-		return err
-	})
-	return out, err
+	return n
 }
 
 // row reads a distribution: an object of probabilities that sum to one.
-func (p *fileReader) row(name string) (row, error) {
-	r := row{name: name, line: p.text.lineAt(p.json.InputOffset())}
+func (p *fileReader) row(name string) row {
+	r := row{name: name, offset: p.json.InputOffset()}
 	total := 0.0
-	err := p.object(name, func(key string) error {
-		t, err := p.token()
-		if err != nil {
-			return err
-		}
-		number, ok := t.(json.Number)
-		if !ok {
-			return p.fail("%s: the probability of %q is %v", name, key, t)
-		}
+	p.object(name, func(key string) {
+		t := p.token()
+		number, _ := t.(json.Number)
 		v, err := number.Float64()
 		if err != nil || !(v >= 0 && v <= 1+sumTolerance) {
-			return p.fail("%s: the probability of %q is %s", name, key, number)
+			p.failHere("%s: the probability of %q is %v", name, key, t)
 		}
 		total += v
-		r.entries = append(r.entries, entry{p.once(key), v, p.text.lineAt(p.json.InputOffset())})
-		return nil
+		r.entries = append(r.entries, entry{unique.Make(key).Value(), v, p.json.InputOffset()})
 	})
-	if err == nil && !(total > 1-sumTolerance && total < 1+sumTolerance) {
-		return r, p.failAt(r.line, "probabilities of %s sum to %.9g, not to 1", name, total)
+	if !(total > 1-sumTolerance && total < 1+sumTolerance) {
+		p.fail(r.offset, "probabilities of %s sum to %.9g, not to 1", name, total)
 	}
-	return r, err
+	return r
 }
 
-// once returns the same text, held in memory once however often it is met.
-func (p *fileReader) once(text string) string {
-	if have, ok := p.known[text]; ok {
-		return have
+// grammar makes tables of what was read.
+func (p *fileReader) grammar() *Grammar {
+	n, s, v := len(p.nonterminals.list), len(p.nonterminals.list)+len(p.preterminals.list), len(p.words.list)
+	symbols := maps.Clone(p.nonterminals.at)
+	for i, name := range p.preterminals.list {
+		if _, both := symbols[name]; both {
+			p.fail(0, "%q is both a nonterminal and a preterminal", name)
+		}
+		symbols[name] = n + i
 	}
-	p.known[text] = text
-	return text
+	rules, emissions := float64(n)*float64(s)*float64(s), float64(s-n)*float64(v)
+	if p.kind == NCFG {
+		rules, emissions = rules*float64(n+1), emissions*float64(n)
+	}
+	if rules > maxEntries || emissions > maxEntries {
+		p.fail(0, "%d nonterminals, %d preterminals and %d words need tables of %.3g rules and %.3g emissions; at most %d fit",
+			n, s-n, v, rules, emissions, maxEntries)
+	}
+	g := New(p.kind, p.nonterminals.list, p.preterminals.list, p.words.list)
+	p.fill(g.Root, p.root, "root: %q is not a nonterminal", p.nonterminals.number)
+	for _, r := range p.binary {
+		x, parent := p.head("binary", r, p.nonterminals)
+		p.fill(g.RuleRow(x, parent), r, "binary: %q is not two symbols with a space between", func(name string) (int, bool) {
+			left, right, ok := strings.Cut(name, " ")
+			l, okLeft := symbols[left]
+			r, okRight := symbols[right]
+			return l*s + r, ok && okLeft && okRight
+		})
+	}
+	for _, r := range p.emit {
+		t, parent := p.head("emit", r, p.preterminals)
+		if p.kind == NCFG && parent == 0 {
+			p.fail(r.offset, "emit: %q: a preterminal is below a nonterminal", r.name)
+		}
+		p.fill(g.EmitRow(t, max(parent-1, 0)), r, "emit: unknown word %q", p.words.number)
+	}
+	if err := g.reachable(); err != nil {
+		p.fail(0, "%v", err)
+	}
+	return g
+}
+
+func (n nameList) number(name string) (int, bool) {
+	i, ok := n.at[name]
+	return i, ok
+}
+
+// fill writes a row, given the numbers of its outcomes.
+func (p *fileReader) fill(to []float64, r row, unknown string, number func(name string) (int, bool)) {
+	for _, e := range r.entries {
+		i, ok := number(e.name)
+		if !ok {
+			p.fail(e.offset, unknown, e.name)
+		}
+		to[i] = e.p
+	}
+}
+
+// head reads the name of a distribution, "symbol" or in an NCFG "symbol|parent"; ROOT is parent 0.
+func (p *fileReader) head(what string, r row, symbols nameList) (symbol, parent int) {
+	name, above, bar := strings.Cut(r.name, "|")
+	symbol, known := symbols.at[name]
+	x, isParent := p.nonterminals.at[above]
+	switch {
+	case bar && p.kind == CFG:
+		p.fail(r.offset, "%s: %q names a parent, but the kind is \"cfg\"", what, r.name)
+	case !bar && p.kind == NCFG:
+		p.fail(r.offset, "%s: %q names no parent; write %q or the like", what, r.name, r.name+"|"+p.nonterminals.list[0])
+	case !known:
+		p.fail(r.offset, "%s: unknown symbol %q", what, name)
+	case !bar || above == RootName:
+		return symbol, 0
+	case !isParent:
+		p.fail(r.offset, "%s: the parent %q of %q is not a nonterminal", what, above, name)
+	}
+	return symbol, x + 1
 }
