@@ -8,16 +8,19 @@ import (
 	"io"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unique"
 
 	"github.com/gfnem/gfnem/badinput"
 )
 
 // maxEntries is the greatest size of a table: 256 MiB. A short file could ask for much more with long lists of names.
 const maxEntries = 1 << 25
+
+// sumTolerance is how far the sum of a distribution in a file may be from one.
+const sumTolerance = 1e-6
 
 // Load reads a grammar from a JSON file; see Read.
 func Load(path string) (*Grammar, error) {
@@ -34,27 +37,33 @@ func Load(path string) (*Grammar, error) {
 //	{"kind": "cfg", "nonterminals": ["A"], "preterminals": ["T"], "words": ["w"], "root": {"A": 1},
 //	 "binary": {"A": {"A T": 0.5, "T T": 0.5}}, "emit": {"T": {"w": 1}}}
 //
-// Rules that are absent have probability 0. In an "ncfg" the keys of binary and emit carry the parent after a bar:
-// "A|ROOT", "A|A", "T|A". Every distribution that can be needed must be there, and sum to one within 1e-6.
-func Read(r io.Reader, file string) (*Grammar, error) {
-	text, err := io.ReadAll(r)
+// Rules that are absent have probability 0. In an "ncfg" the keys of binary and emit carry the parent after a bar: "A|ROOT",
+// "A|A", "T|A". Every distribution that can be needed must be there, and sum to one within 1e-6.
+func Read(r io.Reader, file string) (g *Grammar, err error) {
+	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, badinput.Errorf("%s: %w", file, err)
 	}
-	p := &fileReader{text: text, json: json.NewDecoder(bytes.NewReader(text)), file: file, known: map[string]string{}}
+	p := &fileReader{file: file, data: data, json: json.NewDecoder(bytes.NewReader(data))}
 	p.json.UseNumber()
-	if err := p.read(); err != nil {
-		return nil, err
-	}
-	return p.grammar()
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case *badinput.Error:
+			g, err = nil, e
+		default:
+			panic(e)
+		}
+	}()
+	p.read()
+	return p.grammar(), nil
 }
 
-// fileReader reads JSON token by token: it sees duplicates, and knows where things are.
+// fileReader reads JSON token by token, since that sees duplicates and knows lines. It gives up by a panic, see fail.
 type fileReader struct {
-	text  []byte
-	json  *json.Decoder
-	file  string
-	known map[string]string // names of outcomes, each kept once
+	file string
+	data []byte
+	json *json.Decoder
 
 	kind                              Kind
 	nonterminals, preterminals, words nameList
@@ -62,7 +71,7 @@ type fileReader struct {
 	binary, emit                      []row
 }
 
-// nameList is a list of names and their numbers, and row is a distribution with its name.
+// nameList is a list of names and their numbers, and row is a distribution with its name. Both know where they stand.
 type (
 	nameList struct {
 		list []string
@@ -70,7 +79,7 @@ type (
 	}
 	row struct {
 		name    string
-		offset  int64 // in the text
+		offset  int64
 		entries []entry
 	}
 	entry struct {
@@ -80,180 +89,215 @@ type (
 	}
 )
 
-func (p *fileReader) fail(format string, args ...any) error {
-	return p.failAt(p.json.InputOffset(), format, args...)
+// fail panics with an error of one line, for an offset into the file.
+func (p *fileReader) fail(offset int64, format string, args ...any) {
+	line := 1 + bytes.Count(p.data[:offset], []byte("\n"))
+	text := strings.Join(strings.FieldsFunc(fmt.Sprintf(format, args...), func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+	panic(badinput.Errorf("%s:%d: %s", p.file, line, text))
 }
 
-func (p *fileReader) failAt(offset int64, format string, args ...any) error {
-	line := 1 + bytes.Count(p.text[:offset], []byte("\n"))
-	return badinput.Errorf("%s:%d: %w", p.file, line, fmt.Errorf(format, args...))
+// failHere is fail after the last token.
+func (p *fileReader) failHere(format string, args ...any) {
+	p.fail(p.json.InputOffset(), format, args...)
 }
 
-// token reads a token; the end of the file is an error.
-func (p *fileReader) token() (json.Token, error) {
+func (p *fileReader) token() json.Token {
 	t, err := p.json.Token()
-	switch {
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, p.fail("the file ends too early")
-	case err != nil:
-		return nil, p.fail("%w", err)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		p.failHere("the file ends too early")
+	} else if err != nil {
+		p.failHere("%v", err)
 	}
-	return t, nil
+	return t
 }
 
-func (p *fileReader) expect(want json.Delim, what string) error {
-	t, err := p.token()
-	if err == nil && t != want {
-		return p.fail("%s: expected %q, found %v", what, want.String(), t)
+func (p *fileReader) expect(want json.Delim, what string) {
+	if t := p.token(); t != want {
+		p.failHere("%s: expected %q, found %v", what, want.String(), t)
 	}
-	return err
 }
 
 // object reads an object; each is called with a key, which is not met twice, to read its value.
-func (p *fileReader) object(what string, each func(key string) error) error {
-	if err := p.expect('{', what); err != nil {
-		return err
-	}
-	seen := map[string]bool{}
+func (p *fileReader) object(what string, each func(key string)) (keys map[string]bool) {
+	p.expect('{', what)
+	keys = map[string]bool{}
 	for p.json.More() {
-		t, err := p.token()
-		if err != nil {
-			return err
+		key := p.token().(string) // the decoder allows nothing else
+		if keys[key] {
+			p.failHere("%s: %q twice", what, key)
 		}
-		key := t.(string) // the decoder allows nothing else
-		if seen[key] {
-			return p.fail("%s: %q twice", what, key)
-		}
-		seen[key] = true
-		if err := each(key); err != nil {
-			return err
-		}
+		keys[key] = true
+		each(key)
 	}
-	_, err := p.token()
-	return err
+	p.expect('}', what)
+	return keys
 }
 
-func (p *fileReader) read() error {
-	for at := 0; at < len(p.text); {
-		r, size := utf8.DecodeRune(p.text[at:])
-		if r == utf8.RuneError && size == 1 {
-			return p.failAt(int64(at), "the text is not UTF-8")
+func (p *fileReader) read() {
+	start := int64(0)
+	for line := range bytes.Lines(p.data) {
+		if !utf8.Valid(line) {
+			p.fail(start, "the text is not UTF-8")
 		}
-		at += size
+		start += int64(len(line))
 	}
-	left := map[string]func(key string) error{
-		"kind":         p.readKind,
-		"nonterminals": func(key string) error { return p.names(&p.nonterminals, key, true) },
-		"preterminals": func(key string) error { return p.names(&p.preterminals, key, true) },
-		"words":        func(key string) error { return p.names(&p.words, key, false) },
-		"root":         func(key string) error { return p.row(&p.root, key) },
-		"binary":       func(key string) error { return p.rows(&p.binary, key) },
-		"emit":         func(key string) error { return p.rows(&p.emit, key) },
-	}
-	err := p.object("grammar", func(key string) error {
-		part, ok := left[key]
-		if !ok {
-			return p.fail("unknown key %q", key)
+	keys := p.object("grammar", func(key string) {
+		switch key {
+		case "kind":
+			if p.kind = Kind(fmt.Sprint(p.token())); p.kind != CFG && p.kind != NCFG {
+				p.failHere("kind %q: it is \"cfg\" or \"ncfg\"", p.kind)
+			}
+		case "nonterminals":
+			p.nonterminals = p.names(key, true)
+		case "preterminals":
+			p.preterminals = p.names(key, true)
+		case "words":
+			p.words = p.names(key, false)
+		case "root":
+			p.root = p.row(key)
+		case "binary":
+			p.object(key, func(name string) { p.binary = append(p.binary, p.row(name)) })
+		case "emit":
+			p.object(key, func(name string) { p.emit = append(p.emit, p.row(name)) })
+		default:
+			p.failHere("unknown key %q", key)
 		}
-		delete(left, key)
-		return part(key)
 	})
-	if err != nil {
-		return err
+	for _, key := range []string{"kind", "nonterminals", "preterminals", "words", "root", "binary", "emit"} {
+		if !keys[key] {
+			p.failHere("%q is missing", key)
+		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(left)) {
-		return p.fail("%q is missing", key)
+	if _, err := p.json.Token(); !errors.Is(err, io.EOF) {
+		p.failHere("after the end of the grammar there is more text")
 	}
-	if t, err := p.json.Token(); err == nil {
-		return p.fail("%v after the end of the grammar", t)
-	} else if !errors.Is(err, io.EOF) {
-		return p.fail("after the end of the grammar: %w", err)
-	}
-	return nil
-}
-
-func (p *fileReader) readKind(string) error {
-	t, err := p.token()
-	if err != nil {
-		return err
-	}
-	if p.kind = Kind(fmt.Sprint(t)); p.kind != CFG && p.kind != NCFG {
-		return p.fail("kind %q: it is \"cfg\" or \"ncfg\"", p.kind)
-	}
-	return nil
 }
 
 // names reads a list of names. Symbols stand in brackets and before bars, so they hold neither.
-func (p *fileReader) names(n *nameList, what string, symbols bool) error {
-	n.at = map[string]int{}
-	if err := p.expect('[', what); err != nil {
-		return err
-	}
+func (p *fileReader) names(what string, symbols bool) nameList {
+	n := nameList{at: map[string]int{}}
+	p.expect('[', what)
 	for p.json.More() {
-		t, err := p.token()
-		if err != nil {
-			return err
-		}
+		t := p.token()
 		name, ok := t.(string)
 		switch _, twice := n.at[name]; {
 		case !ok:
-			return p.fail("%s: %v is not a name", what, t)
+			p.failHere("%s: %v is not a name", what, t)
 		case name == "":
-			return p.fail("%s: an empty name", what)
+			p.failHere("%s: an empty name", what)
 		case strings.ContainsFunc(name, unicode.IsSpace):
-			return p.fail("%s: the name %q has a space in it", what, name)
+			p.failHere("%s: the name %q has a space in it", what, name)
 		case symbols && strings.ContainsAny(name, "|()"):
-			return p.fail("%s: the name %q has a bar or a bracket in it", what, name)
+			p.failHere("%s: the name %q has a bar or a bracket in it", what, name)
 		case symbols && name == RootName:
-			return p.fail("%s: %s is what is above the top and cannot be listed", what, RootName)
+			p.failHere("%s: %s is what is above the top and cannot be listed", what, RootName)
 		case twice:
-			return p.fail("%s: %q twice", what, name)
+			p.failHere("%s: %q twice", what, name)
 		}
 		n.at[name] = len(n.list)
 		n.list = append(n.list, name)
 	}
-	_, err := p.token()
-	if err == nil && len(n.list) == 0 {
-		return p.fail("%s: the list is empty", what)
+	p.expect(']', what)
+	if len(n.list) == 0 {
+		p.failHere("%s: the list is empty", what)
 	}
-	return err
-}
-
-func (p *fileReader) rows(to *[]row, what string) error {
-	return p.object(what, func(key string) error {
-		var r row
-		err := p.row(&r, key)
-		*to = append(*to, r)
-		return err
-	})
+	return n
 }
 
 // row reads a distribution: an object of probabilities that sum to one.
-func (p *fileReader) row(r *row, name string) error {
-	r.name, r.offset = name, p.json.InputOffset()
+func (p *fileReader) row(name string) row {
+	r := row{name: name, offset: p.json.InputOffset()}
 	total := 0.0
-	err := p.object(name, func(key string) error {
-		t, err := p.token()
-		if err != nil {
-			return err
-		}
-		number, ok := t.(json.Number)
-		if !ok {
-			return p.fail("%s: the probability of %q is %v", name, key, t)
-		}
+	p.object(name, func(key string) {
+		t := p.token()
+		number, _ := t.(json.Number)
 		v, err := number.Float64()
 		if err != nil || !(v >= 0 && v <= 1+sumTolerance) {
-			return p.fail("%s: the probability of %q is %s", name, key, number)
-		}
-		if _, ok := p.known[key]; !ok {
-			p.known[key] = key
+			p.failHere("%s: the probability of %q is %v", name, key, t)
 		}
 		total += v
-		r.entries = append(r.entries, entry{p.known[key], v, p.json.InputOffset()})
-		return nil
+		r.entries = append(r.entries, entry{unique.Make(key).Value(), v, p.json.InputOffset()})
 	})
-	if err == nil && !(total > 1-sumTolerance && total < 1+sumTolerance) {
-		return p.failAt(r.offset, "probabilities of %s sum to %.9g, not to 1", name, total)
+	if !(total > 1-sumTolerance && total < 1+sumTolerance) {
+		p.fail(r.offset, "probabilities of %s sum to %.9g, not to 1", name, total)
 	}
-	return err
+	return r
+}
+
+// grammar makes tables of what was read.
+func (p *fileReader) grammar() *Grammar {
+	n, s, v := len(p.nonterminals.list), len(p.nonterminals.list)+len(p.preterminals.list), len(p.words.list)
+	symbols := maps.Clone(p.nonterminals.at)
+	for i, name := range p.preterminals.list {
+		if _, both := symbols[name]; both {
+			p.fail(0, "%q is both a nonterminal and a preterminal", name)
+		}
+		symbols[name] = n + i
+	}
+	rules, emissions := float64(n)*float64(s)*float64(s), float64(s-n)*float64(v)
+	if p.kind == NCFG {
+		rules, emissions = rules*float64(n+1), emissions*float64(n)
+	}
+	if rules > maxEntries || emissions > maxEntries {
+		p.fail(0, "%d nonterminals, %d preterminals and %d words need tables of %.3g rules and %.3g emissions; at most %d fit",
+			n, s-n, v, rules, emissions, maxEntries)
+	}
+	g := New(p.kind, p.nonterminals.list, p.preterminals.list, p.words.list)
+	p.fill(g.Root, p.root, "root: %q is not a nonterminal", p.nonterminals.number)
+	for _, r := range p.binary {
+		x, parent := p.head("binary", r, p.nonterminals)
+		p.fill(g.RuleRow(x, parent), r, "binary: %q is not two symbols with a space between", func(name string) (int, bool) {
+			left, right, ok := strings.Cut(name, " ")
+			l, okLeft := symbols[left]
+			r, okRight := symbols[right]
+			return l*s + r, ok && okLeft && okRight
+		})
+	}
+	for _, r := range p.emit {
+		t, parent := p.head("emit", r, p.preterminals)
+		if p.kind == NCFG && parent == 0 {
+			p.fail(r.offset, "emit: %q: a preterminal is below a nonterminal", r.name)
+		}
+		p.fill(g.EmitRow(t, max(parent-1, 0)), r, "emit: unknown word %q", p.words.number)
+	}
+	if err := g.reachable(); err != nil {
+		p.fail(0, "%v", err)
+	}
+	return g
+}
+
+func (n nameList) number(name string) (int, bool) {
+	i, ok := n.at[name]
+	return i, ok
+}
+
+// fill writes a row, given the numbers of its outcomes.
+func (p *fileReader) fill(to []float64, r row, unknown string, number func(name string) (int, bool)) {
+	for _, e := range r.entries {
+		i, ok := number(e.name)
+		if !ok {
+			p.fail(e.offset, unknown, e.name)
+		}
+		to[i] = e.p
+	}
+}
+
+// head reads the name of a distribution, "symbol" or in an NCFG "symbol|parent"; ROOT is parent 0.
+func (p *fileReader) head(what string, r row, symbols nameList) (symbol, parent int) {
+	name, above, bar := strings.Cut(r.name, "|")
+	symbol, known := symbols.at[name]
+	x, isParent := p.nonterminals.at[above]
+	switch {
+	case bar && p.kind == CFG:
+		p.fail(r.offset, "%s: %q names a parent, but the kind is \"cfg\"", what, r.name)
+	case !bar && p.kind == NCFG:
+		p.fail(r.offset, "%s: %q names no parent; write %q or the like", what, r.name, r.name+"|"+p.nonterminals.list[0])
+	case !known:
+		p.fail(r.offset, "%s: unknown symbol %q", what, name)
+	case !bar || above == RootName:
+		return symbol, 0
+	case !isParent:
+		p.fail(r.offset, "%s: the parent %q of %q is not a nonterminal", what, above, name)
+	}
+	return symbol, x + 1
 }

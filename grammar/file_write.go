@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -13,78 +14,59 @@ import (
 // Write writes a grammar in the form that Read reads, the most probable rules first. Probabilities are exact; rules of
 // probability 0 are left out.
 func (g *Grammar) Write(w io.Writer) error {
-	out := &fileWriter{Writer: bufio.NewWriter(w)}
-	out.text(`{"kind": `, quote(string(g.Kind)))
-	out.text(",\n \"nonterminals\": ", quoteAll(g.Nonterminals))
-	out.text(",\n \"preterminals\": ", quoteAll(g.Preterminals))
-	out.text(",\n \"words\": ", quoteAll(g.Words))
-	out.text(",\n \"root\": ")
-	out.row(g.Root, quoted(g.Nonterminals))
+	out := bufio.NewWriter(w) // keeps the first error
+	fmt.Fprintf(out, "{\"kind\": %s,\n \"nonterminals\": %s,\n \"preterminals\": %s,\n \"words\": %s,\n \"root\": ",
+		quote(string(g.Kind)), quoteAll(g.Nonterminals), quoteAll(g.Preterminals), quoteAll(g.Words))
+	writeRow(out, g.Root, quoted(g.Nonterminals))
 	var pairs []string
 	for l := range g.symbols() {
 		for r := range g.symbols() {
 			pairs = append(pairs, g.Symbol(l)+" "+g.Symbol(r))
 		}
 	}
-	pairs = quoted(pairs)
-	out.text(",\n \"binary\": {")
-	for x := range g.Nonterminals {
-		for p := range g.parents() {
-			out.named(g.ruleName(x, p), g.RuleRow(x, p), pairs)
+	comma := ""
+	named := func(name string, p []float64, names []string) {
+		if !empty(p) {
+			fmt.Fprintf(out, "%s\n  %s: ", comma, quote(name))
+			writeRow(out, p, names)
+			comma = ","
 		}
 	}
-	out.text("\n },\n \"emit\": {")
-	out.rows = 0
+	out.WriteString(",\n \"binary\": {")
+	pairs = quoted(pairs)
+	for x := range g.Nonterminals {
+		for p := range g.parents() {
+			named(g.ruleName(x, p), g.RuleRow(x, p), pairs)
+		}
+	}
+	out.WriteString("\n },\n \"emit\": {")
+	comma = ""
 	words := quoted(g.Words)
 	for t := range g.Preterminals {
 		for x := range g.hosts() {
-			out.named(g.emitName(t, x), g.EmitRow(t, x), words)
+			named(g.emitName(t, x), g.EmitRow(t, x), words)
 		}
 	}
-	out.text("\n }}\n")
+	out.WriteString("\n }}\n")
 	return out.Flush()
 }
 
-// fileWriter writes JSON; the first error stays in the buffered writer.
-type fileWriter struct {
-	*bufio.Writer
-	rows int
-}
-
-func (f *fileWriter) text(parts ...string) {
-	for _, p := range parts {
-		f.WriteString(p)
-	}
-}
-
-// named writes a distribution with its name and the quoted names of its outcomes, unless it is all zero.
-func (f *fileWriter) named(name string, p []float64, names []string) {
-	if empty(p) {
-		return
-	}
-	if f.rows++; f.rows > 1 {
-		f.text(",")
-	}
-	f.text("\n  ", quote(name), ": ")
-	f.row(p, names)
-}
-
-func (f *fileWriter) row(p []float64, names []string) {
-	order := make([]int, 0, len(p))
+// writeRow writes a distribution, given the quoted names of its outcomes.
+func writeRow(out *bufio.Writer, p []float64, names []string) {
+	var order []int
 	for i, v := range p {
 		if v > 0 {
 			order = append(order, i)
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[j], p[i]) })
-	f.text("{")
-	for k, i := range order {
-		if k > 0 {
-			f.text(", ")
-		}
-		f.text(names[i], ": ", strconv.FormatFloat(p[i], 'g', -1, 64))
+	out.WriteString("{")
+	separator := ""
+	for _, i := range order {
+		out.WriteString(separator + names[i] + ": " + strconv.FormatFloat(p[i], 'g', -1, 64))
+		separator = ", "
 	}
-	f.text("}")
+	out.WriteString("}")
 }
 
 func quote(s string) string {

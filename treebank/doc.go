@@ -4,7 +4,6 @@
 //	data, err := treebank.Build(inputs, treebank.Options{}) // words, vocabulary, gold spans
 //	err = data.Save("data/ptb", false)                      // text files and a manifest with hashes
 //	data, err = treebank.Load("data/ptb")                   // verified
-//	data, err = treebank.SyntheticDataset("ncfg", 0)        // no files needed, the truth is known
 //
 // A data set on disk is a folder of text files:
 //

@@ -43,22 +43,3 @@ func ExampleF1() {
 	fmt.Printf("%v: %.1f %v\n", guess, score.Sentence, err)
 	// Output: [[2 3] [1 3] [0 3]]: 50.0 <nil>
 }
-
-func ExampleSyntheticDataset() {
-	data, err := treebank.SyntheticDataset(treebank.ParentDependent, 0)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	test, err := data.Split(treebank.Test)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	first := test.Sentences[0]
-	fmt.Println(data.Text(first), first.Gold)
-	fmt.Printf("%.4f nats per word\n", -*test.TrueLogProb/float64(data.Stats(test).Tokens))
-	// Output:
-	// a cat who waited lived [[2 3] [1 3] [0 3] [0 4]]
-	// 3.0120 nats per word
-}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/synthetic"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -118,7 +120,7 @@ func (c dataTreebankCmd) build() (*treebank.Dataset, error) {
 
 // synthetic makes the built-in treebank, whose words are what they are.
 func (c dataTreebankCmd) synthetic() (*treebank.Dataset, error) {
-	data, err := treebank.SyntheticDataset(c.Synthetic, c.Seed)
+	data, err := synthetic.Treebank(grammar.Kind(c.Synthetic), c.Seed)
 	if err != nil {
 		return nil, err
 	}

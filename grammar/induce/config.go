@@ -8,6 +8,7 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
+	"github.com/gfnem/gfnem/grammar/synthetic"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -160,9 +161,9 @@ func QuickConfig() Config {
 func SmallConfig() Config {
 	c := PaperConfig()
 	c.Seed, c.Method, c.Data, c.Fixed = 0, GFN, small, small
-	c.MaxLength, c.Bucket, c.Pool, c.Batch, c.Updates = smallLongest, smallLongest, 1, 32, 6000
+	c.MaxLength, c.Bucket, c.Pool, c.Batch, c.Updates = synthetic.SmallLongest, synthetic.SmallLongest, 1, 32, 6000
 	c.Policy.Width, c.Policy.Layers, c.Policy.Heads = 32, 2, 2
-	c.Sleep.Weight, c.Sleep.Leaves, c.Sleep.Steps = 1, smallLongest+1, smallLongest
+	c.Sleep.Weight, c.Sleep.Leaves, c.Sleep.Steps = 1, synthetic.SmallLongest+1, synthetic.SmallLongest
 	c.Moves.Balance, c.Moves.ECount = 0, 0 // the objective alone
 	c.Optim.Drop, c.Optim.Warmup = 1, 40
 	c.Optim.Phi.Rate, c.Optim.Phi.FlowRate, c.Optim.Phi.End = 3e-3, 1e-2, 0.03

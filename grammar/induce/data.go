@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/parse"
+	"github.com/gfnem/gfnem/grammar/synthetic"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -19,11 +21,11 @@ func openData(c Config) (*treebank.Dataset, error) {
 	var err error
 	switch c.Data {
 	case "synthetic":
-		d, err = treebank.SyntheticDataset(treebank.ContextFree, 0)
+		d, err = synthetic.Treebank(grammar.CFG, 0)
 	case small:
-		d, err = smallDataset()
+		d, err = synthetic.SmallTreebank()
 	case "synthetic-ncfg":
-		d, err = treebank.SyntheticDataset(treebank.ParentDependent, 0)
+		d, err = synthetic.Treebank(grammar.NCFG, 0)
 	default:
 		d, err = treebank.Load(c.Data)
 	}

@@ -16,9 +16,13 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/synthetic"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
+
+// small names the small grammar of package synthetic, and sentences drawn from it.
+const small = "small"
 
 // given is the scope of the variables that hold a grammar which stays as it is.
 const given = "/grammar"
@@ -31,11 +35,11 @@ const logNever = -30
 func (c *Config) readFixed(b compute.Backend) (*grammar.Grammar, error) {
 	switch c.Fixed {
 	case small:
-		return newSmallGrammar(), nil
+		return synthetic.Small(), nil
 	case "synthetic":
-		return syntheticGrammar(treebank.ContextFree)
+		return synthetic.English(grammar.CFG)
 	case "synthetic-ncfg":
-		return syntheticGrammar(treebank.ParentDependent)
+		return synthetic.English(grammar.NCFG)
 	}
 	info, err := os.Stat(c.Fixed)
 	if err != nil {
@@ -159,32 +163,4 @@ func fixedTable(state run.State, saved counters) (*grammar.Grammar, error) {
 		})
 	}
 	return g, g.SetLogProbs(tables)
-}
-
-// syntheticGrammar is the grammar that synthetic sentences are drawn from.
-func syntheticGrammar(variant string) (*grammar.Grammar, error) {
-	from, err := treebank.Synthetic(variant)
-	if err != nil {
-		return nil, err
-	}
-	kind := grammar.NCFG
-	if from.ContextFree {
-		kind = grammar.CFG
-	}
-	g := grammar.New(kind, from.Nonterminals, from.Preterminals, from.Words)
-	copy(g.Root, from.Root)
-	for x, byParent := range from.Binary {
-		for p, table := range byParent {
-			row := g.RuleRow(x, p)[:0]
-			for _, right := range table {
-				row = append(row, right...)
-			}
-		}
-	}
-	for t, byParent := range from.Emit {
-		for x, words := range byParent {
-			copy(g.EmitRow(t, x), words)
-		}
-	}
-	return g, nil
 }

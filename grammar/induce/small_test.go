@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/grammar/parse"
+	"github.com/gfnem/gfnem/grammar/synthetic"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/treebank"
 )
 
 func TestSmallGrammar(t *testing.T) {
-	g := newSmallGrammar()
+	g := synthetic.Small()
 	sum := func(p []float64) (total float64) {
 		for _, v := range p {
 			total += v
@@ -30,10 +31,10 @@ func TestSmallGrammar(t *testing.T) {
 			t.Errorf("probabilities sum to %v", sum(p))
 		}
 	}
-	if hashOf(g) != hashOf(newSmallGrammar()) {
+	if hashOf(g) != hashOf(synthetic.Small()) {
 		t.Error("it is another one each time")
 	}
-	d, err := smallDataset()
+	d, err := synthetic.SmallTreebank()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +46,8 @@ func TestSmallGrammar(t *testing.T) {
 // Sentences of two words are drawn as the grammar says. Drawn the other way round they are caught. The test's own false alarm rate
 // is 1e-4, and its sentences are always the same.
 func TestSmallSentences(t *testing.T) {
-	g := newSmallGrammar()
-	d, err := smallDataset()
+	g := synthetic.Small()
+	d, err := synthetic.SmallTreebank()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,12 +88,12 @@ func TestSmallSentences(t *testing.T) {
 	if a := testkit.ChiSquare(mirrored, want); !(a < 1e-4) {
 		t.Errorf("mirrored pairs pass, with probability %v", a)
 	}
-	for n := 2; n <= smallLongest; n++ {
-		if lengths[n] < smallTrain/20 {
+	for n := 2; n <= synthetic.SmallLongest; n++ {
+		if lengths[n] < len(d.Splits[0].Sentences)/20 {
 			t.Errorf("%d sentences of %d words", lengths[n], n)
 		}
 	}
-	if len(lengths) != smallLongest-1 {
+	if len(lengths) != synthetic.SmallLongest-1 {
 		t.Errorf("lengths %v", lengths)
 	}
 }
