@@ -77,18 +77,10 @@ func Check(v any) error {
 	return errors.Join(all...)
 }
 
-// CheckName returns an error if the value of a key is none of the known ones.
-func CheckName(key, value string, known ...string) error {
-	if slices.Contains(known, value) {
-		return nil
-	}
-	return fmt.Errorf("%s = %q is not one of %s", key, value, strings.Join(known, " "))
-}
-
 // check returns an error if the value is outside of its range or none of its choices.
 func (f *Field) check() error {
-	if f.Choices != nil {
-		return CheckName(f.Name, f.value.String(), f.Choices...)
+	if f.Choices != nil && !slices.Contains(f.Choices, f.value.String()) {
+		return fmt.Errorf("%s = %q is not one of %s", f.Name, f.value.String(), strings.Join(f.Choices, " "))
 	}
 	x, ok := number(f.value)
 	switch r := f.Range; {
