@@ -102,24 +102,6 @@ func (f *factors) maximise(x []Point, mu Means, s *stats) {
 	s.maximise(mu)
 }
 
-// elbo returns the lower bound sum_n E_q[log p(x_n,i,j)] + H(q_n(i)) + H(q_n(j)) on N times the log-likelihood, which
-// no update of a factor or of the means decreases.
-func (f *factors) elbo(x []Point, mu Means) float64 {
-	scale, logNorm := f.problem.precision()/2, f.problem.logNorm(len(mu))
-	var sum float64
-	for n, xn := range x {
-		qs, qp := f.superOf(n), f.petalOf(n)
-		for i, qi := range qs {
-			for j, qj := range qp {
-				d := xn.Sub(mu[i]).Sub(f.offsets[j])
-				sum += qi * qj * (logNorm - scale*(d[0]*d[0]+d[1]*d[1]))
-			}
-		}
-		sum += entropy(qs) + entropy(qp)
-	}
-	return sum
-}
-
 // expected returns sum_k q[k] v[k].
 func expected(q []float64, v []Point) (e Point) {
 	for k, qk := range q {
@@ -127,13 +109,4 @@ func expected(q []float64, v []Point) (e Point) {
 		e[1] += qk * v[k][1]
 	}
 	return e
-}
-
-func entropy(q []float64) (h float64) {
-	for _, qk := range q {
-		if qk > 0 {
-			h -= qk * math.Log(qk)
-		}
-	}
-	return h
 }

@@ -135,3 +135,30 @@ func TestMeanFieldSinglePetal(t *testing.T) {
 		}
 	}
 }
+
+// elbo returns the lower bound sum_n E_q[log p(x_n,i,j)] + H(q_n(i)) + H(q_n(j)) on N times the log-likelihood, which
+// no update of a factor or of the means decreases.
+func (f *factors) elbo(x []Point, mu Means) float64 {
+	scale, logNorm := f.problem.precision()/2, f.problem.logNorm(len(mu))
+	var sum float64
+	for n, xn := range x {
+		qs, qp := f.superOf(n), f.petalOf(n)
+		for i, qi := range qs {
+			for j, qj := range qp {
+				d := xn.Sub(mu[i]).Sub(f.offsets[j])
+				sum += qi * qj * (logNorm - scale*(d[0]*d[0]+d[1]*d[1]))
+			}
+		}
+		sum += entropy(qs) + entropy(qp)
+	}
+	return sum
+}
+
+func entropy(q []float64) (h float64) {
+	for _, qk := range q {
+		if qk > 0 {
+			h -= qk * math.Log(qk)
+		}
+	}
+	return h
+}
