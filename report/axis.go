@@ -3,6 +3,14 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // Axes is what surrounds the data of a panel.
@@ -19,103 +27,157 @@ type Axis struct {
 	Log      bool    // a logarithmic scale; values that are not positive leave a gap
 }
 
-// scale is an Axis whose limits are known: it maps [lo, hi] onto [0, 1].
-type scale struct {
-	label  string
-	lo, hi float64
-	log    bool
-	down   bool     // grows downwards, as rows do
-	names  []string // the labels of 0, 1, 2, ... instead of numbers
-}
-
-// at returns where v lies between the limits.
-func (s scale) at(v float64) float64 {
-	lo, hi := s.lo, s.hi
-	if s.log {
-		lo, hi, v = math.Log(lo), math.Log(hi), math.Log(v)
-	}
-	t := (v - lo) / (hi - lo)
-	if s.down {
-		t = 1 - t
-	}
-	return t
-}
-
-// shows reports whether v has a place on the axis, inside the limits or not.
-func (s scale) shows(v float64) bool { return drawable(v, s.log) }
-
-// drawable reports whether v can be drawn at all. The bounds keep the limits of an axis, which lie a little beyond its
-// values, and their difference finite.
-func drawable(v float64, log bool) bool {
-	if log {
+// drawable reports whether v has a place on the axis, inside the limits or not. The bounds keep the limits, which lie
+// a little beyond the values, and their difference finite.
+func (a Axis) drawable(v float64) bool {
+	if a.Log {
 		return 1e-150 < v && v < 1e150
 	}
 	return math.Abs(v) < 1e300 // false for NaN
 }
 
-// constant reports whether lo and hi are equal up to rounding, and so too close to hold ticks.
-func constant(lo, hi float64) bool { return hi-lo <= 1e-12*max(math.Abs(lo), math.Abs(hi)) }
+func (a Axes) drawable(x, y float64) bool { return a.X.drawable(x) && a.Y.drawable(y) }
 
-// extent is the smallest interval around the values it has seen.
-type extent struct{ lo, hi float64 }
-
-func newExtent() extent { return extent{math.Inf(1), math.Inf(-1)} }
-
-// empty reports whether there was no drawable value.
-func (e extent) empty() bool { return e.lo > e.hi }
-
-// see grows e to hold every drawable value.
-func (e *extent) see(log bool, values ...float64) {
-	for _, v := range values {
-		if drawable(v, log) {
-			e.lo, e.hi = min(e.lo, v), max(e.hi, v)
+// keep returns the points that have a place.
+func (a Axes) keep(points [][2]float64) (kept plotter.XYs) {
+	for _, v := range points {
+		if a.drawable(v[0], v[1]) {
+			kept = append(kept, plotter.XY{X: v[0], Y: v[1]})
 		}
 	}
+	return kept
 }
 
-// seePoint grows the extents of both axes to hold a point that can be drawn.
-func (a Axes) seePoint(ex, ey *extent, x, y float64) {
-	if drawable(x, a.X.Log) && drawable(y, a.Y.Log) {
-		ex.see(a.X.Log, x)
-		ey.see(a.Y.Log, y)
-	}
-}
+// drawing is a plotter that leaves the limits of the axes alone.
+type drawing func(draw.Canvas, *plot.Plot)
 
-// fit gives a chart the scales of its axes over data of extents ex and ey; for the margin of x see Axis.fit.
-func (a Axes) fit(ch *chart, ex, ey extent, marginX float64) (err error) {
-	ch.empty = ex.empty()
-	if ch.x, err = a.X.fit(ex, marginX); err == nil {
-		ch.y, err = a.Y.fit(ey, 0.05)
-	}
-	return err
-}
+func (d drawing) Plot(c draw.Canvas, p *plot.Plot) { d(c, p) }
 
-// fit returns the scale of axis a over data of extent e. The margin is the fraction of the range left free at both
-// ends when the limits come from the data.
-func (a Axis) fit(e extent, margin float64) (scale, error) {
-	s := scale{label: a.Label, log: a.Log, lo: a.Min, hi: a.Max}
-	if a.Min != a.Max {
-		if a.Min > a.Max || !drawable(a.Min, a.Log) || !drawable(a.Max, a.Log) || constant(a.Min, a.Max) {
-			return s, fmt.Errorf("axis %q: bad limits [%g, %g]", a.Label, a.Min, a.Max)
+var gridLine = draw.LineStyle{Color: gray(0xe8), Width: 0.6}
+
+// newChart returns a chart without data.
+func newChart(a Axes, width, height vg.Length) *chart {
+	p := plot.New()
+	p.BackgroundColor = nil
+	for axis, a := range map[*plot.Axis]Axis{&p.X: a.X, &p.Y: a.Y} {
+		axis.Width, axis.Tick.Length, axis.Padding, axis.Label.Padding = 0, 0, 3, 3
+		axis.Tick.Marker = plot.TickerFunc(linearTicks)
+		if a.Log {
+			axis.Scale, axis.Tick.Marker = plot.LogScale{}, plot.TickerFunc(logTicks)
 		}
-		return s, nil
+		axis.Label.Text = printable(a.Label)
+		axis.Label.TextStyle.Font, axis.Label.TextStyle.Color = labelInk.Font, labelInk.Color
+		axis.Tick.Label.Font, axis.Tick.Label.Color = tickInk.Font, tickInk.Color
 	}
-	if e.empty() {
-		e = extent{1, 10}
+	p.Y.Tick.Label.YAlign = -0.6 // a little below the middle, where digits have theirs
+	if !a.NoTicks {
+		p.Add(&plotter.Grid{Vertical: gridLine, Horizontal: gridLine})
 	}
+	return &chart{Plot: p, title: printable(a.Title), width: width, height: height}
+}
+
+// fit gives a chart the limits of its axes, with a margin beyond the data, a fraction of its range, and a frame.
+func (ch *chart) fit(a Axes, marginX, marginY float64) error {
+	if a.NoTicks {
+		ch.HideAxes()
+	}
+	if ch.X.Min > ch.X.Max || ch.Y.Min > ch.Y.Max {
+		ch.HideAxes()
+		ch.Add(drawing(func(c draw.Canvas, _ *plot.Plot) {
+			nothing := labelInk
+			nothing.XAlign, nothing.YAlign = draw.XCenter, draw.YCenter
+			c.FillText(nothing, c.Center(), "no data")
+		}))
+	}
+	ch.Add(drawing(func(c draw.Canvas, _ *plot.Plot) {
+		c.SetLineStyle(draw.LineStyle{Color: gray(0xa8), Width: 0.6})
+		c.Stroke(c.Rectangle.Path())
+	}))
+	if err := a.X.fit(&ch.X, marginX); err != nil {
+		return err
+	}
+	return a.Y.fit(&ch.Y, marginY)
+}
+
+// fit decides the limits of an axis that has seen the data.
+func (a Axis) fit(axis *plot.Axis, margin float64) error {
+	to, from := func(v float64) float64 { return v }, func(v float64) float64 { return v }
 	if a.Log {
-		lo, hi := math.Log(e.lo), math.Log(e.hi)
-		d := margin * (hi - lo)
-		if lo == hi {
-			d = math.Ln10 / 2
+		to, from = math.Log, math.Exp
+	}
+	if a.Min != a.Max {
+		if a.Min > a.Max || !a.drawable(a.Min) || !a.drawable(a.Max) || constant(a.Min, a.Max) {
+			return fmt.Errorf("axis %q: bad limits [%g, %g]", a.Label, a.Min, a.Max)
 		}
-		s.lo, s.hi = math.Exp(lo-d), math.Exp(hi+d)
-		return s, nil
+		axis.Min, axis.Max = a.Min, a.Max
+		return nil
 	}
-	d := margin * (e.hi - e.lo)
-	if constant(e.lo, e.hi) {
-		d = max(0.5, 0.1*math.Abs(e.lo))
+	if axis.Min > axis.Max { // there are no data
+		axis.Min, axis.Max = 1, 10
 	}
-	s.lo, s.hi = e.lo-d, e.hi+d
-	return s, nil
+	lo, hi := to(axis.Min), to(axis.Max)
+	d := margin * (hi - lo)
+	if constant(axis.Min, axis.Max) {
+		d = max(0.5, 0.1*math.Abs(lo))
+	}
+	axis.Min, axis.Max = from(lo-d), from(hi+d)
+	return nil
+}
+
+// constant reports whether lo and hi are equal up to rounding, and so too close to hold ticks.
+func constant(lo, hi float64) bool {
+	return hi-lo <= max(1e-300, 1e-12*max(math.Abs(lo), math.Abs(hi)))
+}
+
+// linearTicks are multiples of 1, 2 or 5 times a power of ten, at most seven.
+func linearTicks(lo, hi float64) (ts []plot.Tick) {
+	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/6)))
+	for _, m := range []float64{2, 2.5, 2} { // on to 2, 5 and 10
+		if 6*step < hi-lo {
+			step *= m
+		}
+	}
+	for k := math.Ceil(lo/step - 1e-9); k <= hi/step+1e-9; k++ { // also limits that are multiples up to rounding
+		ts = append(ts, tick(k*step+0)) // −0 becomes 0
+	}
+	return ts
+}
+
+func tick(v float64) plot.Tick {
+	return plot.Tick{Value: v, Label: typeset(strconv.FormatFloat(v, 'g', 10, 64))}
+}
+
+// logTicks are about eight powers of ten at most, also 2 and 5 times them on a short axis, and those of a linear axis
+// on a very short one.
+func logTicks(lo, hi float64) (ts []plot.Tick) {
+	digits := "1"
+	if hi <= 100*lo {
+		digits = "125"
+	}
+	for _, t := range (plot.LogTicks{}).Ticks(lo, hi) {
+		digit := strconv.FormatFloat(t.Value, 'e', 0, 64)[:1]
+		power := digit == "1" // of which there are two ticks, with and without a label
+		if lo <= t.Value && t.Value <= hi && strings.Contains(digits, digit) && power != t.IsMinor() {
+			ts = append(ts, tick(t.Value))
+		}
+	}
+	if len(ts) < 2 {
+		return linearTicks(lo, hi)
+	}
+	every := (len(ts) + 7) / 8
+	return slices.DeleteFunc(ts, func(t plot.Tick) bool { return int(math.Round(math.Log10(t.Value)))%every != 0 })
+}
+
+// unlabel leaves ticks on an axis whose labels a neighbour has.
+func unlabel(axis *plot.Axis) {
+	full := axis.Tick.Marker
+	axis.Label.Text = ""
+	axis.Tick.Marker = plot.TickerFunc(func(lo, hi float64) (ts []plot.Tick) {
+		for _, t := range full.Ticks(lo, hi) {
+			if !t.IsMinor() {
+				ts = append(ts, plot.Tick{Value: t.Value, Label: " "})
+			}
+		}
+		return ts
+	})
 }

@@ -1,96 +1,92 @@
 package report
 
 import (
+	"image/color"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot"
 )
 
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
-		s    scale
-		n    int
-		want string
+		log    bool
+		lo, hi float64
+		want   string
 	}{
-		{scale{lo: 0, hi: 1}, 5, "0 0.2 0.4 0.6 0.8 1.0"},
-		{scale{lo: -3.2, hi: 3.2}, 7, "−3 −2 −1 0 1 2 3"},
-		{scale{lo: 0.1, hi: 0.3}, 2, "0.1 0.2 0.3"},
-		{scale{lo: -0.3, hi: 0.6}, 3, "0 0.5"},
-		{scale{lo: 0, hi: 30000}, 6, "0 5k 10k 15k 20k 25k 30k"},
-		{scale{lo: 0, hi: 2.4e6}, 5, "0 0.5M 1.0M 1.5M 2.0M"},
-		{scale{lo: 100000, hi: 100010}, 5, "100000 100002 100004 100006 100008 100010"},
-		{scale{lo: 0, hi: 3e-5}, 3, "0 1e−05 2e−05 3e−05"},
-		{scale{lo: -0.5, hi: 2.5, names: []string{"a", "b", "c"}}, 9, "a b c"},
-		{scale{lo: -0.5, hi: 4.5, names: []string{"a", "b", "c", "d", "e"}}, 3, "a c e"},
-		{scale{lo: 0.05, hi: 200, log: true}, 6, "0.1 1 10 100"},
-		{scale{lo: 1, hi: 30, log: true}, 6, "1 2 5 10 20"},
-		{scale{lo: 2, hi: 3, log: true}, 5, "2.0 2.2 2.4 2.6 2.8 3.0"},
-		{scale{lo: 1e-8, hi: 1e6, log: true}, 5, "1e−6 0.001 1 1000 1e6"},
-		{scale{lo: 5e3, hi: 9e5, log: true}, 5, "10k 100k"},
+		{false, 0, 1, "0 0.2 0.4 0.6 0.8 1"},
+		{false, -3.2, 3.2, "−2 0 2"},
+		{false, 0, 30000, "0 5000 10000 15000 20000 25000 30000"},
+		{false, 100000, 100010, "100000 100002 100004 100006 100008 100010"},
+		{true, 0.05, 200, "0.1 1 10 100"},
+		{true, 1, 30, "1 2 5 10 20"},
+		{true, 1e-3, 1, "0.001 0.01 0.1 1"},
+		{true, 2, 3, "2 2.2 2.4 2.6 2.8 3"},
+		{true, 1e-8, 1e6, "1e−08 1e−06 0.0001 0.01 1 100 10000 1000000"},
+		{true, 5e3, 9e5, "10000 100000"},
 	} {
-		var labels []string
-		last := math.Inf(-1)
-		for _, tick := range c.s.ticks(c.n) {
-			if tick.value <= last {
-				t.Errorf("%+v: %g after %g", c.s, tick.value, last)
-			}
-			last = tick.value
-			if at := c.s.at(tick.value); at < -1e-6 || at > 1+1e-6 {
-				t.Errorf("%+v: tick %s lies outside", c.s, tick.label)
-			}
-			labels = append(labels, tick.label)
+		ticks := linearTicks
+		if c.log {
+			ticks = logTicks
 		}
-		if got := strings.Join(labels, " "); got != c.want {
-			t.Errorf("%+v: %s, want %s", c.s, got, c.want)
+		if got := strings.Join(labels(t, ticks, c.lo, c.hi), " "); got != c.want {
+			t.Errorf("log %t, %g to %g: %s, want %s", c.log, c.lo, c.hi, got, c.want)
 		}
 	}
 }
 
-func TestViridis(t *testing.T) {
-	for k, want := range []uint32{0x440154, 0x31688e, 0x35b779, 0xfde725} {
-		got, want := classColor(k, 4), rgb(want)
-		for _, d := range []int{int(got.R) - int(want.R), int(got.G) - int(want.G), int(got.B) - int(want.B)} {
-			if d < -2 || d > 2 {
-				t.Errorf("class %d has %v, viridis %v", k, got, want)
-			}
-		}
-	}
-	if viridis(-1) != viridis(0) || viridis(2) != viridis(1) {
-		t.Error("values outside [0, 1] are not clamped")
-	}
-}
-
-// A thinned polyline has the same first and last point and the same reach in every column.
-func TestThin(t *testing.T) {
+// Whatever the limits are, an axis has a few ticks, which lie in them.
+func TestTicksOfAnyLimits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for range 200 {
-		pts := make([]vg.Point, r.IntN(50))
-		for i := range pts {
-			pts[i] = vg.Point{X: vg.Length(r.IntN(3*i+1)) / 16, Y: vg.Length(r.IntN(9))}
-		}
-		kept := thin(pts)
-		if len(pts) > 0 && (kept[0] != pts[0] || kept[len(kept)-1] != pts[len(pts)-1]) {
-			t.Fatalf("%v became %v", pts, kept)
-		}
-		if diff := cmp.Diff(reach(pts), reach(kept)); diff != "" {
-			t.Fatalf("%v became %v: %s", pts, kept, diff)
+	for range 2000 {
+		lo := math.Exp(20 * r.NormFloat64())
+		hi := lo * math.Exp(math.Exp(4*r.Float64()-3))
+		for _, ticks := range []plot.TickerFunc{linearTicks, logTicks} {
+			if n := len(labels(t, ticks, lo, hi)); n < 2 || n > 9 {
+				t.Errorf("%d ticks from %g to %g", n, lo, hi)
+			}
 		}
 	}
 }
 
-func reach(pts []vg.Point) map[float64][2]vg.Length {
-	m := map[float64][2]vg.Length{}
-	for _, p := range pts {
-		x := math.Floor(4 * float64(p.X))
-		r, ok := m[x]
-		if !ok {
-			r = [2]vg.Length{p.Y, p.Y}
+// labels are those of ticks that have one, which must lie in the limits in order.
+func labels(t *testing.T, ticks plot.TickerFunc, lo, hi float64) (out []string) {
+	t.Helper()
+	last := math.Inf(-1)
+	for _, tick := range ticks(lo, hi) {
+		if tick.IsMinor() {
+			continue
 		}
-		m[x] = [2]vg.Length{min(r[0], p.Y), max(r[1], p.Y)}
+		slack := 1e-9 * (hi - lo)
+		if tick.Value <= last || tick.Value < lo-slack || tick.Value > hi+slack {
+			t.Errorf("tick %g after %g from %g to %g", tick.Value, last, lo, hi)
+		}
+		last, out = tick.Value, append(out, tick.Label)
 	}
-	return m
+	return out
+}
+
+// Colours of classes differ, and those of series too.
+func TestColors(t *testing.T) {
+	for _, n := range []int{4, maxClasses, 16} {
+		seen := map[color.Color]bool{classColor(-1, n): true}
+		for k := range n {
+			seen[classColor(k, n)] = true
+		}
+		if len(seen) != n+1 {
+			t.Errorf("%d classes and none have %d colours", n, len(seen))
+		}
+	}
+	for i := range 3 * len(okabeIto) {
+		for j := range i {
+			a, dashes := seriesColor(i)
+			b, others := seriesColor(j)
+			if a == b && slices.Equal(dashes, others) {
+				t.Errorf("series %d and %d look alike", i, j)
+			}
+		}
+	}
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 )
 
@@ -25,40 +27,29 @@ func (b Bars) chart() (*chart, error) {
 	if b.X.Log {
 		return nil, fmt.Errorf("bars: they begin at zero, which a logarithmic axis does not have")
 	}
-	e := newExtent()
-	e.see(false, b.Values...)
-	ch := &chart{title: b.Title, noTicks: b.NoTicks, empty: e.empty(), marks: len(b.Values), draw: b.draw}
-	for _, v := range b.Levels {
-		e.see(false, v.Value)
-		ch.legend = append(ch.legend, lineEntry(v.Name, levelLine))
+	ch := newChart(b.Axes, 380, vg.Length(max(barPitch*len(b.Names), 60)))
+	ch.marks = len(b.Values)
+	values := make(plotter.Values, len(b.Values))
+	drawn := false
+	for i, v := range b.Values {
+		if b.X.drawable(v) {
+			values[i], drawn = v, true
+		}
 	}
-	e.see(false, 0)
-	ch.y = scale{label: b.Y.Label, lo: -0.7, hi: float64(len(b.Names)) - 0.3, down: true, names: b.Names}
-	ch.width, ch.height = 380, vg.Length(max(barPitch*len(b.Names), 60))
-	var err error
-	ch.x, err = b.X.fit(e, 0)
-	return ch, err
+	if drawn {
+		color, _ := seriesColor(0)
+		ch.Add(&plotter.BarChart{Values: values, Width: 0.68 * barPitch, Color: color, Horizontal: true})
+		ch.levels(b.Levels, b.X, &ch.X)
+	}
+	return ch, ch.fit(Axes{X: b.X, Y: ch.names(b.Names, 0.7), NoTicks: b.NoTicks}, 0, 0)
 }
 
-func (b Bars) draw(p plane) {
-	color, _ := seriesColor(0)
-	p.SetColor(color)
-	for i, v := range b.Values {
-		if !p.x.shows(v) {
-			continue
-		}
-		zero, end := p.at(0, float64(i)-0.34), p.at(v, float64(i)+0.34)
-		r := vg.Rectangle{
-			Min: vg.Point{X: max(p.Min.X, min(zero.X, end.X)), Y: end.Y},
-			Max: vg.Point{X: min(p.Max.X, max(zero.X, end.X)), Y: zero.Y},
-		}
-		if r.Max.X > r.Min.X {
-			p.Fill(r.Path())
-		}
+// names gives the y axis the labels 0, 1, 2, ..., from the top, with some free room beside the first and the last.
+func (ch *chart) names(names []string, free float64) Axis {
+	var ticks plot.ConstantTicks
+	for i, n := range names {
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: printable(n)})
 	}
-	for _, v := range b.Levels {
-		if at, ok := p.inside([2]float64{v.Value, 0}); ok {
-			p.StrokeLine2(levelLine, at.X, p.Min.Y, at.X, p.Max.Y)
-		}
-	}
+	ch.Y.Tick.Marker, ch.Y.Scale = ticks, plot.InvertedScale{Normalizer: plot.LinearScale{}}
+	return Axis{Label: ch.Y.Label.Text, Min: -free, Max: float64(len(names)-1) + free}
 }

@@ -54,7 +54,7 @@ func (f Figure) HTML(alt string) (template.HTML, error) {
 		return "", err
 	}
 	marks := 0
-	for c := range each(l.all) {
+	for _, c := range l.charts {
 		marks += c.marks
 	}
 	escaped := template.HTMLEscapeString(alt)
@@ -74,7 +74,7 @@ func (l *layout) png() ([]byte, error) {
 	l.draw(draw.New(canvas))
 	var b bytes.Buffer
 	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(&b); err != nil {
-		return nil, fmt.Errorf("encode figure %q: %w", l.f.Title, err)
+		return nil, fmt.Errorf("encode figure %q: %w", l.title, err)
 	}
 	return b.Bytes(), nil
 }
@@ -89,7 +89,8 @@ func (l *layout) svg(attributes string) []byte {
 	_, body, _ := bytes.Cut(b.Bytes(), []byte("<svg"))
 	_, body, _ = bytes.Cut(body, []byte(">"))
 	body = bytes.ReplaceAll(body, []byte(`style="font-family:Liberation Sans;font-variant:normal;`), []byte(`style="`))
-	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%gpt" viewBox="0 0 %[1]g %[2]g" `+
+	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" `+
+		`xmlns:xlink="http://www.w3.org/1999/xlink" width="%gpt" height="%gpt" viewBox="0 0 %[1]g %[2]g" `+
 		`font-family="Liberation Sans, Arial, Helvetica, sans-serif" stroke-linejoin="round"%s>`,
 		l.width.Points(), l.height.Points(), attributes)
 	return append([]byte(head), body...)

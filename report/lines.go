@@ -2,8 +2,9 @@ package report
 
 import (
 	"fmt"
-	"math"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -28,107 +29,69 @@ type Level struct {
 	Value float64
 }
 
-var levelLine = draw.LineStyle{Color: gray(0x55), Width: 1, Dashes: []vg.Length{4, 3}}
-
-// x returns the abscissa of the i-th value.
-func (s Series) x(i int) float64 {
-	if s.X == nil {
-		return float64(i)
-	}
-	return s.X[i]
-}
-
 func (l Lines) chart() (*chart, error) {
-	ex, ey := newExtent(), newExtent()
-	ch := &chart{title: l.Title, noTicks: l.NoTicks, width: 380, height: 220, draw: l.draw}
+	ch := newChart(l.Axes, 380, 220)
 	for i, s := range l.Series {
 		if s.X != nil && len(s.X) != len(s.Y) {
 			return nil, fmt.Errorf("series %q: %d values at %d places", s.Name, len(s.Y), len(s.X))
 		}
-		for t, y := range s.Y {
-			l.seePoint(&ex, &ey, s.x(t), y)
+		color, dashes := seriesColor(i)
+		look := draw.LineStyle{Color: color, Width: 1.5, Dashes: dashes}
+		if len(s.Y) > 1000 {
+			look.Width = 1
 		}
-		ch.marks++
-		ch.legend = append(ch.legend, lineEntry(s.Name, s.line(i)))
-	}
-	for _, v := range l.Levels {
-		ey.see(l.Y.Log, v.Value)
-		ch.legend = append(ch.legend, lineEntry(v.Name, levelLine))
-	}
-	return ch, l.fit(ch, ex, ey, 0)
-}
-
-// line is the look of s as the i-th series of a panel; dense curves are thinner.
-func (s Series) line(i int) draw.LineStyle {
-	c, dashes := seriesColor(i)
-	sty := draw.LineStyle{Color: c, Width: 1.5, Dashes: dashes}
-	if len(s.Y) > 1000 {
-		sty.Width = 1
-	}
-	return sty
-}
-
-func (l Lines) draw(p plane) {
-	for _, v := range l.Levels {
-		if p.y.shows(v.Value) {
-			y := p.Y(p.y.at(v.Value))
-			p.StrokeLines(levelLine, p.ClipLinesXY([]vg.Point{{X: p.Min.X, Y: y}, {X: p.Max.X, Y: y}})...)
-		}
-	}
-	for i, s := range l.Series {
-		sty := s.line(i)
-		for _, piece := range s.pieces(p) {
+		for _, piece := range s.pieces(l.Axes) {
 			if len(piece) == 1 { // a value between two gaps is a dot, or it would not be seen
-				if p.Contains(piece[0]) {
-					p.SetColor(sty.Color)
-					p.Fill(disc(piece[0], 1.8))
-				}
-				continue
+				ch.Add(glyphs{piece, draw.GlyphStyle{Color: color, Radius: 1.8, Shape: draw.CircleGlyph{}}})
+			} else {
+				ch.Add(&plotter.Line{XYs: piece, LineStyle: look})
 			}
-			p.StrokeLines(sty, p.ClipLinesXY(thin(piece))...)
 		}
+		ch.marks += 1 + len(s.Y)/50 // a long curve is a long text
+		ch.legend = append(ch.legend, entry{s.Name, &plotter.Line{LineStyle: look}})
 	}
+	ch.levels(l.Levels, l.Y, &ch.Y)
+	return ch, ch.fit(l.Axes, 0, 0.05)
 }
 
-// pieces returns the curve as polylines, broken where a value cannot be drawn.
-func (s Series) pieces(p plane) [][]vg.Point {
-	var all [][]vg.Point
+// pieces returns the curve broken where a value cannot be drawn.
+func (s Series) pieces(a Axes) (all []plotter.XYs) {
 	gap := true
 	for i, y := range s.Y {
-		if !p.shows(s.x(i), y) {
+		x := float64(i)
+		if s.X != nil {
+			x = s.X[i]
+		}
+		if !a.drawable(x, y) {
 			gap = true
 			continue
 		}
 		if gap {
 			all, gap = append(all, nil), false
 		}
-		all[len(all)-1] = append(all[len(all)-1], p.at(s.x(i), y))
+		all[len(all)-1] = append(all[len(all)-1], plotter.XY{X: x, Y: y})
 	}
 	return all
 }
 
-// thin drops points of a polyline that cannot be seen: of those that follow each other within a column a quarter of a
-// point wide, the first, the lowest, the highest and the last stay, in their order.
-func thin(pts []vg.Point) []vg.Point {
-	var kept []vg.Point
-	column := func(i int) float64 { return math.Floor(4 * float64(pts[i].X)) }
-	for i := 0; i < len(pts); {
-		first, low, high := i, i, i
-		for ; i < len(pts) && column(i) == column(first); i++ {
-			if pts[i].Y < pts[low].Y {
-				low = i
-			}
-			if pts[i].Y > pts[high].Y {
-				high = i
-			}
+var levelLine = draw.LineStyle{Color: gray(0x55), Width: 1, Dashes: []vg.Length{4, 3}}
+
+// levels adds levels of one of its axes to a chart.
+func (ch *chart) levels(levels []Level, a Axis, axis *plot.Axis) {
+	for _, v := range levels {
+		ch.legend = append(ch.legend, entry{v.Name, &plotter.Line{LineStyle: levelLine}})
+		if !a.drawable(v.Value) {
+			continue
 		}
-		previous := -1
-		for _, k := range []int{first, min(low, high), max(low, high), i - 1} {
-			if k != previous {
-				kept = append(kept, pts[k])
+		axis.Min, axis.Max = min(axis.Min, v.Value), max(axis.Max, v.Value)
+		ch.Add(drawing(func(c draw.Canvas, p *plot.Plot) {
+			at, from, to := axis.Norm(v.Value), c.Min, c.Max
+			if axis == &p.X {
+				from.X, to.X = c.X(at), c.X(at)
+			} else {
+				from.Y, to.Y = c.Y(at), c.Y(at)
 			}
-			previous = k
-		}
+			c.StrokeLines(levelLine, c.ClipLinesXY([]vg.Point{from, to})...)
+		}))
 	}
-	return kept
 }

@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 )
 
@@ -30,22 +31,23 @@ func (p Picture) chart() (*chart, error) {
 	}
 	size := img.Rect.Size()
 	scaled := pictureSide / vg.Length(max(size.X, size.Y))
-	return &chart{
-		title: p.Title, noTicks: true, marks: 1, x: scale{hi: 1}, y: scale{hi: 1},
-		width: scaled * vg.Length(size.X), height: scaled * vg.Length(size.Y),
-		draw: func(at plane) { at.DrawImage(at.Rectangle, img) },
-	}, nil
+	unit := Axis{Max: 1}
+	axes := Axes{Title: p.Title, X: unit, Y: unit, NoTicks: true}
+	ch := newChart(axes, scaled*vg.Length(size.X), scaled*vg.Length(size.Y))
+	ch.marks = 1
+	ch.Add(plotter.NewImage(img, 0, 0, 1, 1))
+	return ch, ch.fit(axes, 0, 0)
 }
 
 // image paints the cells.
 func (p Picture) image() (*image.NRGBA, error) {
 	rows, columns := len(p.Gray), 0
 	width := func(i int) int { return len(p.Gray[i]) }
-	paint := func(i, j int) color.NRGBA { return shade(p.Gray[i][j]) }
+	paint := func(i, j int) color.Color { return shade(p.Gray[i][j]) }
 	if p.Gray == nil {
 		rows = len(p.Class)
 		width = func(i int) int { return len(p.Class[i]) }
-		paint = func(i, j int) color.NRGBA { return manyColor(p.Class[i][j], p.Classes) }
+		paint = func(i, j int) color.Color { return classColor(p.Class[i][j], p.Classes) }
 	}
 	if rows > 0 {
 		columns = width(0)
@@ -61,7 +63,7 @@ func (p Picture) image() (*image.NRGBA, error) {
 		for j := range columns {
 			c := paint(i, j)
 			for k := range pictureDots * pictureDots {
-				img.SetNRGBA(j*pictureDots+k%pictureDots, i*pictureDots+k/pictureDots, c)
+				img.Set(j*pictureDots+k%pictureDots, i*pictureDots+k/pictureDots, c)
 			}
 		}
 	}
@@ -74,15 +76,4 @@ func shade(v float64) color.NRGBA {
 		v = 0
 	}
 	return gray(uint8(255*min(v, 1) + 0.5))
-}
-
-// manyColor is the colour of class k of n: as in scatter plots while these can be told apart, then shades.
-func manyColor(k, n int) color.NRGBA {
-	switch {
-	case k < 0:
-		return gray(0xf4)
-	case n > maxClasses:
-		return viridis(float64(k) / float64(n-1))
-	}
-	return classColor(min(k, maxClasses-1), n)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -22,61 +23,43 @@ type Group struct {
 	Values []float64
 }
 
+// stripPitch is the room of one group.
+const stripPitch = 36
+
 func (s Strip) chart() (*chart, error) {
 	if len(s.Groups) == 0 {
 		return nil, fmt.Errorf("strip: no groups")
 	}
-	e := newExtent()
-	ch := &chart{title: s.Title, noTicks: s.NoTicks, draw: s.draw}
-	ch.y = scale{label: s.Y.Label, lo: -0.5, hi: float64(len(s.Groups)) - 0.5, down: true, names: []string{}}
-	for _, g := range s.Groups {
-		e.see(s.X.Log, g.Values...)
-		ch.marks += len(g.Values)
-		ch.y.names = append(ch.y.names, g.Name)
-	}
-	ch.legend = append(ch.legend, medianEntry)
-	ch.empty = e.empty()
-	ch.width, ch.height = 380, vg.Length(max(36*len(s.Groups), 60))
-	var err error
-	ch.x, err = s.X.fit(e, 0.05)
-	return ch, err
-}
-
-var (
-	medianLine  = draw.LineStyle{Color: gray(0x1a), Width: 2}
-	medianEntry = entry{name: "median", long: 4, sample: func(c draw.Canvas, mid vg.Point) {
-		c.StrokeLine2(medianLine, mid.X, mid.Y-4.5, mid.X, mid.Y+4.5)
-	}}
-)
-
-func (s Strip) draw(p plane) {
-	for i := 1; i < len(s.Groups); i++ {
-		y := p.Y(p.y.at(float64(i) - 0.5))
-		p.StrokeLine2(gridLine, p.Min.X, y, p.Max.X, y)
-	}
+	ch := newChart(s.Axes, 380, vg.Length(max(stripPitch*len(s.Groups), 60)))
+	tick := draw.GlyphStyle{Radius: 0.36 * stripPitch, Shape: upright{}}
+	var names []string
 	for i, g := range s.Groups {
-		color, _ := seriesColor(i)
-		var values []float64
-		for _, v := range g.Values {
-			if p.x.shows(v) {
-				values = append(values, v)
-			}
-		}
-		slices.Sort(values)
-		p.SetColor(faded(color, dotOpacity(len(values))))
-		for k, v := range values {
-			if at, ok := p.inside([2]float64{v, float64(i) + spread(k, len(values))}); ok {
-				p.Fill(disc(at, 2.2))
-			}
-		}
+		names = append(names, g.Name)
+		values := slices.DeleteFunc(slices.Clone(g.Values), func(v float64) bool { return !s.X.drawable(v) })
 		if len(values) == 0 {
 			continue
 		}
-		if at, ok := p.inside([2]float64{median(values), float64(i)}); ok {
-			half := 0.36 * (p.Max.Y - p.Min.Y) / vg.Length(len(s.Groups))
-			p.StrokeLine2(medianLine, at.X, at.Y-half, at.X, at.Y+half)
+		slices.Sort(values)
+		at := make(plotter.XYs, len(values))
+		for k, v := range values {
+			at[k] = plotter.XY{X: v, Y: float64(i) + spread(k, len(values))}
 		}
+		color, _ := seriesColor(i)
+		dot := draw.GlyphStyle{Color: faded(color, dotOpacity(len(values))), Radius: 2.2, Shape: draw.CircleGlyph{}}
+		middle := plotter.XYs{{X: median(values), Y: float64(i)}}
+		ch.Add(&plotter.Scatter{XYs: at, GlyphStyle: dot}, &plotter.Scatter{XYs: middle, GlyphStyle: tick})
+		ch.marks += len(values)
 	}
+	tick.Radius = 4.5
+	ch.legend = append(ch.legend, entry{"median", &plotter.Scatter{GlyphStyle: tick}})
+	return ch, ch.fit(Axes{X: s.X, Y: ch.names(names, 0.5), NoTicks: s.NoTicks}, 0.05, 0)
+}
+
+// upright is a line as mark.
+type upright struct{}
+
+func (upright) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
+	c.StrokeLine2(draw.LineStyle{Color: gray(0x1a), Width: 2}, at.X, at.Y-sty.Radius, at.X, at.Y+sty.Radius)
 }
 
 // spread moves the k-th smallest of n values off the middle of its row, by less than a third of the row. Multiples of

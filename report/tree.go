@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -21,25 +24,24 @@ type Tree struct {
 	Marked       string // what it means that a constituent is marked, for the legend; none if empty
 }
 
-// Constituent is a part of a sentence, from its first to its last word, both inclusive and counted from 0. Of two with the
-// same words, the later one stands above the other.
+// Constituent is a part of a sentence, from its first to its last word, both inclusive and counted from 0. Of two with
+// the same words, the later one stands above the other.
 type Constituent struct {
 	First, Last int
 	Label       string // none if empty
 	Mark        bool   // drawn in colour
 }
 
-// Sizes of a tree in points, before it is made to fit its panel.
+// Sizes of a tree in points.
 const (
-	treeWord   = 9.5 // height of words
-	treeLabel  = 8.5 // height of labels, tags and the caption
-	treeLevel  = 17  // from one level of constituents to the next
-	treeColumn = 9   // free room between words
+	treeLevel  = 17 // from one level of constituents to the next
+	treeColumn = 9  // free room between words
 )
 
 var (
-	treeGray  = gray(0x77)
-	treeColor = okabeIto[0]
+	wordInk  = ink(font.Font{Size: 9.5}, 0x1a)
+	treeLine = draw.LineStyle{Color: gray(0x77), Width: 0.9}
+	markLine = draw.LineStyle{Color: okabeIto[0], Width: 1.4}
 )
 
 func (t Tree) chart() (*chart, error) {
@@ -47,18 +49,28 @@ func (t Tree) chart() (*chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := t.sketch(nodes, 1)
-	ch := &chart{
-		title: t.Title, noTicks: true, bare: true, x: scale{hi: 1}, y: scale{hi: 1},
-		width: s.width, height: s.height, marks: 2*len(t.Words) + 4*len(nodes),
-		draw: func(p plane) {
-			// The panel may be smaller than the tree would like, or larger than it if others beside it are.
-			wide, high := (p.Max.X-p.Min.X)/s.width, (p.Max.Y-p.Min.Y)/s.height
-			t.sketch(nodes, min(wide, high)).draw(p.Canvas)
-		},
+	places, width := t.places(nodes)
+	levels := 0
+	for _, n := range nodes {
+		levels = max(levels, n.level)
 	}
+	axes := Axes{Title: t.Title, X: Axis{Label: t.Caption}, NoTicks: true}
+	ch := newChart(axes, width, treeLevel*(vg.Length(levels)+0.5))
+	ch.rigid, ch.marks = true, 2*len(t.Words)+4*len(nodes)
+	var words plot.ConstantTicks
+	for i, w := range t.Words {
+		label := printable(w)
+		if t.Tags != nil {
+			label = printable(t.Tags[i]) + "\n" + label
+		}
+		words = append(words, plot.Tick{Value: float64(places[i]), Label: label})
+	}
+	ch.HideAxes()
+	ch.X.Tick.Marker, ch.X.Tick.Label.Font, ch.X.Tick.Label.Color = words, wordInk.Font, wordInk.Color
+	ch.X.Min, ch.X.Max, ch.Y.Min, ch.Y.Max = 0, float64(width), 0, float64(levels)+0.5
+	ch.Add(drawing(func(c draw.Canvas, p *plot.Plot) { drawTree(c, p, nodes, places) }))
 	if t.Marked != "" {
-		ch.legend = append(ch.legend, lineEntry(t.Marked, draw.LineStyle{Color: treeColor, Width: 1.4}))
+		ch.legend = append(ch.legend, entry{t.Marked, &plotter.Line{LineStyle: markLine}})
 	}
 	return ch, nil
 }
@@ -110,112 +122,63 @@ func (t Tree) nodes() ([]treeNode, error) {
 	return nodes, nil
 }
 
-// treeSketch is a tree with every place decided, from its lower left corner.
-type treeSketch struct {
-	Tree
-	nodes            []treeNode
-	unit             vg.Length // what a point became
-	word, tag, label ink
-	width, height    vg.Length
-	x                []vg.Length // of words
-	wordY, tagY      vg.Length   // baselines
-	level0           vg.Length   // where lines from words begin
-}
-
-// sketch lays a tree out at a scale.
-func (t Tree) sketch(nodes []treeNode, scale vg.Length) *treeSketch {
-	s := &treeSketch{
-		Tree: t, nodes: nodes, unit: scale,
-		word: newInk(treeWord*scale, false, gray(0x1a)), tag: newInk(treeLabel*scale, false, gray(0x66)),
-		label: newInk(treeLabel*scale, false, gray(0x33)),
-	}
-	narrowest := vg.Length(0) // so that the label of two words leaves some of their bar to be seen
-	levels := 0
+// places are the middles of words, so far apart that neither words nor the labels of two of them touch, and the width
+// of all.
+func (t Tree) places(nodes []treeNode) (middles []vg.Length, width vg.Length) {
+	narrowest := vg.Length(0)
 	for _, n := range nodes {
-		narrowest = max(narrowest, 0.8*s.label.width(n.Label))
-		levels = max(levels, n.level)
+		narrowest = max(narrowest, tickInk.Width(printable(n.Label)))
 	}
 	for i, w := range t.Words {
-		column := max(s.word.width(w), narrowest)
+		column := max(wordInk.Width(printable(w)), narrowest)
 		if t.Tags != nil {
-			column = max(column, s.tag.width(t.Tags[i]))
+			column = max(column, wordInk.Width(printable(t.Tags[i])))
 		}
-		column += treeColumn * scale
-		s.x = append(s.x, s.width+column/2)
-		s.width += column
+		column += treeColumn
+		middles = append(middles, width+column/2)
+		width += column
 	}
-	y := 3 * scale
-	if t.Caption != "" {
-		y += treeLabel * scale * 1.7
-		s.width = max(s.width, s.tag.width(t.Caption)+treeColumn*scale)
-	}
-	s.wordY = y
-	y += treeWord * scale * 1.1
-	if t.Tags != nil {
-		s.tagY = y + scale
-		y += treeLabel * scale * 1.2
-	}
-	s.level0 = y
-	s.height = y + vg.Length(levels)*treeLevel*scale + treeLabel*scale*0.7
-	return s
+	return middles, width
 }
 
-func (s *treeSketch) draw(c draw.Canvas) {
-	at := func(x, y vg.Length) vg.Point { return vg.Point{X: c.Min.X + x, Y: c.Min.Y + y} }
-	xs := make([]vg.Length, len(s.nodes))
-	place := func(part int) (x, y vg.Length) {
+// drawTree draws lines, and labels over them on a ground of their own.
+func drawTree(c draw.Canvas, p *plot.Plot, nodes []treeNode, words []vg.Length) {
+	tops := make([]vg.Point, len(nodes))
+	top := func(part int) vg.Point {
 		if part < 0 {
-			return s.x[^part], s.level0
+			return vg.Point{X: c.X(p.X.Norm(float64(words[^part]))), Y: c.Min.Y}
 		}
-		return xs[part], s.y(part)
+		return tops[part]
 	}
-	for i, n := range s.nodes {
-		first, _ := place(n.parts[0])
-		last, _ := place(n.parts[len(n.parts)-1])
-		xs[i] = (first + last) / 2
-		line := draw.LineStyle{Color: treeGray, Width: 0.9 * s.unit}
+	for i, n := range nodes {
+		first, last := top(n.parts[0]).X, top(n.parts[len(n.parts)-1]).X
+		y := c.Y(p.Y.Norm(float64(n.level)))
+		tops[i] = vg.Point{X: (first + last) / 2, Y: y}
+		line := treeLine
 		if n.Mark {
-			line = draw.LineStyle{Color: treeColor, Width: 1.4 * s.unit}
+			line = markLine
 		}
-		y := s.y(i)
 		for k, part := range n.parts {
-			x, from := place(part)
-			stem := []vg.Point{at(x, from), at(x, y)}
+			from := top(part)
+			stem := []vg.Point{from, {X: from.X, Y: y}}
 			if len(n.parts) > 1 && k == 0 {
-				stem = append(stem, at(last, y)) // with the bar, so that their corner is closed
+				stem = append(stem, vg.Point{X: last, Y: y}) // with the bar, so that their corner is closed
 			}
 			c.StrokeLines(line, stem)
 		}
 	}
-	for i, n := range s.nodes {
-		s.drawLabel(c, at(xs[i], s.y(i)), n)
-	}
-	for i, w := range s.Words {
-		p := at(s.x[i], s.wordY)
-		s.word.line(c, p.X, p.Y, 0.5, w)
-		if s.Tags != nil {
-			s.tag.line(c, p.X, at(0, s.tagY).Y, 0.5, s.Tags[i])
+	for i, n := range nodes {
+		if n.Label == "" {
+			continue
 		}
+		label := tickInk
+		label.XAlign, label.YAlign = draw.XCenter, draw.YCenter
+		if n.Mark {
+			label.Color = markLine.Color
+		}
+		half := vg.Point{X: label.Width(printable(n.Label))/2 + 1.5, Y: 4.7}
+		c.SetColor(gray(0xff))
+		c.Fill(vg.Rectangle{Min: tops[i].Sub(half), Max: tops[i].Add(half)}.Path())
+		c.FillText(label, tops[i].Add(vg.Point{Y: 1}), printable(n.Label))
 	}
-	s.tag.line(c, c.Min.X+treeColumn*s.unit/2, c.Min.Y+3*s.unit, 0, s.Caption)
-}
-
-// y is the height of the bar of a node.
-func (s *treeSketch) y(node int) vg.Length {
-	return s.level0 + vg.Length(s.nodes[node].level)*treeLevel*s.unit
-}
-
-// drawLabel writes a label over the bar, on a ground of its own.
-func (s *treeSketch) drawLabel(c draw.Canvas, mid vg.Point, n treeNode) {
-	if n.Label == "" {
-		return
-	}
-	half := vg.Point{X: s.label.width(n.Label)/2 + 1.5*s.unit, Y: 0.55 * treeLabel * s.unit}
-	c.SetColor(gray(0xff))
-	c.Fill(vg.Rectangle{Min: mid.Sub(half), Max: mid.Add(half)}.Path())
-	k := s.label
-	if n.Mark {
-		k.color = treeColor
-	}
-	k.middle(c, mid.X, mid.Y, 0.5, n.Label)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/plot/vg"
 )
 
 // twentyWords is a tree of two kinds of constituents over as many words as grammars are learned from.
@@ -70,8 +71,7 @@ func TestTreeErrors(t *testing.T) {
 	}
 }
 
-// Words never overlap, labels stand between the lines of their neighbours, and a tree never leaves its panel, whatever the
-// words are and however little room there is.
+// Words never overlap, whatever they are, and a tree keeps the room that it needs.
 func TestTreeFits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -91,18 +91,19 @@ func TestTreeFits(t *testing.T) {
 		if top := nodes[len(nodes)-1]; top.First != 0 || top.Last != n-1 || top.level != n-1 {
 			t.Fatalf("the top is %+v", top)
 		}
-		natural := tree.sketch(nodes, 1)
-		s := tree.sketch(nodes, 0.6)
+		places, width := tree.places(nodes)
 		for i := 1; i < n; i++ {
-			if gap := s.x[i] - s.x[i-1] - (s.word.width(tree.Words[i-1])+s.word.width(tree.Words[i]))/2; gap < 0.6*treeColumn-1e-9 {
+			words := (wordInk.Width(tree.Words[i-1]) + wordInk.Width(tree.Words[i])) / 2
+			if gap := places[i] - places[i-1] - words; gap < treeColumn-1e-9 {
 				t.Errorf("words %d and %d are %g apart", i-1, i, gap)
 			}
 		}
-		if s.width > 0.601*natural.width || s.height > 0.601*natural.height {
-			t.Errorf("at scale 0.6 a tree of %g by %g takes %g by %g", natural.width, natural.height, s.width, s.height)
+		l, err := Figure{Panels: [][]Panel{{tree, tree, tree}}}.lay()
+		if err != nil {
+			t.Fatal(err)
 		}
-		if top := s.y(len(nodes)-1) + 0.55*treeLabel*0.6; top > s.height {
-			t.Errorf("the label of the top reaches %g of %g", top, s.height)
+		if need := 3 * width; l.width < need || l.height < treeLevel*vg.Length(n) {
+			t.Errorf("three trees %g wide and %d levels high have %g by %g", width, n-1, l.width, l.height)
 		}
 	}
 }
