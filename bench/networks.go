@@ -82,7 +82,7 @@ func mlpStep(b compute.Backend, _ Options) (prepared, error) {
 
 // encoder is the network of the transformer workloads.
 func encoder(scope *model.Scope, x *Node) *Node {
-	return nn.Encoder{Layers: 2, Heads: 4, FeedForward: 2048}.Apply(scope, x, nil)
+	return nn.Transformer{Layers: 2, Heads: 4, FeedForward: 2048}.Apply(scope, x, nil)
 }
 
 func transformerStep(b compute.Backend, _ Options) (prepared, error) {

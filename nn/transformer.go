@@ -71,12 +71,12 @@ func LinearAttendPairs(q, k, v, mask *Node) *Node {
 	return Reshape(TransposeAllAxes(mixed, 0, 2, 1, 3), d[0], d[1], d[2]*d[3])
 }
 
-// Encoder is a stack of transformer layers that normalise before attention and before the feed-forward network.
-type Encoder struct{ Layers, Heads, FeedForward int }
+// Transformer is a stack of transformer layers that normalise before attention and before the feed-forward network.
+type Transformer struct{ Layers, Heads, FeedForward int }
 
 // Apply maps x [batch, positions, width]. A mask [batch, positions], if there is one, is true where a position may be
 // looked at.
-func (e Encoder) Apply(scope *model.Scope, x, mask *Node) *Node {
+func (e Transformer) Apply(scope *model.Scope, x, mask *Node) *Node {
 	batch, n, width := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
 	if mask != nil {
 		mask = BroadcastToDims(InsertAxes(mask, 1), batch, n, n)

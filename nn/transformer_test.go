@@ -13,14 +13,14 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// slowEncoder is an Encoder on one sequence, row by row, with the variables of a store.
-type slowEncoder struct {
-	Encoder
+// slowTransformer is an Transformer on one sequence, row by row, with the variables of a store.
+type slowTransformer struct {
+	Transformer
 	t     *testing.T
 	store *model.Store
 }
 
-func (e slowEncoder) linear(path string, x [][]float64) (y [][]float64) {
+func (e slowTransformer) linear(path string, x [][]float64) (y [][]float64) {
 	w, b := values(e.t, e.store, path+"/weights"), values(e.t, e.store, path+"/bias")
 	for _, row := range x {
 		y = append(y, slowLinear(row, w, b))
@@ -28,7 +28,7 @@ func (e slowEncoder) linear(path string, x [][]float64) (y [][]float64) {
 	return y
 }
 
-func (e slowEncoder) norm(path string, x [][]float64) (y [][]float64) {
+func (e slowTransformer) norm(path string, x [][]float64) (y [][]float64) {
 	scale, shift := values(e.t, e.store, path+"/scale"), values(e.t, e.store, path+"/shift")
 	for _, row := range x {
 		mean, variance := 0.0, 0.0
@@ -47,7 +47,7 @@ func (e slowEncoder) norm(path string, x [][]float64) (y [][]float64) {
 	return y
 }
 
-func (e slowEncoder) attention(path string, x [][]float64, seen []bool) [][]float64 {
+func (e slowTransformer) attention(path string, x [][]float64, seen []bool) [][]float64 {
 	width := len(x[0])
 	each := width / e.Heads
 	qkv := e.linear(path+"/qkv", x)
@@ -77,7 +77,7 @@ func (e slowEncoder) attention(path string, x [][]float64, seen []bool) [][]floa
 	return e.linear(path+"/out", mixed)
 }
 
-func (e slowEncoder) apply(x [][]float64, seen []bool) [][]float64 {
+func (e slowTransformer) apply(x [][]float64, seen []bool) [][]float64 {
 	plus := func(x, y [][]float64) [][]float64 {
 		for i, row := range y {
 			for j := range row {
@@ -104,7 +104,7 @@ func (e slowEncoder) apply(x [][]float64, seen []bool) [][]float64 {
 func TestEncoder(t *testing.T) {
 	const seed, batch, n, width = 3, 2, 5, 6
 	t.Logf("seed %d", seed)
-	net := Encoder{Layers: 2, Heads: 3, FeedForward: 7}
+	net := Transformer{Layers: 2, Heads: 3, FeedForward: 7}
 	mask := [][]bool{{true, true, true, false, false}, {false, true, true, true, true}}
 	for _, name := range []string{"go", "simd"} {
 		b, err := compute.NewWithConfig(name)
@@ -146,7 +146,7 @@ func TestEncoder(t *testing.T) {
 					seen = mask[i]
 				}
 				rows := slices.Collect(slices.Chunk(slices.Clone(x[i*n*width:][:n*width]), width))
-				for _, row := range (slowEncoder{net, t, store}).apply(rows, seen) {
+				for _, row := range (slowTransformer{net, t, store}).apply(rows, seen) {
 					want = append(want, row...)
 				}
 			}
