@@ -10,8 +10,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/gfnem/gfnem/gfn/internal/rowbytes"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/program"
+	"github.com/gfnem/gfnem/internal/rows"
 )
 
 // DAG lists all states of a small environment and the actions between them, for exact answers on the host. State 0 is the
@@ -41,14 +41,7 @@ var (
 )
 
 // ObjectStates returns the terminal states alone, as tensors of len(Objects) rows.
-func (d *DAG) ObjectStates() []*tensors.Tensor {
-	rows := rowbytes.Of(d.states)
-	objects := make([]string, len(d.Objects))
-	for i, s := range d.Objects {
-		objects[i] = rows[s]
-	}
-	return rowbytes.LayoutOf(d.states).Join(objects, len(objects))
-}
+func (d *DAG) ObjectStates() []*tensors.Tensor { return rows.Take(d.states, d.Objects) }
 
 // chunk is the number of states that one call of the expanding program takes.
 const chunk = 128
@@ -64,26 +57,22 @@ func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG
 }
 
 func enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG, error) {
-	first, err := CallOnceN(b, func(in []*Node) []*Node {
-		defer panics.WithError()
-		return env.Initial(in)
-	}, x)
+	s := program.NewSet(b, nil)
+	defer s.Close()
+	initial, err := program.New[[]*tensors.Tensor, []*tensors.Tensor](s, "initial state", env.Initial).Call(x)
 	if err != nil {
 		return nil, err
 	}
-	e := explorer{env: env, layout: rowbytes.LayoutOf(first), index: map[string]int{}}
-	expand, err := NewExec(b, e.expand)
-	if err != nil {
-		return nil, err
-	}
-	defer expand.Finalize()
-
-	e.add(rowbytes.Of(first)[0])
+	e := explorer{env: env, like: initial, index: map[string]int{}}
+	e.add(rows.Of(initial)[0])
+	expand := program.New[[]*tensors.Tensor, children[*tensors.Tensor]](s, "children", e.expand)
 	for done := 0; done < len(e.rows); {
 		to := min(done+chunk, len(e.rows))
-		if err := e.visit(expand, done, to); err != nil {
+		c, err := expand.Call(rows.Join(initial, e.rows[done:to], chunk))
+		if err != nil {
 			return nil, err
 		}
+		e.visit(done, to, c)
 		if len(e.rows) > limit {
 			return nil, fmt.Errorf("%w than %d", ErrTooMany, limit)
 		}
@@ -94,11 +83,11 @@ func enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG
 
 // explorer is a breadth-first search whose steps are graph calls. A state is known by the bytes of its tensors.
 type explorer struct {
-	env    Env
-	layout rowbytes.Layout // of states
-	rows   []string
-	index  map[string]int
-	edges  []Edge
+	env   Env
+	like  []*tensors.Tensor // states
+	rows  []string
+	index map[string]int
+	edges []Edge
 }
 
 func (e *explorer) add(row string) int {
@@ -110,25 +99,23 @@ func (e *explorer) add(row string) int {
 	return len(e.rows) - 1
 }
 
-// expand builds, for a chunk of states, which actions are legal, what undoes them and where they lead.
-func (e *explorer) expand(in []*Node) []*Node {
-	defer panics.WithError()
-	s, a := State(in), e.env.Actions()
-	n := s[0].Shape().Dim(0)
-	wide := s.Repeat(a)
-	actions := Reshape(Iota(s[0].Graph(), shapes.Make(actionType, n, a), 1), n*a)
-	out := []*Node{ConvertDType(e.env.Legal(s), dtypes.Int32), e.env.Back(wide, actions)}
-	return append(out, e.env.Step(wide, actions)...)
+// children says which actions are legal in a chunk of states, what undoes them and where they lead.
+type children[T any] struct {
+	Legal  T   // [N,A]
+	Back   T   // [N*A]
+	States []T // [N*A,...]
 }
 
-func (e *explorer) visit(expand *Exec, from, to int) error {
-	out, err := expand.Call(e.layout.Join(e.rows[from:to], chunk))
-	if err != nil {
-		return err
-	}
-	legal := tensors.MustCopyFlatData[int32](out[0])
-	back := tensors.MustCopyFlatData[int32](out[1])
-	next := rowbytes.Of(out[2:])
+func (e *explorer) expand(s State) children[*Node] {
+	a := e.env.Actions()
+	legal := ConvertDType(e.env.Legal(s), dtypes.Int32)
+	n := legal.Shape().Dim(0)
+	wide, actions := s.Repeat(a), Reshape(Iota(legal.Graph(), shapes.Make(actionType, n, a), 1), n*a)
+	return children[*Node]{legal, e.env.Back(wide, actions), e.env.Step(wide, actions)}
+}
+
+func (e *explorer) visit(from, to int, c children[*tensors.Tensor]) {
+	legal, back, next := tensors.MustCopyFlatData[int32](c.Legal), tensors.MustCopyFlatData[int32](c.Back), rows.Of(c.States)
 	a := e.env.Actions()
 	for i := from; i < to; i++ {
 		for act := range a {
@@ -137,7 +124,6 @@ func (e *explorer) visit(expand *Exec, from, to int) error {
 			}
 		}
 	}
-	return nil
 }
 
 // sorted renumbers the states topologically (Kahn's algorithm, in order of discovery).
@@ -163,11 +149,10 @@ func (e *explorer) sorted() (*DAG, error) {
 	if len(order) != len(e.rows) {
 		return nil, ErrCycle
 	}
-	rows := make([]string, len(order))
+	sorted := make([]string, len(order))
 	d := &DAG{Env: e.env}
 	for i, from := range order {
-		rank[from] = i
-		rows[i] = e.rows[from]
+		rank[from], sorted[i] = i, e.rows[from]
 	}
 	for i, from := range order {
 		for _, ed := range children[from] {
@@ -177,6 +162,6 @@ func (e *explorer) sorted() (*DAG, error) {
 			d.Objects = append(d.Objects, i)
 		}
 	}
-	d.states = e.layout.Join(rows, len(rows))
+	d.states = rows.Join(e.like, sorted, len(sorted))
 	return d, nil
 }

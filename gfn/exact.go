@@ -1,16 +1,14 @@
 package gfn
 
 import (
-	"fmt"
 	"math"
-	"slices"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/program"
 )
 
 // Table holds a policy's answers for one observation on every edge and state of a DAG, in float64.
@@ -20,53 +18,46 @@ type Table struct {
 	Flow  []float64 // by state; nil if the policy has none
 }
 
+// asked is what a policy is asked: observations, and the states of each.
+type asked[T any] struct{ X, States []T }
+
+// tabulated is what it answers, by observation and state; the flow may be left out.
+type tabulated[T any] struct{ LogPF, LogPB, Flow T }
+
 // Tabulate evaluates a policy for every row of the observations x, on all states at once.
 func (d *DAG) Tabulate(b compute.Backend, store *model.Store, scope string, p Policy, x []*tensors.Tensor) ([]Table, error) {
-	xs, ss := len(x), len(d.states)
-	var hasFlow bool
-	exec, err := model.NewExec(b, store, func(root *model.Scope, in []*Node) []*Node {
-		defer panics.WithError()
-		net := Net{d.Env, p, root.Store().Scope(scope)}
-		obs := Batch(in[:xs])
-		states := State(in[xs : xs+ss])
-		all := states.Tile(obs.Size()) // row b*S+i is state i for observation b
-		h := p.Heads(net.Scope, obs, all, d.Len())
+	ask := func(in asked[*Node]) tabulated[*Node] {
+		x := Batch(in.X)
+		all := State(in.States).Tile(x.Size()) // row b*S+i is state i for observation b
+		h := p.Heads(store.Scope(scope), x, all, d.Len())
 		legalBack := d.Env.LegalBack(all)
 		if h.Backward == nil {
 			h.Backward = flatLogits(legalBack, h.Forward.DType())
 		}
-		out := []*Node{logProbs(h.Forward, d.Env.Legal(all)), logProbs(h.Backward, legalBack)}
-		if hasFlow = h.Flow != nil; hasFlow {
-			out = append(out, h.Flow)
-		}
-		for i := range out {
-			out[i] = ConvertDType(out[i], float64Type)
-		}
-		return out
-	})
+		out := tabulated[*Node]{logProbs(h.Forward, d.Env.Legal(all)), logProbs(h.Backward, legalBack), h.Flow}
+		return program.Map(out, func(n *Node) *Node { return ConvertDType(n, float64Type) })
+	}
+	out, err := program.Once[asked[*tensors.Tensor], tabulated[*tensors.Tensor]](
+		b, store, "tabulate policy", ask, asked[*tensors.Tensor]{x, d.states})
 	if err != nil {
-		return nil, fmt.Errorf("tabulate policy: %w", err)
+		return nil, err
 	}
-	defer exec.Finalize()
-	out, err := exec.Call(slices.Concat(x, d.states))
-	if err != nil {
-		return nil, fmt.Errorf("tabulate policy: %w", err)
+	flat := tensors.MustCopyFlatData[float64]
+	logPF, logPB, flow := flat(out.LogPF), flat(out.LogPB), []float64(nil)
+	if out.Flow != nil {
+		flow = flat(out.Flow)
 	}
-	flat := make([][]float64, len(out))
-	for i := range out {
-		flat[i] = tensors.MustCopyFlatData[float64](out[i])
-	}
-	tables := make([]Table, x[0].Shape().Dim(0))
 	na, nb := d.Env.Actions(), d.Env.BackActions()
+	tables := make([]Table, x[0].Shape().Dim(0))
 	for r := range tables {
 		base := r * d.Len()
 		t := &tables[r]
 		for _, e := range d.Edges {
-			t.LogPF = append(t.LogPF, flat[0][(base+e.From)*na+e.Action])
-			t.LogPB = append(t.LogPB, flat[1][(base+e.To)*nb+e.Back])
+			t.LogPF = append(t.LogPF, logPF[(base+e.From)*na+e.Action])
+			t.LogPB = append(t.LogPB, logPB[(base+e.To)*nb+e.Back])
 		}
-		if hasFlow {
-			t.Flow = flat[2][base : base+d.Len()]
+		if flow != nil {
+			t.Flow = flow[base : base+d.Len()]
 		}
 	}
 	return tables, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -57,17 +57,16 @@ func Table(m Model, scope *model.Scope, x gfn.Batch, z gfn.State) *Node {
 // Pairs are observations with their latents, outside of any graph. Row i of X belongs to row i of Z.
 type Pairs struct{ X, Z []*tensors.Tensor }
 
+// pairs are the same in a graph.
+type pairs struct {
+	X gfn.Batch
+	Z gfn.State
+}
+
 // Draw samples n pairs from a model whose variables are below scope, with the random numbers of a key (see rng.Key).
 func Draw(b compute.Backend, scope *model.Scope, m Model, key *tensors.Tensor, n int) (Pairs, error) {
-	var width int // tensors per observation
-	out, err := model.CallOnceN(b, scope.Store(), func(_ *model.Scope, key *Node) []*Node {
-		defer panics.WithError()
-		x, z := m.Sample(scope, rng.In(key), n)
-		width = len(x)
-		return append(append([]*Node{}, x...), z...)
+	return program.Once[*tensors.Tensor, Pairs](b, scope.Store(), fmt.Sprintf("draw from %T", m), func(key *Node) (p pairs) {
+		p.X, p.Z = m.Sample(scope, rng.In(key), n)
+		return p
 	}, key)
-	if err != nil {
-		return Pairs{}, fmt.Errorf("draw from %T: %w", m, err)
-	}
-	return Pairs{X: out[:width], Z: out[width:]}, nil
 }

@@ -6,6 +6,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/program"
 )
 
 // Hypergrid walks from the corner 0 of a grid of Side^Dims cells, one coordinate up at a time, until it stops (Bengio,
@@ -27,37 +28,47 @@ func (e Hypergrid) Actions() int { return e.Dims + 1 }
 // BackActions implements gfn.Env.
 func (e Hypergrid) BackActions() int { return e.Dims + 1 }
 
+// grid is a state. Stopped is 0 or 1.
+type grid struct{ Cell, Stopped *Node }
+
+func gridOf(s gfn.State) grid { return program.Of[grid](s) }
+
+func (s grid) state() gfn.State { return program.Nodes(s) }
+
 // Initial implements gfn.Env.
 func (e Hypergrid) Initial(x gfn.Batch) gfn.State {
 	g := x[0].Graph()
-	return gfn.State{Zeros(g, shapes.Make(index, x.Size(), e.Dims)), Zeros(g, shapes.Make(index, x.Size()))}
+	return grid{Zeros(g, shapes.Make(index, x.Size(), e.Dims)), Zeros(g, shapes.Make(index, x.Size()))}.state()
 }
 
 // Legal implements gfn.Env.
-func (e Hypergrid) Legal(s gfn.State) *Node {
-	room := LessThan(s[0], AddScalar(ZerosLike(s[0]), e.Side-1))
-	walking := InsertAxes(IsZero(s[1]), 1)
-	return LogicalAnd(Concatenate([]*Node{room, OnesLike(walking)}, 1), BroadcastToDims(walking, s[1].Shape().Dim(0), e.Dims+1))
+func (e Hypergrid) Legal(state gfn.State) *Node {
+	s := gridOf(state)
+	room := LessThan(s.Cell, AddScalar(ZerosLike(s.Cell), e.Side-1))
+	walking := InsertAxes(IsZero(s.Stopped), 1)
+	legal := Concatenate([]*Node{room, OnesLike(walking)}, 1)
+	return LogicalAnd(legal, BroadcastToShape(walking, legal.Shape()))
 }
 
 // Step implements gfn.Env.
-func (e Hypergrid) Step(s gfn.State, a *Node) gfn.State { return e.move(s, a, 1) }
+func (e Hypergrid) Step(s gfn.State, a *Node) gfn.State { return e.move(gridOf(s), a, 1) }
 
 // LegalBack implements gfn.Env.
-func (e Hypergrid) LegalBack(s gfn.State) *Node {
-	stopped := InsertAxes(LogicalNot(IsZero(s[1])), 1)
-	down := GreaterThan(s[0], ZerosLike(s[0]))
+func (e Hypergrid) LegalBack(state gfn.State) *Node {
+	s := gridOf(state)
+	stopped := InsertAxes(LogicalNot(IsZero(s.Stopped)), 1)
+	down := GreaterThan(s.Cell, ZerosLike(s.Cell))
 	walking := BroadcastToShape(LogicalNot(stopped), down.Shape())
 	return Concatenate([]*Node{LogicalAnd(down, walking), stopped}, 1)
 }
 
 // Undo implements gfn.Env.
-func (e Hypergrid) Undo(s gfn.State, b *Node) gfn.State { return e.move(s, b, -1) }
+func (e Hypergrid) Undo(s gfn.State, b *Node) gfn.State { return e.move(gridOf(s), b, -1) }
 
-func (e Hypergrid) move(s gfn.State, a *Node, by int) gfn.State {
-	cell := ConvertDType(at(s[0], a), index)
+func (e Hypergrid) move(s grid, a *Node, by int) gfn.State {
+	cell := ConvertDType(at(s.Cell, a), index)
 	stop := ConvertDType(Equal(a, AddScalar(ZerosLike(a), e.Dims)), index)
-	return gfn.State{Add(s[0], MulScalar(cell, by)), Add(s[1], MulScalar(stop, by))}
+	return grid{Add(s.Cell, MulScalar(cell, by)), Add(s.Stopped, MulScalar(stop, by))}.state()
 }
 
 // Back implements gfn.Env.
@@ -74,7 +85,7 @@ func (e Hypergrid) Redo(s gfn.State, b *Node) *Node { return b }
 func (e Hypergrid) LogReward(_ gfn.Batch, s gfn.State) *Node {
 	// In whole numbers, so that cells on a threshold do not depend on rounding: |u_d| is v / 20(Side-1).
 	last := e.Side - 1
-	v := MulScalar(Abs(AddScalar(MulScalar(s[0], 2), -last)), 10)
+	v := MulScalar(Abs(AddScalar(MulScalar(gridOf(s).Cell, 2), -last)), 10)
 	inside := func(lo, hi int) *Node { // 1 if lo < 20 |u_d| < hi for all d
 		in := LogicalAnd(
 			GreaterThan(v, Scalar(v.Graph(), v.DType(), lo*last)), LessThan(v, Scalar(v.Graph(), v.DType(), hi*last)))

@@ -11,12 +11,13 @@ import (
 
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend" // the backend of Run
-	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/support/xslices"
 
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/gfn/internal/rowbytes"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/laws"
+	"github.com/gfnem/gfnem/internal/program"
+	"github.com/gfnem/gfnem/internal/rows"
 )
 
 const (
@@ -59,119 +60,88 @@ func Run(t *testing.T, env gfn.Env, x ...*tensors.Tensor) {
 		t.Fatalf("envtest: open backend: %v", err)
 	}
 	defer b.Finalize()
-	c := newChecker(b, env)
-	c.check(x)
+	c := check(b, env, x)
 	if c.walked {
 		t.Logf("envtest: more than %d states: %d random walks, seed %d", limit, walks, seed)
 	}
-	for _, v := range c.violations() {
+	for _, v := range c.Lines() {
 		t.Errorf("envtest: broken law: %s", v)
 	}
 }
 
 // Check returns the laws that env breaks, one line each, with an example.
 func Check(b compute.Backend, env gfn.Env, x ...*tensors.Tensor) []string {
-	c := newChecker(b, env)
-	c.check(x)
-	return c.violations()
+	return check(b, env, x).Lines()
 }
 
 // checker collects what it finds.
 type checker struct {
-	backend compute.Backend
-	env     gfn.Env
-	probe   *Exec
-	state   rowbytes.Layout
-	walked  bool
-
-	badShape error // why the graph could not be built
-
-	order   []string
-	example map[string]string
-	count   map[string]int
+	laws.Found
+	backend  compute.Backend
+	env      gfn.Env
+	actions  side
+	backward side
+	start    *program.Program[[]*tensors.Tensor, []*tensors.Tensor]
+	probe    *program.Program[[]*tensors.Tensor, answers[*tensors.Tensor]]
+	like     []*tensors.Tensor // states
+	walked   bool
 }
 
-func newChecker(b compute.Backend, env gfn.Env) *checker {
-	return &checker{backend: b, env: env, example: map[string]string{}, count: map[string]int{}}
-}
-
-// broke records that a law was broken; only the first example is kept.
-func (c *checker) broke(law, format string, args ...any) {
-	if c.count[law]++; c.count[law] == 1 {
-		c.order = append(c.order, law)
-		c.example[law] = fmt.Sprintf(format, args...)
-	}
-}
-
-func (c *checker) violations() []string {
-	var out []string
-	for _, law := range c.order {
-		line := law + ": " + c.example[law]
-		if n := c.count[law] - 1; n > 0 {
-			line += fmt.Sprintf(" (and %d more)", n)
-		}
-		out = append(out, line)
-	}
-	return out
-}
-
-func (c *checker) check(x []*tensors.Tensor) {
+func check(b compute.Backend, env gfn.Env, x []*tensors.Tensor) *checker {
 	if len(x) == 0 {
 		x = []*tensors.Tensor{tensors.FromFlatDataAndDimensions([]float32{0}, 1, 1)}
 	}
-	initial, ok := c.initial(x)
-	if !ok {
-		return
+	s := program.NewSet(b, nil)
+	defer s.Close()
+	c := &checker{
+		backend: b, env: env,
+		actions:  side{"Legal", "Step", "Back", env.Actions(), env.Legal, env.Step, env.Back},
+		backward: side{"LegalBack", "Undo", "Redo", env.BackActions(), env.LegalBack, env.Undo, env.Redo},
+		start:    program.New[[]*tensors.Tensor, []*tensors.Tensor](s, "Initial", func(x gfn.Batch) gfn.State {
+			s := env.Initial(x)
+			if len(s) == 0 {
+				panic(laws.Break(lawShape, "Initial returns no tensor"))
+			}
+			return s
+		}),
 	}
-	probe, err := NewExec(c.backend, c.build)
-	if err != nil {
-		c.broke(lawRun, "%v", err)
-		return
+	c.probe = program.New[[]*tensors.Tensor, answers[*tensors.Tensor]](s, "all methods", c.build)
+	for i, initial := range c.initial(x) {
+		c.observation(rows.Take(x, []int{i}), initial)
 	}
-	c.probe = probe
-	defer probe.Finalize()
-	for i := range initial {
-		c.observation(rowTensors(x, i), initial[i])
-	}
+	return c
 }
 
-// start makes the graph of the initial states.
-func (c *checker) start(in []*Node) []*Node {
-	defer panics.WithError()
-	return c.env.Initial(in)
-}
-
-// initial returns the initial states of all observations, each of which must be the same alone.
-func (c *checker) initial(x []*tensors.Tensor) (rows []string, ok bool) {
+// initial returns the initial states of all observations, each of which must be the same alone, or nil.
+func (c *checker) initial(x []*tensors.Tensor) []string {
 	n := x[0].Shape().Dim(0)
-	state, err := CallOnceN(c.backend, c.start, x)
+	state, err := c.start.Call(x)
 	if err != nil {
-		c.broke(lawRun, "Initial: %v", err)
-		return nil, false
-	}
-	if len(state) == 0 {
-		c.broke(lawShape, "Initial returns no tensor")
-		return nil, false
+		c.Failed(err, lawRun)
+		return nil
 	}
 	for i, t := range state {
 		if t.Rank() == 0 || t.Shape().Dim(0) != n {
-			c.broke(lawShape, "Initial returns %s as tensor %d, for %d observations", t.Shape(), i, n)
-			return nil, false
+			c.Broke(lawShape, "Initial returns %s as tensor %d, for %d observations", t.Shape(), i, n)
+			return nil
 		}
 	}
-	c.state = rowbytes.LayoutOf(state)
-	rows = rowbytes.Of(state)
+	c.like = state
+	together := rows.Of(state)
 	for i := range min(n, singles) {
-		alone, err := CallOnceN(c.backend, c.start, rowTensors(x, i))
+		alone, err := c.start.Call(rows.Take(x, []int{i}))
 		if err != nil {
-			c.broke(lawRun, "Initial of one row: %v", err)
-			return nil, false
+			c.Broke(lawRun, "of one row: %v", err)
+			return nil
 		}
-		if got := rowbytes.Of(alone)[0]; got != rows[i] {
-			c.broke(lawRows, "Initial of row %d is %s in a batch of %d, and %s alone", i, c.show(rows[i]), n, c.show(got))
+		if got := rows.Of(alone)[0]; got != together[i] {
+			c.Broke(lawRows, "Initial of row %d is %s in a batch of %d, and %s alone", i, c.show(together[i]), n, c.show(got))
 		}
 	}
-	return rows, c.count[lawRows] == 0
+	if len(c.Found) > 0 {
+		return nil
+	}
+	return together
 }
 
 // observation checks the states of one observation.
@@ -186,26 +156,20 @@ func (c *checker) observation(x []*tensors.Tensor, initial string) {
 		c.all(d, initial)
 	case errors.Is(err, gfn.ErrTooMany), errors.Is(err, gfn.ErrCycle):
 		if errors.Is(err, gfn.ErrCycle) {
-			c.broke(lawSteps, "actions form a cycle")
+			c.Broke(lawSteps, "actions form a cycle")
 		}
 		c.walked = true
 		c.walk(initial, first[0])
 	default:
-		c.broke(lawRun, "%v", err)
+		c.Failed(err, lawRun)
 	}
 }
 
 // show prints a state.
 func (c *checker) show(row string) string {
-	parts := make([]string, len(c.state))
-	for i, t := range c.state.Join([]string{row}, 1) {
+	parts := xslices.Map(rows.Join(c.like, []string{row}, 1), func(t *tensors.Tensor) string {
 		v := fmt.Sprint(t.Value())
-		parts[i] = v[1 : len(v)-1] // without the brackets of the batch axis
-	}
+		return v[1 : len(v)-1] // without the brackets of the batch axis
+	})
 	return "(" + strings.Join(parts, " ") + ")"
-}
-
-// rowTensors returns row i of tensors that share a batch axis, as tensors of one row.
-func rowTensors(ts []*tensors.Tensor, i int) []*tensors.Tensor {
-	return rowbytes.LayoutOf(ts).Join(rowbytes.Of(ts)[i:i+1], 1)
 }

@@ -57,6 +57,7 @@ func TestBroken(t *testing.T) {
 		{"back is int64", func(e gfn.Env) gfn.Env { return longBack{e} }, []string{"shapes and dtypes"}},
 		{"step drops a tensor", func(e gfn.Env) gfn.Env { return lossyStep{e} }, []string{"shapes and dtypes"}},
 		{"initial state is a scalar", func(e gfn.Env) gfn.Env { return scalarInitial{e} }, []string{"shapes and dtypes"}},
+		{"initial state is nothing", func(e gfn.Env) gfn.Env { return noInitial{e} }, []string{"shapes and dtypes"}},
 		{"action cannot be built", func(e gfn.Env) gfn.Env { return panics{e} }, []string{"methods do not fail"}},
 		{"start cannot be built", func(e gfn.Env) gfn.Env { return noStart{e} }, []string{"methods do not fail"}},
 		{"illegal action divides by 0", func(e gfn.Env) gfn.Env { return divides{e} }, []string{"methods do not fail"}},
@@ -162,6 +163,10 @@ type scalarInitial struct{ gfn.Env }
 func (e scalarInitial) Initial(x gfn.Batch) gfn.State {
 	return gfn.State{Scalar(x[0].Graph(), dtypes.Int32, 0)}
 }
+
+type noInitial struct{ gfn.Env }
+
+func (e noInitial) Initial(x gfn.Batch) gfn.State { return nil }
 
 type panics struct{ gfn.Env }
 

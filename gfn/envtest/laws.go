@@ -1,16 +1,20 @@
 package envtest
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
+
+	"github.com/gomlx/gomlx/support/xslices"
 
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/gfn/internal/rowbytes"
+	"github.com/gfnem/gfnem/internal/rows"
 	"github.com/gfnem/gfnem/rng"
 )
 
 // all checks every state of an enumerated environment.
 func (c *checker) all(d *gfn.DAG, initial string) {
-	states := rowbytes.Of(d.States())
+	states := rows.Of(d.States())
 	known := make(map[string]bool, len(states))
 	for _, s := range states {
 		known[s] = true
@@ -24,7 +28,7 @@ func (c *checker) all(d *gfn.DAG, initial string) {
 			c.laws(a, initial)
 			for b, m := range a.prev {
 				if m.legal && !known[m.to] {
-					c.broke(lawReach, "backward action %d leads from %s to %s", b, c.show(a.state), c.show(m.to))
+					c.Broke(lawReach, "backward action %d leads from %s to %s", b, c.show(a.state), c.show(m.to))
 				}
 			}
 		}
@@ -36,7 +40,7 @@ func (c *checker) all(d *gfn.DAG, initial string) {
 	}
 	for i, n := range depth {
 		if n > c.env.Steps() {
-			c.broke(lawSteps, "%d actions lead to %s", n, c.show(states[i]))
+			c.Broke(lawSteps, "%d actions lead to %s", n, c.show(states[i]))
 		}
 	}
 }
@@ -44,26 +48,29 @@ func (c *checker) all(d *gfn.DAG, initial string) {
 // laws checks what can be said of one state.
 func (c *checker) laws(a answer, initial string) {
 	s := c.show(a.state)
-	var anyBack bool
+	if a.state != initial && len(legal(a.prev)) == 0 {
+		c.Broke(lawOthers, "none is legal in %s", s)
+	}
 	for b, m := range a.prev {
-		anyBack = anyBack || m.legal
 		if m.legal && a.state == initial {
-			c.broke(lawInitial, "action %d is legal in %s", b, s)
+			c.Broke(lawInitial, "action %d is legal in %s", b, s)
 		}
 		if m.legal && (!m.allowed || m.end != a.state) {
-			c.broke(lawRedo, "s = %s, b = %d: action %d (legal: %t) leads from %s to %s", s, b, m.reverse, m.allowed, c.show(m.to), c.show(m.end))
+			c.Broke(lawRedo, "s = %s, b = %d: action %s", s, b, c.way(m))
 		}
-	}
-	if !anyBack && a.state != initial {
-		c.broke(lawOthers, "none is legal in %s", s)
 	}
 	for act, m := range a.next {
 		if m.legal && (!m.allowed || m.end != a.state) {
-			c.broke(lawUndo, "s = %s, a = %d: backward action %d (legal: %t) leads from %s to %s", s, act, m.reverse, m.allowed, c.show(m.to), c.show(m.end))
+			c.Broke(lawUndo, "s = %s, a = %d: backward action %s", s, act, c.way(m))
 		}
 	}
 	c.distinct(lawChildren, a.state, a.next)
 	c.distinct(lawParents, a.state, a.prev)
+}
+
+// way prints where the return of a move leads.
+func (c *checker) way(m move) string {
+	return fmt.Sprintf("%d (legal: %t) leads from %s to %s", m.reverse, m.allowed, c.show(m.to), c.show(m.end))
 }
 
 // distinct checks that no two legal moves lead to the same state.
@@ -74,51 +81,42 @@ func (c *checker) distinct(law, state string, moves []move) {
 			continue
 		}
 		if j, ok := first[m.to]; ok {
-			c.broke(law, "%d and %d lead from %s to %s", j, i, c.show(state), c.show(m.to))
+			c.Broke(law, "%d and %d lead from %s to %s", j, i, c.show(state), c.show(m.to))
 		}
 		first[m.to] = i
 	}
 }
 
-// alone asks again for each state, in a batch of its own.
+// alone asks again for each state, in a batch of its own. What illegal moves do does not matter.
 func (c *checker) alone(answers []answer) {
 	for _, a := range answers {
 		got, ok := c.ask([]string{a.state}, 1)
 		if !ok {
 			return
 		}
-		same(a.next, got[0].next, func(i int) {
-			c.broke(lawRows, "action %d in %s is not the same alone", i, c.show(a.state))
-		})
-		same(a.prev, got[0].prev, func(i int) {
-			c.broke(lawRows, "backward action %d in %s is not the same alone", i, c.show(a.state))
-		})
-	}
-}
-
-// same compares moves; what illegal ones do does not matter.
-func same(a, b []move, differ func(i int)) {
-	for i := range a {
-		if a[i].legal != b[i].legal || a[i].legal && a[i] != b[i] {
-			differ(i)
+		same := func(kind string, together, alone []move) {
+			for i, m := range together {
+				if m.legal != alone[i].legal || m.legal && m != alone[i] {
+					c.Broke(lawRows, "%s %d in %s is not the same alone", kind, i, c.show(a.state))
+				}
+			}
 		}
+		same("action", a.next, got[0].next)
+		same("backward action", a.prev, got[0].prev)
 	}
 }
 
 // walk checks the states on random walks from the initial state to the end and, on another way, back.
 func (c *checker) walk(initial string, first answer) {
 	r := rng.New(seed, "envtest")
-	at := make([]answer, walks)
-	for i := range at {
-		at[i] = first
-	}
-	if at, ok := c.moves(r, at, initial, func(a answer) []move { return a.next }); ok {
-		c.moves(r, at, initial, func(a answer) []move { return a.prev })
+	at := slices.Repeat([]answer{first}, walks)
+	if at, ok := c.steps(r, at, initial, func(a answer) []move { return legal(a.next) }); ok {
+		c.steps(r, at, initial, func(a answer) []move { return legal(a.prev) })
 	}
 }
 
-// moves takes Steps() random moves from each state, after which none must be legal.
-func (c *checker) moves(r *rand.Rand, at []answer, initial string, side func(answer) []move) ([]answer, bool) {
+// steps takes Steps() random moves from each state, after which there must be none.
+func (c *checker) steps(r *rand.Rand, at []answer, initial string, moves func(answer) []move) ([]answer, bool) {
 	for step := 0; ; step++ {
 		for _, a := range at {
 			c.laws(a, initial)
@@ -127,32 +125,25 @@ func (c *checker) moves(r *rand.Rand, at []answer, initial string, side func(ans
 		if step == c.env.Steps() {
 			break
 		}
-		states := make([]string, len(at))
-		for i, a := range at {
-			states[i] = a.state
-			if m := legal(side(a)); len(m) > 0 {
-				states[i] = m[r.IntN(len(m))].to
+		states := xslices.Map(at, func(a answer) string {
+			if m := moves(a); len(m) > 0 {
+				return m[r.IntN(len(m))].to
 			}
-		}
+			return a.state
+		})
 		var ok bool
 		if at, ok = c.ask(states, size); !ok {
 			return nil, false
 		}
 	}
 	for _, a := range at {
-		if len(legal(side(a))) > 0 {
-			c.broke(lawSteps, "after %d actions, forward or back, there are more in %s", c.env.Steps(), c.show(a.state))
+		if len(moves(a)) > 0 {
+			c.Broke(lawSteps, "after %d actions, forward or back, there are more in %s", c.env.Steps(), c.show(a.state))
 		}
 	}
 	return at, true
 }
 
 func legal(moves []move) []move {
-	var out []move
-	for _, m := range moves {
-		if m.legal {
-			out = append(out, m)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(moves), func(m move) bool { return !m.legal })
 }

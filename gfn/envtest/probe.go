@@ -9,122 +9,109 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/gfn/internal/rowbytes"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/laws"
+	"github.com/gfnem/gfnem/internal/rows"
 )
 
 // answer is all that the environment says about one state, by action and by backward action.
 type answer struct {
-	state string
-	next  []move // by action
-	prev  []move // by backward action
+	state      string
+	next, prev []move
 }
 
 // move is what an action, or a backward action, does.
 type move struct {
 	legal   bool
-	to      string // the child, or the parent
 	reverse int    // Back, or Redo
 	allowed bool   // whether the return is legal where the move led
+	to      string // the child, or the parent
 	end     string // where the return leads
 }
 
-// build makes the graph that answers for a batch of states.
-func (c *checker) build(in []*Node) []*Node {
-	defer panics.WithError()
-	s := gfn.State(in)
-	a, b := c.env.Actions(), c.env.BackActions()
-	legal, legalBack := c.env.Legal(s), c.env.LegalBack(s)
-	n := s[0].Shape().Dim(0)
-	c.shape("Legal", legal, dtypes.Bool, n, a)
-	c.shape("LegalBack", legalBack, dtypes.Bool, n, b)
+// answers are the moves from a batch of states.
+type answers[T any] struct{ Next, Prev moves[T] }
 
-	wide, actions := s.Repeat(a), counter(s, a)
-	child := c.env.Step(wide, actions)
-	back := c.env.Back(wide, actions)
-	c.shapes("Step", child, wide)
-	c.shape("Back", back, dtypes.Int32, n*a)
-	undone := c.env.Undo(child, back)
-	c.shapes("Undo", undone, wide)
-
-	wideBack, backs := s.Repeat(b), counter(s, b)
-	parent := c.env.Undo(wideBack, backs)
-	redo := c.env.Redo(wideBack, backs)
-	c.shapes("Undo", parent, wideBack)
-	c.shape("Redo", redo, dtypes.Int32, n*b)
-	redone := c.env.Step(parent, redo)
-	c.shapes("Step", redone, wideBack)
-
-	out := []*Node{number(legal), back, at(c.env.LegalBack(child), back), number(legalBack), redo, at(c.env.Legal(parent), redo)}
-	for _, state := range []gfn.State{child, undone, parent, redone} {
-		out = append(out, state...)
-	}
-	return out
+type moves[T any] struct {
+	Legal, Reverse, Allowed T
+	To, End                 []T
 }
 
-func number(mask *Node) *Node { return ConvertDType(mask, dtypes.Int32) }
+// side is what an environment says about actions, or about backward actions. The names are those of its methods.
+type side struct {
+	legalName, moveName, reverseName string
 
-// at reads mask [N,A] at i [N]; outside of the mask it is 0.
-func at(mask, i *Node) *Node { return gfn.Pick(number(mask), i) }
+	count   int
+	legal   func(gfn.State) *Node
+	move    func(gfn.State, *Node) gfn.State
+	reverse func(gfn.State, *Node) *Node
+}
 
-// counter numbers k copies of every state from 0 to k-1.
-func counter(s gfn.State, k int) *Node {
-	n := s[0].Shape().Dim(0)
-	return Reshape(Iota(s[0].Graph(), shapes.Make(dtypes.Int32, n, k), 1), n*k)
+// build makes the graph that answers for a batch of states.
+func (c *checker) build(s gfn.State) answers[*Node] {
+	return answers[*Node]{c.actions.moves(s, c.backward), c.backward.moves(s, c.actions)}
+}
+
+// moves takes all moves from each state, and returns.
+func (d side) moves(s gfn.State, other side) (m moves[*Node]) {
+	m.Legal = d.mask(s)
+	from, k := s.Repeat(d.count), m.Legal.Shape().Size()
+	a := Reshape(Iota(m.Legal.Graph(), m.Legal.Shape(), 1), k)
+	to := d.take(from, a)
+	m.Reverse = d.reverse(from, a)
+	shape(d.reverseName, m.Reverse, dtypes.Int32, k)
+	m.Allowed = gfn.Pick(other.mask(to), m.Reverse) // outside of the mask it is 0
+	m.To, m.End = to, other.take(to, m.Reverse)
+	return m
+}
+
+// mask marks the legal moves with 1.
+func (d side) mask(s gfn.State) *Node {
+	legal := d.legal(s)
+	shape(d.legalName, legal, dtypes.Bool, gfn.Batch(s).Size(), d.count)
+	return ConvertDType(legal, dtypes.Int32)
+}
+
+// take moves each state.
+func (d side) take(s gfn.State, a *Node) gfn.State {
+	to := d.move(s, a)
+	if len(to) != len(s) {
+		panic(laws.Break(lawShape, "%s returns %d tensors, not %d", d.moveName, len(to), len(s)))
+	}
+	for i := range to {
+		shape(fmt.Sprintf("%s (tensor %d)", d.moveName, i), to[i], s[i].DType(), s[i].Shape().Dimensions...)
+	}
+	return to
 }
 
 // shape stops building a graph whose shapes are wrong.
-func (c *checker) shape(method string, x *Node, dtype dtypes.DType, dims ...int) {
+func shape(method string, x *Node, dtype dtypes.DType, dims ...int) {
 	if want := shapes.Make(dtype, dims...); !x.Shape().Equal(want) {
-		c.badShape = fmt.Errorf("%s returns %s, not %s", method, x.Shape(), want)
-		panic(c.badShape)
-	}
-}
-
-func (c *checker) shapes(method string, got, want gfn.State) {
-	if len(got) != len(want) {
-		c.badShape = fmt.Errorf("%s returns %d tensors, not %d", method, len(got), len(want))
-		panic(c.badShape)
-	}
-	for i := range got {
-		c.shape(fmt.Sprintf("%s (tensor %d)", method, i), got[i], want[i].DType(), want[i].Shape().Dimensions...)
+		panic(laws.Break(lawShape, "%s returns %s, not %s", method, x.Shape(), want))
 	}
 }
 
 // ask returns the answers for up to n states, in one call on a batch of n.
-func (c *checker) ask(states []string, n int) (answers []answer, ok bool) {
-	out, err := c.probe.Call(c.state.Join(states, n))
+func (c *checker) ask(states []string, n int) (all []answer, ok bool) {
+	out, err := c.probe.Call(rows.Join(c.like, states, n))
 	if err != nil {
-		if c.badShape != nil {
-			c.broke(lawShape, "%v", c.badShape)
-		} else {
-			c.broke(lawRun, "%v", err)
-		}
+		c.Failed(err, lawRun)
 		return nil, false
 	}
-	ints := make([][]int32, 6)
-	for i := range ints {
-		ints[i] = tensors.MustCopyFlatData[int32](out[i])
-	}
-	rows := make([][]string, 4)
-	for i := range rows {
-		rows[i] = rowbytes.Of(out[6+i*len(c.state) : 6+(i+1)*len(c.state)])
-	}
-	moves := func(i, count, firstInt, firstRow int) []move {
-		m := make([]move, count)
-		for j := range m {
-			k := i*count + j
-			m[j] = move{
-				legal: ints[firstInt][k] != 0, reverse: int(ints[firstInt+1][k]), allowed: ints[firstInt+2][k] != 0,
-				to: rows[firstRow][k], end: rows[firstRow+1][k],
-			}
-		}
-		return m
-	}
+	next, prev := read(out.Next, n), read(out.Prev, n)
 	for i, s := range states {
-		answers = append(answers, answer{
-			state: s, next: moves(i, c.env.Actions(), 0, 0), prev: moves(i, c.env.BackActions(), 3, 2),
-		})
+		all = append(all, answer{s, next[i], prev[i]})
 	}
-	return answers, true
+	return all, true
+}
+
+// read returns the moves from each of n states.
+func read(m moves[*tensors.Tensor], n int) [][]move {
+	ints := tensors.MustCopyFlatData[int32]
+	legal, reverse, allowed, to, end := ints(m.Legal), ints(m.Reverse), ints(m.Allowed), rows.Of(m.To), rows.Of(m.End)
+	out := make([][]move, n)
+	for k := range to {
+		i := k * n / len(to)
+		out[i] = append(out[i], move{legal[k] != 0, int(reverse[k]), allowed[k] != 0, to[k], end[k]})
+	}
+	return out
 }

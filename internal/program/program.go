@@ -15,6 +15,7 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -23,8 +24,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-
-	"github.com/gfnem/gfnem/internal/panics"
 )
 
 // Set is programs that share a backend and the variables of a store.
@@ -144,7 +143,7 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 	c := &compiled{}
 	most := -min(inputs, 1) // as many as there are, or none
 	exec, err := model.NewExecCanonical(p.set.Backend, p.set.Store, func(_ *model.Scope, g *Graph, nodes []*Node) []*Node {
-		defer panics.WithError()
+		defer panicWithError()
 		in := reflect.New(p.nodesIn).Elem()
 		from := parameters{Graph: g, tensors: nodes}
 		if inputs > 0 {
@@ -153,7 +152,9 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 		walk(c.in, in, from.fill)
 		c.out = p.build(in)
 		var all []*Node
-		all, c.numbers = outputs(c.out, reflect.TypeFor[Out]())
+		if all, c.numbers = outputs(c.out, reflect.TypeFor[Out]()); len(all) == 0 {
+			panic(errors.New("it returns no node"))
+		}
 		return all
 	}, most, -1, inputs == 0, inputs > 0, true)
 	if err != nil {
@@ -167,4 +168,15 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 		delete(p.compiled, key)
 	})
 	return c, nil
+}
+
+// panicWithError turns any panic of a graph function into one with an error, which GoMLX returns as an error of the call. After
+// any other it would wait for the graph for ever.
+func panicWithError() {
+	if r := recover(); r != nil {
+		if err, ok := r.(error); ok {
+			panic(err)
+		}
+		panic(fmt.Errorf("%v", r))
+	}
 }

@@ -129,6 +129,10 @@ func TestPanicsBecomeErrors(t *testing.T) {
 			t.Errorf("panic(%v) became error %v", value, err)
 		}
 	}
+	_, err := program.Once[no, pair[float64]](newSet(t).Backend, nil, "empty", func(no) (out pair[*Node]) { return out }, no{})
+	if err == nil || !strings.Contains(err.Error(), "it returns no node") {
+		t.Errorf("a program without results: error %v", err)
+	}
 }
 
 func TestVariablesAndTimes(t *testing.T) {
