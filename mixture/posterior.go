@@ -18,13 +18,8 @@ type Posterior struct {
 	LogZ          []float64 // [N], log of the sum over pairs of the (clipped) reward
 }
 
-// Posterior returns p(i,j|x) for every point.
-func (p Problem) Posterior(x []Point, mu Means) *Posterior {
-	return p.ClippedPosterior(x, mu, math.Inf(-1))
-}
-
-// ClippedPosterior returns the target of a sampler whose reward is [Problem.LogReward] with the same clip.
-func (p Problem) ClippedPosterior(x []Point, mu Means, clip float64) *Posterior {
+// Posterior returns the target of a sampler whose reward is [Problem.LogReward] with the same clip: p(i,j|x) for -Inf.
+func (p Problem) Posterior(x []Point, mu Means, clip float64) *Posterior {
 	p = p.filled()
 	pairs := len(mu) * p.Petals
 	t := &Posterior{
@@ -77,7 +72,7 @@ func (p Problem) Factorised(x []Point, mu Means, sweeps int, r *rand.Rand) []Pai
 	}
 	z := make([]Pair, len(x))
 	for n := range z {
-		z[n] = Pair{argmax(f.superOf(n)), argmax(f.petalOf(n))}
+		z[n] = Pair{argmax(f.super[n]), argmax(f.petal[n])}
 	}
 	return z
 }

@@ -16,7 +16,7 @@ func TestPosteriorBruteForce(t *testing.T) {
 		p, x, mu := small(t)
 		clip := rapid.SampledFrom([]float64{math.Inf(-1), -20, -2}).Draw(t, "clip")
 		logR := p.LogReward(x, mu, clip)
-		got := p.ClippedPosterior(x, mu, clip)
+		got := p.Posterior(x, mu, clip)
 		best := got.Argmax()
 		for n := range x {
 			want, z := make([]float64, 0, p.Super*p.Petals), 0.0
@@ -51,7 +51,7 @@ func TestPosteriorBruteForce(t *testing.T) {
 func TestClip(t *testing.T) {
 	p := Problem{}
 	far, mu := []Point{{9, 7}}, p.TrueMeans()
-	clipped := p.ClippedPosterior(far, mu, 0)
+	clipped := p.Posterior(far, mu, 0)
 	for k, q := range clipped.Row(0) {
 		if q != 1.0/16 {
 			t.Errorf("clipped q[%d] = %v", k, q)
@@ -60,7 +60,7 @@ func TestClip(t *testing.T) {
 	if want := DefaultClip + math.Log(16); math.Abs(clipped.LogZ[0]-want) > 1e-12 {
 		t.Errorf("clipped log Z = %v, want %v", clipped.LogZ[0], want)
 	}
-	if got := p.Posterior(far, mu); got.Row(0)[4] < 1-1e-9 || got.Argmax()[0] != (Pair{1, 0}) {
+	if got := p.Posterior(far, mu, math.Inf(-1)); got.Row(0)[4] < 1-1e-9 || got.Argmax()[0] != (Pair{1, 0}) {
 		t.Errorf("posterior %v", got.Row(0))
 	}
 }
@@ -120,7 +120,7 @@ func TestFigure2(t *testing.T) {
 	var pair, super, petal, tenSweeps, unsure, logLik float64
 	for k := range sets {
 		d, _ := Experiment{Seed: 2}.Draw(k)
-		exact := p.Posterior(d.X, mu)
+		exact := p.Posterior(d.X, mu, math.Inf(-1))
 		best := exact.Argmax()
 		one := p.Factorised(d.X, mu, 1, rng.New(2, "factorised", uint64(k)))
 		ten := p.Factorised(d.X, mu, 10, rng.New(2, "factorised", uint64(k)))

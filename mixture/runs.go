@@ -28,24 +28,18 @@ type Fit struct {
 	// iteration, one M-step before Means; for a sampler at Means.
 	LogLikelihood float64
 
-	// Trace, if asked for, holds the means after t M-steps at t, from the initial ones on.
+	// Trace holds the means after t M-steps at t, from the initial ones on.
 	Trace []Means
 }
 
 // iterate applies an EM iteration to a copy of the initial means. An iteration updates the means in place and returns
 // the log-likelihood it reports, which matters in the last one only: there report is true.
-func iterate(start Means, iterations int, trace bool, iteration func(mu Means, report bool) float64) Fit {
-	fit := Fit{Means: slices.Clone(start)}
-	keep := func() {
-		if trace {
-			fit.Trace = append(fit.Trace, slices.Clone(fit.Means))
-		}
-	}
-	keep()
+func iterate(start Means, iterations int, iteration func(mu Means, report bool) float64) Fit {
+	fit := Fit{Means: slices.Clone(start), Trace: []Means{slices.Clone(start)}}
 	iterations = cmp.Or(iterations, DefaultIterations)
 	for t := range iterations {
 		fit.LogLikelihood = iteration(fit.Means, t == iterations-1)
-		keep()
+		fit.Trace = append(fit.Trace, slices.Clone(fit.Means))
 	}
 	return fit
 }

@@ -92,7 +92,7 @@ func TestBinomialBounds(t *testing.T) {
 
 // Runs depend neither on how they are scheduled nor on how many there are.
 func TestScheduling(t *testing.T) {
-	m := PerfectSampler{Iterations: 3, Trace: true}
+	m := PerfectSampler{Iterations: 3}
 	old := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(old)
 	one := Experiment{Points: 100, Runs: 9, Seed: 4}.Fit(m)
