@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
@@ -40,7 +41,7 @@ func TestPosteriorBruteForce(t *testing.T) {
 			if math.Abs(got.LogZ[n]-math.Log(z)) > 1e-9 {
 				t.Fatalf("log Z of point %d: %v, want %v", n, got.LogZ[n], math.Log(z))
 			}
-			if k := best[n].I*p.Petals + best[n].J; want[k] < want[argmax(want)]-1e-12 {
+			if k := best[n].I*p.Petals + best[n].J; want[k] < want[floats.MaxIdx(want)]-1e-12 {
 				t.Fatalf("argmax of point %d: %v", n, best[n])
 			}
 		}
@@ -69,7 +70,7 @@ func TestClip(t *testing.T) {
 func TestSoftmaxNegligible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SliceOfN(rapid.Float64Range(-2000, 0), 1, 20).Draw(t, "logits")
-		want, top, z := make([]float64, len(v)), v[argmax(v)], 0.0
+		want, top, z := make([]float64, len(v)), v[floats.MaxIdx(v)], 0.0
 		for k := range v {
 			want[k] = math.Exp(v[k] - top)
 			z += want[k]
@@ -138,7 +139,7 @@ func TestFigure2(t *testing.T) {
 			if ten[n] == z {
 				tenSweeps += share
 			}
-			if q := exact.Row(n); q[argmax(q)] < 0.9 {
+			if q := exact.Row(n); q[floats.MaxIdx(q)] < 0.9 {
 				unsure += share
 			}
 		}

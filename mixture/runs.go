@@ -91,13 +91,11 @@ func (e Experiment) fit(m Method, k int) Run {
 	return Run{Fit: fit, True: logLikTrue, Success: Reached(fit.LogLikelihood, logLikTrue)}
 }
 
-// Summary holds statistics of the log-likelihood over runs, on the true scale unless its name says otherwise. The
-// distributions are bimodal, a run either reaching the optimum or a bad local one, so that of twenty runs the number of
-// successes says more than the mean.
+// Summary holds statistics of the log-likelihood over runs, on the true scale unless its name says otherwise; the paper
+// does not say which deviation it has. The distributions are bimodal, a run either reaching the optimum or a bad local
+// one, so that of twenty runs the number of successes says more than the mean.
 type Summary struct {
-	Mean      float64     `json:"mean"`
-	Std       float64     `json:"std"` // with denominator n-1; the paper does not say which it has
-	Median    float64     `json:"median"`
+	report.Summary
 	Published float64     `json:"mean_published"` // see [Problem.PublishedOffset]
 	Success   report.Rate `json:"success"`
 	Runs      []float64   `json:"runs"`
@@ -112,8 +110,7 @@ func (e Experiment) Summarise(runs []Run) Summary {
 			s.Success.Successes++
 		}
 	}
-	all := report.Summarize(s.Runs)
-	s.Mean, s.Std, s.Median = all.Mean, all.Std, all.Median
+	s.Summary = report.Summarize(s.Runs)
 	s.Published = s.Mean + e.Problem.PublishedOffset()
 	return s
 }

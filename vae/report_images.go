@@ -2,6 +2,7 @@ package vae
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gfnem/gfnem/report"
 )
@@ -34,14 +35,12 @@ func (s *session) imageFigures() ([]report.Named, error) {
 // picture is image i of a list of pixels.
 func (s *session) picture(pixels []float32, i int) report.Picture {
 	p := report.Picture{}
-	at := i * s.size.Pixels()
-	for range s.size.Height {
-		row := make([]float64, s.size.Width)
-		for j := range row {
-			row[j] = float64(pixels[at+j])
+	for pixels := range slices.Chunk(pixels[i*s.size.Pixels():(i+1)*s.size.Pixels()], s.size.Width) {
+		row := make([]float64, len(pixels))
+		for j, v := range pixels {
+			row[j] = float64(v)
 		}
 		p.Gray = append(p.Gray, row)
-		at += s.size.Width
 	}
 	return p
 }
