@@ -19,34 +19,32 @@ import (
 	"github.com/gfnem/gfnem/vae"
 )
 
-// Workload is work whose speed is measured.
-type Workload interface {
-	// Run measures, and calls each with every result as soon as it is there. The name of a result need only tell it from
-	// others of the workload.
-	Run(b compute.Backend, o Options, each func(Result) error) error
-}
-
-// Entry is a workload in the table of all.
+// Entry is a workload: a step, or a series of measurements.
 type Entry struct {
 	Name, Help string
-	Workload
-	Draw func(all []Result) report.Figure // nil if results make no figure
+	step       repeated
+	series     series
+	Draw       func(all []Result) report.Figure // nil if results make no figure
 }
+
+// series measures several things, and calls each with every result as soon as it is there. The name of a result need only
+// tell it from others of the workload.
+type series func(b compute.Backend, o Options, each func(Result) error) error
 
 // Workloads are all that can be measured.
 var Workloads = []Entry{
-	{"inside", "log p(x) under a PCFG, each sentence with its own rules", insideStep(false), nil},
-	{"inside-grad", "the same with the gradient to all potentials", insideStep(true), nil},
-	{"mixture", "E-update of the mixture, 4000 points", repeated(mixtureStep), nil},
-	{"mlp", "update of a 2-128-128-16 classifier, 1024 points", repeated(mlpStep), nil},
-	{"transformer", "update of 2 layers of width 512, 32 sentences of 20 words", repeated(transformerStep), nil},
-	{"transformer-forward", "the same network without gradients", repeated(transformerForward), nil},
-	{"vae-e", "encoder update of a discrete VAE, 128 images", vaeUpdate(vae.MethodGFN, eAlone), nil},
-	{"vae-m", "its decoder update", repeated(vaeM), nil},
-	{"hypergrid", "updates until an objective has learned the 8x8 hypergrid", series(hypergrid), nil},
-	{"grammar", "iterations of GFlowNet-EM for grammars, and the programs in them", series(iterations), nil},
-	{"grammar-scaling", "trees by a GFlowNet and exact inference, by words and symbols", series(scaling), drawScaling},
-	{"vae", "updates of discrete VAEs and their likelihood, at the paper's size", series(vaeUpdates), nil},
+	{"inside", "log p(x) under a PCFG, each sentence with its own rules", insideStep(false), nil, nil},
+	{"inside-grad", "the same with the gradient to all potentials", insideStep(true), nil, nil},
+	{"mixture", "E-update of the mixture, 4000 points", mixtureStep, nil, nil},
+	{"mlp", "update of a 2-128-128-16 classifier, 1024 points", mlpStep, nil, nil},
+	{"transformer", "update of 2 layers of width 512, 32 sentences of 20 words", transformerStep, nil, nil},
+	{"transformer-forward", "the same network without gradients", transformerForward, nil, nil},
+	{"vae-e", "encoder update of a discrete VAE, 128 images", vaeUpdate(vae.MethodGFN, eAlone), nil, nil},
+	{"vae-m", "its decoder update", vaeM, nil, nil},
+	{"hypergrid", "updates until an objective has learned the 8x8 hypergrid", nil, hypergrid, nil},
+	{"grammar", "iterations of GFlowNet-EM for grammars, and the programs in them", nil, iterations, nil},
+	{"grammar-scaling", "trees by a GFlowNet and exact inference, by words and symbols", nil, scaling, drawScaling},
+	{"vae", "updates of discrete VAEs and their likelihood, at the paper's size", nil, vaeUpdates, nil},
 }
 
 // Options are what workloads can be told; their tags declare them for the command line.
@@ -65,7 +63,7 @@ type Options struct {
 
 // Check says what is wrong with options for a workload.
 func (e Entry) Check(o Options) error {
-	if _, ok := e.Workload.(repeated); o.Profile && !ok {
+	if o.Profile && e.step == nil {
 		return badinput.Errorf("--profile shows the steps of a workload, and %s is none", e.Name)
 	}
 	if o.Nonterminals < 1 || o.Preterminals < 1 || o.Words < 2 || o.Sentences < 1 {
@@ -75,9 +73,13 @@ func (e Entry) Check(o Options) error {
 	return nil
 }
 
-// Run implements Workload. Results have the name of the entry before their own.
+// Run measures, and calls each with every result as soon as it is there. Results have the name of the entry before their own.
 func (e Entry) Run(b compute.Backend, o Options, each func(Result) error) error {
-	err := e.Workload.Run(b, o, func(r Result) error {
+	measure := e.series
+	if e.step != nil {
+		measure = e.step.measure
+	}
+	err := measure(b, o, func(r Result) error {
 		r.Workload = strings.TrimSpace(e.Name + " " + r.Workload)
 		return each(r)
 	})
@@ -142,14 +144,6 @@ func (p pace) measure(about time.Duration, step func() (time.Duration, error)) (
 	return r, nil
 }
 
-// series is a workload that measures several things.
-type series func(b compute.Backend, o Options, each func(Result) error) error
-
-// Run implements Workload.
-func (w series) Run(b compute.Backend, o Options, each func(Result) error) error {
-	return w(b, o, each)
-}
-
 // repeated is a workload of one step, which it prepares.
 type repeated func(b compute.Backend, o Options) (prepared, error)
 
@@ -159,19 +153,22 @@ type prepared struct {
 	release func()
 }
 
-// learning is the step of a learner or a session.
+// learning is the step of a learner or a session, if there is one.
 func learning[T any](l interface {
 	Step() (T, error)
 	Close()
-}) prepared {
+}, err error) (prepared, error) {
+	if err != nil {
+		return prepared{}, err
+	}
 	return prepared{func() error {
 		_, err := l.Step()
 		return err
-	}, l.Close}
+	}, l.Close}, nil
 }
 
-// Run implements Workload.
-func (w repeated) Run(b compute.Backend, o Options, each func(Result) error) error {
+// measure is the only result.
+func (w repeated) measure(b compute.Backend, o Options, each func(Result) error) error {
 	p, err := w(b, o)
 	if err != nil {
 		return err
@@ -216,10 +213,10 @@ type variant struct {
 	step   repeated
 }
 
-// Run implements Workload.
-func (all variants) Run(b compute.Backend, o Options, each func(Result) error) error {
+// measure is a series.
+func (all variants) measure(b compute.Backend, o Options, each func(Result) error) error {
 	for _, v := range all {
-		if err := v.step.Run(b, o, func(r Result) error {
+		if err := v.step.measure(b, o, func(r Result) error {
 			r.Workload, r.Values = v.name, v.values
 			return each(r)
 		}); err != nil {

@@ -33,9 +33,7 @@ var (
 // Heads implements gfn.Policy.
 func (p gridPolicy) Heads(scope *model.Scope, _ gfn.Batch, s gfn.State, _ int) gfn.Heads {
 	n := s[0].Shape().Dim(0)
-	shape := shapes.Make(dtypes.Int32, n, p.env.Dims, p.env.Side)
-	hot := Equal(Iota(s[0].Graph(), shape, 2), BroadcastToShape(InsertAxes(s[0], 2), shape))
-	x := Reshape(ConvertDType(hot, dtypes.Float32), n, p.env.Dims*p.env.Side)
+	x := Reshape(OneHot(s[0], p.env.Side, dtypes.Float32), n, p.env.Dims*p.env.Side)
 	out := nn.MLP{Widths: []int{64, 64, p.env.Actions() + 1}, Slope: 0.01}.Apply(scope, x)
 	return gfn.Heads{
 		Forward: SliceAxis(out, 1, AxisRange(0, p.env.Actions())),

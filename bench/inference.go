@@ -124,7 +124,7 @@ func scaling(b compute.Backend, o Options, each func(Result) error) error {
 			variant{"inside, Non-CFG", values, z.inside(grammar.NCFG, false, false)},
 		)
 	}
-	return all.Run(b, o, each)
+	return all.measure(b, o, each)
 }
 
 // drawScaling draws times against the number of words and against that of symbols.

@@ -110,9 +110,5 @@ func transformerForward(b compute.Backend, _ Options) (prepared, error) {
 func mixtureStep(b compute.Backend, _ Options) (prepared, error) {
 	c := mixture.PaperConfig()
 	c.Gate.ESteps = 1 << 30 // no M-step
-	s, err := mixture.Task{}.Start(b, &c)
-	if err != nil {
-		return prepared{}, err
-	}
-	return learning[run.Tick](s), nil
+	return learning[run.Tick](mixture.Task{}.Start(b, &c))
 }

@@ -47,11 +47,7 @@ func vaeUpdate(method string, only func(*em.Spec)) repeated {
 		c.Method = method
 		spec := c.Spec(vae.Paper(8), em.Full(images(vaeBatch)), 1)
 		only(&spec)
-		l, err := em.New(b, nn.NewStore(c.Seed), spec)
-		if err != nil {
-			return prepared{}, err
-		}
-		return learning[em.Report](l), nil
+		return learning[em.Report](em.New(b, nn.NewStore(c.Seed), spec))
 	}
 }
 
@@ -66,11 +62,7 @@ var (
 func vqStep(b compute.Backend, _ Options) (prepared, error) {
 	c := vae.PaperConfig()
 	c.Method, c.Eval.Every = vae.MethodVQ, 0
-	s, err := vae.Task{}.Start(b, &c)
-	if err != nil {
-		return prepared{}, err
-	}
-	return learning[run.Tick](s), nil
+	return learning[run.Tick](vae.Task{}.Start(b, &c))
 }
 
 // vaeUpdates are those of all methods, and the likelihood of an image.
@@ -83,7 +75,7 @@ func vaeUpdates(b compute.Backend, o Options, each func(Result) error) error {
 		{"prior sleep", nil, vaeUpdate(vae.MethodPrior, sleepAlone)},
 		{"prior M", nil, vaeUpdate(vae.MethodPrior, mAlone)},
 		{"VQ", nil, vqStep},
-	}).Run(b, o, each); err != nil {
+	}).measure(b, o, each); err != nil {
 		return err
 	}
 	r, err := likelihood(b, vae.PaperConfig().Eval.Samples)

@@ -11,8 +11,7 @@ var _ Method = ExactEM{}
 // for the 1e-8 of its M-step.
 type ExactEM struct {
 	Problem    Problem
-	Iterations int  // 0 means 60
-	Trace      bool // whether to keep the means of every iteration
+	Iterations int // 0 means 60
 }
 
 // Fit runs EM. It draws no random numbers; r may be nil.
@@ -20,7 +19,7 @@ func (m ExactEM) Fit(x []Point, start Means, _ *rand.Rand) Fit {
 	p := m.Problem.filled()
 	offsets := p.Offsets()
 	s := newStats(len(start))
-	return iterate(start, m.Iterations, m.Trace, func(mu Means, _ bool) (logLik float64) {
+	return iterate(start, m.Iterations, func(mu Means, _ bool) (logLik float64) {
 		s.reset()
 		var sum float64
 		p.eachPosterior(x, mu, math.Inf(-1), func(n int, q []float64, logZ float64) {
@@ -72,7 +71,11 @@ func (s *stats) maximise(mu Means) {
 }
 
 // descend moves the means by one step of gradient descent on the mean over n points of the weighted
-// |x - mu_i - o_j|² / (2 sigma²), with the given rate and precision 1/sigma². A supercluster without mass stays.
+// |x - mu_i - o_j|² / (2 sigma²), with the given rate and precision 1/sigma². In closed form
+//
+//	mu_i += rate/sigma² (N_i/N) (mean of x - o_j over the N_i points assigned to i  -  mu_i)
+//
+// which for the paper's rate and sigma relaxes balanced clusters by 0.4, none by more than 1.6, and leaves an empty one.
 func (s *stats) descend(mu Means, rate, precision float64, n int) {
 	c := rate * precision / float64(n)
 	for i := range mu {

@@ -2,6 +2,7 @@ package mixture_test
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/gfnem/gfnem/mixture"
 )
@@ -23,7 +24,7 @@ func ExampleExperiment() {
 func ExampleProblem_Posterior() {
 	var p mixture.Problem
 	x := []mixture.Point{{0.75, 0.65}, {0.1, 0.7}}
-	posterior := p.Posterior(x, p.TrueMeans())
+	posterior := p.Posterior(x, p.TrueMeans(), math.Inf(-1))
 	for n, z := range posterior.Argmax() {
 		fmt.Printf("%v: supercluster %d, petal %d, with probability %.3f\n",
 			x[n], z.I, z.J, posterior.Row(n)[z.I*posterior.Petals+z.J])

@@ -31,22 +31,29 @@ func dataScatter(p Problem, d Data) report.Scatter {
 	}
 }
 
-// meansFigure is the paper's Figure 3: the means that each method found.
-func meansFigure(p Problem, d Data, names []string, means []Means) report.Figure {
-	f := report.Figure{Columns: names, Panels: [][]report.Panel{nil}, Shared: true}
-	for _, mu := range means {
-		s := dataScatter(p, d)
-		s.Marks = append(s.Marks, report.Marks{Name: "estimates", Shape: report.Dot, At: places(mu)})
+// compare shows what each method made of the data, which show adds to a scatter plot.
+func compare[T any](t *trainer, show func(*report.Scatter, T), exact, meanField, gfn T) report.Figure {
+	f := report.Figure{
+		Columns: []string{"exact EM", "mean-field EM", "GFlowNet-EM"}, Panels: [][]report.Panel{nil}, Shared: true,
+	}
+	for _, of := range []T{exact, meanField, gfn} {
+		s := dataScatter(t.model.Problem, t.data)
+		show(&s, of)
 		f.Panels[0] = append(f.Panels[0], s)
 	}
 	return f
 }
 
+// meansFigure is the paper's Figure 3: the means that each method found.
+func (t *trainer) meansFigure(r *result) report.Figure {
+	return compare(t, func(s *report.Scatter, mu Means) {
+		s.Marks = append(s.Marks, report.Marks{Name: "estimates", Shape: report.Dot, At: places(mu)})
+	}, r.exact.Means, r.meanField.Means, r.Means)
+}
+
 // pathsFigure shows the way the means of each method went.
-func pathsFigure(p Problem, d Data, names []string, traces [][]Means) report.Figure {
-	f := report.Figure{Columns: names, Panels: [][]report.Panel{nil}, Shared: true}
-	for _, trace := range traces {
-		s := dataScatter(p, d)
+func (t *trainer) pathsFigure(r *result, trace []Means) report.Figure {
+	return compare(t, func(s *report.Scatter, trace []Means) {
 		for i := range trace[0] {
 			var path [][2]float64
 			for _, mu := range trace {
@@ -54,9 +61,7 @@ func pathsFigure(p Problem, d Data, names []string, traces [][]Means) report.Fig
 			}
 			s.Paths = append(s.Paths, path)
 		}
-		f.Panels[0] = append(f.Panels[0], s)
-	}
-	return f
+	}, r.exact.Trace, r.meanField.Trace, trace)
 }
 
 // gridFigure shows the means after some of the iterations, in four rows of small panels.

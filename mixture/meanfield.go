@@ -3,6 +3,7 @@ package mixture
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 var _ Method = MeanField{}
@@ -11,15 +12,14 @@ var _ Method = MeanField{}
 // q(j) of the iteration before and first from random ones.
 type MeanField struct {
 	Problem    Problem
-	Iterations int  // 0 means 60
-	Trace      bool // whether to keep the means of every iteration
+	Iterations int // 0 means 60
 }
 
 // Fit runs mean-field EM. It draws the initial q(j) from r.
 func (m MeanField) Fit(x []Point, start Means, r *rand.Rand) Fit {
 	f := m.Problem.newFactors(len(x), len(start), r)
 	s := newStats(len(start))
-	return iterate(start, m.Iterations, m.Trace, func(mu Means, report bool) (logLik float64) {
+	return iterate(start, m.Iterations, func(mu Means, report bool) (logLik float64) {
 		if report {
 			logLik = m.Problem.LogLikelihood(x, mu)
 		}
@@ -32,11 +32,9 @@ func (m MeanField) Fit(x []Point, start Means, r *rand.Rand) Fit {
 // factors is a factorised posterior q(i) q(j) for each of N points.
 type factors struct {
 	problem Problem
-	offsets []Point   // [P]
-	super   []float64 // [N,S], q(i)
-	petal   []float64 // [N,P], q(j)
-	nSuper  int       // S
-	nPetal  int       // P
+	offsets []Point     // [P]
+	super   [][]float64 // [N,S], q(i)
+	petal   [][]float64 // [N,P], q(j)
 }
 
 // newFactors returns factors with q(j) the softmax of uniform noise, as in the published code, and uniform q(i),
@@ -46,16 +44,10 @@ func (p Problem) newFactors(points, super int, r *rand.Rand) *factors {
 	f := &factors{
 		problem: p,
 		offsets: p.Offsets(),
-		super:   make([]float64, points*super),
-		petal:   make([]float64, points*p.Petals),
-		nSuper:  super,
-		nPetal:  p.Petals,
+		super:   slices.Collect(slices.Chunk(slices.Repeat([]float64{1 / float64(super)}, points*super), super)),
+		petal:   slices.Collect(slices.Chunk(make([]float64, points*p.Petals), p.Petals)),
 	}
-	for k := range f.super {
-		f.super[k] = 1 / float64(super)
-	}
-	for n := range points {
-		q := f.petalOf(n)
+	for _, q := range f.petal {
 		for j := range q {
 			q[j] = r.Float64()
 		}
@@ -64,22 +56,17 @@ func (p Problem) newFactors(points, super int, r *rand.Rand) *factors {
 	return f
 }
 
-func (f *factors) superOf(n int) []float64 { return f.super[n*f.nSuper : (n+1)*f.nSuper] }
-func (f *factors) petalOf(n int) []float64 { return f.petal[n*f.nPetal : (n+1)*f.nPetal] }
-
 // updateSuper sets q(i) of point n to its optimum given q(j), softmax_i of -|x - E[o_j] - mu_i|² / (2 sigma²): the
 // variance of o_j under q(j), left out, is the same for every i.
 func (f *factors) updateSuper(n int, x Point, mu Means) {
-	q := f.superOf(n)
-	logReward(q, x.Sub(expected(f.petalOf(n), f.offsets)), mu, f.problem.precision()/2, math.Inf(-1))
-	softmax(q)
+	logReward(f.super[n], x.Sub(expected(f.petal[n], f.offsets)), mu, f.problem.precision()/2, math.Inf(-1))
+	softmax(f.super[n])
 }
 
 // updatePetal sets q(j) of point n to its optimum given q(i), softmax_j of -|x - E[mu_i] - o_j|² / (2 sigma²).
 func (f *factors) updatePetal(n int, x Point, mu Means) {
-	q := f.petalOf(n)
-	logReward(q, x.Sub(expected(f.superOf(n), mu)), f.offsets, f.problem.precision()/2, math.Inf(-1))
-	softmax(q)
+	logReward(f.petal[n], x.Sub(expected(f.super[n], mu)), f.offsets, f.problem.precision()/2, math.Inf(-1))
+	softmax(f.petal[n])
 }
 
 // sweep updates q(i), then q(j), of every point.
@@ -94,8 +81,8 @@ func (f *factors) sweep(x []Point, mu Means) {
 func (f *factors) maximise(x []Point, mu Means, s *stats) {
 	s.reset()
 	for n, xn := range x {
-		residual := xn.Sub(expected(f.petalOf(n), f.offsets))
-		for i, qi := range f.superOf(n) {
+		residual := xn.Sub(expected(f.petal[n], f.offsets))
+		for i, qi := range f.super[n] {
 			s.add(i, qi, residual)
 		}
 	}

@@ -58,7 +58,7 @@ func TestMeanFieldBruteForce(t *testing.T) {
 			}
 		}
 		want := mu
-		fit := MeanField{Problem: p, Iterations: 3, Trace: true}.Fit(x, mu, rng.New(seed, "noise"))
+		fit := MeanField{Problem: p, Iterations: 3}.Fit(x, mu, rng.New(seed, "noise"))
 		for step, got := range fit.Trace {
 			if d := cmp.Diff(want, got, near(1e-9)); d != "" {
 				t.Fatalf("means after %d M-steps (-slow +fast):\n%s", step, d)
@@ -112,7 +112,7 @@ func TestMeanFieldHalfUpdateIsOptimal(t *testing.T) {
 		f := p.newFactors(len(x), len(mu), rng.New(rapid.Uint64().Draw(t, "noise"), "noise"))
 		f.updateSuper(0, x[0], mu)
 		best := f.elbo(x, mu)
-		q := f.superOf(0)
+		q := f.super[0]
 		from, to := rapid.IntRange(0, len(q)-1).Draw(t, "from"), rapid.IntRange(0, len(q)-1).Draw(t, "to")
 		moved := q[from] * rapid.Float64Range(0, 1).Draw(t, "share")
 		q[from] -= moved
@@ -128,8 +128,8 @@ func TestMeanFieldSinglePetal(t *testing.T) {
 	p := Problem{Petals: 1}
 	for k := range 3 {
 		d, start := Experiment{Problem: p, Points: 500}.Draw(k)
-		exact := ExactEM{Problem: p, Trace: true}.Fit(d.X, start, nil)
-		field := MeanField{Problem: p, Trace: true}.Fit(d.X, start, rng.New(1, "noise"))
+		exact := ExactEM{Problem: p}.Fit(d.X, start, nil)
+		field := MeanField{Problem: p}.Fit(d.X, start, rng.New(1, "noise"))
 		if diff := cmp.Diff(exact, field, near(1e-9)); diff != "" {
 			t.Errorf("run %d (-exact +mean-field):\n%s", k, diff)
 		}
@@ -142,7 +142,7 @@ func (f *factors) elbo(x []Point, mu Means) float64 {
 	scale, logNorm := f.problem.precision()/2, f.problem.logNorm(len(mu))
 	var sum float64
 	for n, xn := range x {
-		qs, qp := f.superOf(n), f.petalOf(n)
+		qs, qp := f.super[n], f.petal[n]
 		for i, qi := range qs {
 			for j, qj := range qp {
 				d := xn.Sub(mu[i]).Sub(f.offsets[j])

@@ -8,9 +8,6 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
-// methodNames are the columns of figures that compare methods.
-var methodNames = []string{"exact EM", "mean-field EM", "GFlowNet-EM"}
-
 // Report implements run.Session.
 func (t *trainer) Report(r *run.Run, res run.Result) error {
 	own := res.(*result)
@@ -26,9 +23,9 @@ func (t *trainer) Report(r *run.Run, res run.Result) error {
 	}
 	figures := []report.Named{
 		{Name: "means", Caption: "The means that each method found, from the same start on the same data.",
-			Figure: meansFigure(t.model.Problem, t.data, methodNames, []Means{own.exact.Means, own.meanField.Means, own.Means})},
+			Figure: t.meansFigure(own)},
 		{Name: "paths", Caption: "The way of the means, one step per iteration.",
-			Figure: pathsFigure(t.model.Problem, t.data, methodNames, [][]Means{own.exact.Trace, own.meanField.Trace, trace})},
+			Figure: t.pathsFigure(own, trace)},
 		{Name: "iterations", Figure: gridFigure(t.data, trace),
 			Caption: "GFlowNet-EM: the means after some of the iterations, axes twice the range of the data."},
 		{Name: "data", Caption: "The data and the true means.",

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // DefaultClip is the floor of the log-reward in the published code: a component further than 1.58 from a point
@@ -18,13 +21,8 @@ type Posterior struct {
 	LogZ          []float64 // [N], log of the sum over pairs of the (clipped) reward
 }
 
-// Posterior returns p(i,j|x) for every point.
-func (p Problem) Posterior(x []Point, mu Means) *Posterior {
-	return p.ClippedPosterior(x, mu, math.Inf(-1))
-}
-
-// ClippedPosterior returns the target of a sampler whose reward is [Problem.LogReward] with the same clip.
-func (p Problem) ClippedPosterior(x []Point, mu Means, clip float64) *Posterior {
+// Posterior returns the target of a sampler whose reward is [Problem.LogReward] with the same clip: p(i,j|x) for -Inf.
+func (p Problem) Posterior(x []Point, mu Means, clip float64) *Posterior {
 	p = p.filled()
 	pairs := len(mu) * p.Petals
 	t := &Posterior{
@@ -62,7 +60,7 @@ func (t *Posterior) Row(n int) []float64 {
 func (t *Posterior) Argmax() []Pair {
 	z := make([]Pair, len(t.LogZ))
 	for n := range z {
-		k := argmax(t.Row(n))
+		k := floats.MaxIdx(t.Row(n))
 		z[n] = Pair{k / t.Petals, k % t.Petals}
 	}
 	return z
@@ -77,7 +75,7 @@ func (p Problem) Factorised(x []Point, mu Means, sweeps int, r *rand.Rand) []Pai
 	}
 	z := make([]Pair, len(x))
 	for n := range z {
-		z[n] = Pair{argmax(f.superOf(n)), argmax(f.petalOf(n))}
+		z[n] = Pair{floats.MaxIdx(f.super[n]), floats.MaxIdx(f.petal[n])}
 	}
 	return z
 }
@@ -117,12 +115,7 @@ func logReward(row []float64, x Point, centres []Point, scale, floor float64) {
 // A term 100 nats below the largest, under 4e-44 of the sum, becomes 0: no sum of probabilities or M-step can tell.
 func softmax(v []float64) (top, sum float64) {
 	const negligible = -100
-	top = v[0]
-	for _, a := range v[1:] {
-		if a > top {
-			top = a
-		}
-	}
+	top = slices.Max(v)
 	for k, a := range v {
 		if a -= top; a > negligible {
 			v[k] = math.Exp(a)
@@ -136,17 +129,6 @@ func softmax(v []float64) (top, sum float64) {
 		v[k] *= norm
 	}
 	return top, sum
-}
-
-// argmax returns the first index of the largest value.
-func argmax(v []float64) int {
-	best := 0
-	for k, a := range v {
-		if a > v[best] {
-			best = k
-		}
-	}
-	return best
 }
 
 // draw returns k with probability q[k].

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
@@ -16,7 +17,7 @@ func TestPosteriorBruteForce(t *testing.T) {
 		p, x, mu := small(t)
 		clip := rapid.SampledFrom([]float64{math.Inf(-1), -20, -2}).Draw(t, "clip")
 		logR := p.LogReward(x, mu, clip)
-		got := p.ClippedPosterior(x, mu, clip)
+		got := p.Posterior(x, mu, clip)
 		best := got.Argmax()
 		for n := range x {
 			want, z := make([]float64, 0, p.Super*p.Petals), 0.0
@@ -40,7 +41,7 @@ func TestPosteriorBruteForce(t *testing.T) {
 			if math.Abs(got.LogZ[n]-math.Log(z)) > 1e-9 {
 				t.Fatalf("log Z of point %d: %v, want %v", n, got.LogZ[n], math.Log(z))
 			}
-			if k := best[n].I*p.Petals + best[n].J; want[k] < want[argmax(want)]-1e-12 {
+			if k := best[n].I*p.Petals + best[n].J; want[k] < want[floats.MaxIdx(want)]-1e-12 {
 				t.Fatalf("argmax of point %d: %v", n, best[n])
 			}
 		}
@@ -51,7 +52,7 @@ func TestPosteriorBruteForce(t *testing.T) {
 func TestClip(t *testing.T) {
 	p := Problem{}
 	far, mu := []Point{{9, 7}}, p.TrueMeans()
-	clipped := p.ClippedPosterior(far, mu, 0)
+	clipped := p.Posterior(far, mu, 0)
 	for k, q := range clipped.Row(0) {
 		if q != 1.0/16 {
 			t.Errorf("clipped q[%d] = %v", k, q)
@@ -60,7 +61,7 @@ func TestClip(t *testing.T) {
 	if want := DefaultClip + math.Log(16); math.Abs(clipped.LogZ[0]-want) > 1e-12 {
 		t.Errorf("clipped log Z = %v, want %v", clipped.LogZ[0], want)
 	}
-	if got := p.Posterior(far, mu); got.Row(0)[4] < 1-1e-9 || got.Argmax()[0] != (Pair{1, 0}) {
+	if got := p.Posterior(far, mu, math.Inf(-1)); got.Row(0)[4] < 1-1e-9 || got.Argmax()[0] != (Pair{1, 0}) {
 		t.Errorf("posterior %v", got.Row(0))
 	}
 }
@@ -69,7 +70,7 @@ func TestClip(t *testing.T) {
 func TestSoftmaxNegligible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SliceOfN(rapid.Float64Range(-2000, 0), 1, 20).Draw(t, "logits")
-		want, top, z := make([]float64, len(v)), v[argmax(v)], 0.0
+		want, top, z := make([]float64, len(v)), v[floats.MaxIdx(v)], 0.0
 		for k := range v {
 			want[k] = math.Exp(v[k] - top)
 			z += want[k]
@@ -120,7 +121,7 @@ func TestFigure2(t *testing.T) {
 	var pair, super, petal, tenSweeps, unsure, logLik float64
 	for k := range sets {
 		d, _ := Experiment{Seed: 2}.Draw(k)
-		exact := p.Posterior(d.X, mu)
+		exact := p.Posterior(d.X, mu, math.Inf(-1))
 		best := exact.Argmax()
 		one := p.Factorised(d.X, mu, 1, rng.New(2, "factorised", uint64(k)))
 		ten := p.Factorised(d.X, mu, 10, rng.New(2, "factorised", uint64(k)))
@@ -138,7 +139,7 @@ func TestFigure2(t *testing.T) {
 			if ten[n] == z {
 				tenSweeps += share
 			}
-			if q := exact.Row(n); q[argmax(q)] < 0.9 {
+			if q := exact.Row(n); q[floats.MaxIdx(q)] < 0.9 {
 				unsure += share
 			}
 		}

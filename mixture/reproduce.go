@@ -23,7 +23,7 @@ const (
 // figuresKey asks for the paper's Figures 2 and 3 beside the rows.
 const figuresKey = "figures"
 
-// tableRow is a method of the table. One of its three ways to fit is set; the row of the true means has none.
+// tableRow is a method of the table. One of its two ways to fit is set.
 type tableRow struct {
 	key, title string
 	paper      report.Cell // as published
@@ -35,7 +35,7 @@ type tableRow struct {
 func tableRows() []tableRow {
 	none := math.Inf(-1)
 	return []tableRow{
-		{key: "truth", title: "true means", paper: report.MeanStd(-5.62, 0.01, 2)},
+		{key: "truth", title: "true means", paper: report.MeanStd(-5.62, 0.01, 2), classical: atTruth{}},
 		{key: "exact", title: "exact EM", paper: report.MeanStd(-5.79, 0.74, 2), classical: ExactEM{}},
 		{key: "meanfield", title: "mean-field EM", paper: report.MeanStd(-7.26, 1.12, 2), classical: MeanField{}},
 		{key: "gfn-paper", title: "GFlowNet-EM, released settings", config: PaperConfig,
@@ -95,7 +95,7 @@ func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 		if row.key == "truth" {
 			reached = report.Cell{}
 		}
-		out.table.Add(report.Text(row.title), row.paper, report.MeanStd(j.Published, j.Std, 2), report.MeanStd(j.Mean, j.Std, 2),
+		out.table.Add(report.Text(row.title), row.paper, report.MeanStd(j.Published, j.Std, 2), j.Cell(2),
 			report.Number(j.Median, 3), reached)
 		strip.Groups = append(strip.Groups, report.Group{Name: row.title, Values: j.Runs})
 	}
@@ -105,11 +105,7 @@ func (t Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 // runs makes those of a row.
 func (t Task) runs(ctx context.Context, s run.Study, e Experiment, row tableRow) ([]Run, error) {
 	if row.config == nil {
-		method := row.classical
-		if method == nil {
-			method = atTruth{}
-		}
-		return e.Fit(method), context.Cause(ctx)
+		return e.Fit(row.classical), context.Cause(ctx)
 	}
 	var configs []any
 	for k := range s.Runs {
@@ -141,36 +137,26 @@ func (t Task) reproducePage(ctx context.Context, s run.Study, e Experiment, out 
 		Title: "Hierarchical mixture: the paper's table",
 		Lead:  "Exact, mean-field and GFlowNet-EM over many data sets and starts, beside the figures of Hu et al. (ICML 2023).",
 	}
-	section := page.Section("Table")
-	section.Table(out.table)
-	figures := page.Section("Figures")
-	add := func(f report.Figure, name, caption string) error {
-		figures.Figure(f, caption)
-		return f.Save(s.Dir, name)
-	}
+	page.Section("Table").Table(out.table)
+	var figures []report.Named
 	if len(strip.Groups) > 0 {
-		if err := add(report.NewFigure(strip), "distributions", "All runs, by method. A run either reaches the optimum or a bad local one."); err != nil {
-			return err
-		}
+		figures = append(figures, report.Named{Name: "distributions", Figure: report.NewFigure(strip),
+			Caption: "All runs, by method. A run either reaches the optimum or a bad local one."})
 	}
 	if s.Asks(figuresKey) {
-		f, agree, err := figure2(ctx, s)
+		second, agree, err := figure2(ctx, s)
 		if err != nil {
 			return err
 		}
 		out.Figure2 = agree
-		caption := fmt.Sprintf("Figure 2: the most probable pair under the exact posterior, a factorised one and the GFlowNet's, at fixed "+
-			"means. They agree with the exact one on %.1f %% and %.1f %% of the points.", 100*agree.Factorised, 100*agree.GFN)
-		if err := add(f, "figure2", caption); err != nil {
+		third, err := figure3(ctx, s, e)
+		if err != nil {
 			return err
 		}
-		if f, err = figure3(ctx, s, e); err != nil {
-			return err
-		}
-		caption = "Figure 3: the means that each method finds on the first data set on which mean-field EM fails; GFlowNet-EM with preset quick."
-		if err := add(f, "figure3", caption); err != nil {
-			return err
-		}
+		figures = append(figures, second, third)
+	}
+	if err := page.Section("Figures").Figures(s.Dir, figures...); err != nil {
+		return err
 	}
 	return page.WriteFile(filepath.Join(s.Dir, "report.html"))
 }

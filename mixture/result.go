@@ -47,8 +47,8 @@ var _ run.Result = (*result)(nil)
 func (t *trainer) Evaluate() (run.Result, error) {
 	c := t.config
 	r := &result{Task: Task{}.Name(), Seed: c.Seed, Run: c.Run, Means: t.means()}
-	r.exact = ExactEM{Problem: t.model.Problem, Iterations: c.Iterations, Trace: true}.Fit(t.data.X, t.model.start, nil)
-	r.meanField = MeanField{Problem: t.model.Problem, Iterations: c.Iterations, Trace: true}.Fit(t.data.X, t.model.start,
+	r.exact = ExactEM{Problem: t.model.Problem, Iterations: c.Iterations}.Fit(t.data.X, t.model.start, nil)
+	r.meanField = MeanField{Problem: t.model.Problem, Iterations: c.Iterations}.Fit(t.data.X, t.model.start,
 		rng.New(c.Seed, "mixture/fit", uint64(c.Run)))
 	r.LogLik = LogLiks{
 		Truth:     t.model.Problem.LogLikelihood(t.data.X, t.model.Problem.TrueMeans()),
@@ -64,7 +64,7 @@ func (t *trainer) Evaluate() (run.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	target := t.model.Problem.ClippedPosterior(t.data.X, r.Means, c.Wake.RewardClip)
+	target := t.model.Problem.Posterior(t.data.X, r.Means, c.Wake.RewardClip)
 	logR := t.model.Problem.LogReward(t.data.X, r.Means, math.Inf(-1))
 	pairs := c.Model.Super * c.Model.Petals
 	for n := range t.data.X {

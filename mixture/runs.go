@@ -28,24 +28,18 @@ type Fit struct {
 	// iteration, one M-step before Means; for a sampler at Means.
 	LogLikelihood float64
 
-	// Trace, if asked for, holds the means after t M-steps at t, from the initial ones on.
+	// Trace holds the means after t M-steps at t, from the initial ones on.
 	Trace []Means
 }
 
 // iterate applies an EM iteration to a copy of the initial means. An iteration updates the means in place and returns
 // the log-likelihood it reports, which matters in the last one only: there report is true.
-func iterate(start Means, iterations int, trace bool, iteration func(mu Means, report bool) float64) Fit {
-	fit := Fit{Means: slices.Clone(start)}
-	keep := func() {
-		if trace {
-			fit.Trace = append(fit.Trace, slices.Clone(fit.Means))
-		}
-	}
-	keep()
+func iterate(start Means, iterations int, iteration func(mu Means, report bool) float64) Fit {
+	fit := Fit{Means: slices.Clone(start), Trace: []Means{slices.Clone(start)}}
 	iterations = cmp.Or(iterations, DefaultIterations)
 	for t := range iterations {
 		fit.LogLikelihood = iteration(fit.Means, t == iterations-1)
-		keep()
+		fit.Trace = append(fit.Trace, slices.Clone(fit.Means))
 	}
 	return fit
 }
@@ -97,13 +91,11 @@ func (e Experiment) fit(m Method, k int) Run {
 	return Run{Fit: fit, True: logLikTrue, Success: Reached(fit.LogLikelihood, logLikTrue)}
 }
 
-// Summary holds statistics of the log-likelihood over runs, on the true scale unless its name says otherwise. The
-// distributions are bimodal, a run either reaching the optimum or a bad local one, so that of twenty runs the number of
-// successes says more than the mean.
+// Summary holds statistics of the log-likelihood over runs, on the true scale unless its name says otherwise; the paper
+// does not say which deviation it has. The distributions are bimodal, a run either reaching the optimum or a bad local
+// one, so that of twenty runs the number of successes says more than the mean.
 type Summary struct {
-	Mean      float64     `json:"mean"`
-	Std       float64     `json:"std"` // with denominator n-1; the paper does not say which it has
-	Median    float64     `json:"median"`
+	report.Summary
 	Published float64     `json:"mean_published"` // see [Problem.PublishedOffset]
 	Success   report.Rate `json:"success"`
 	Runs      []float64   `json:"runs"`
@@ -118,8 +110,7 @@ func (e Experiment) Summarise(runs []Run) Summary {
 			s.Success.Successes++
 		}
 	}
-	all := report.Summarize(s.Runs)
-	s.Mean, s.Std, s.Median = all.Mean, all.Std, all.Median
+	s.Summary = report.Summarize(s.Runs)
 	s.Published = s.Mean + e.Problem.PublishedOffset()
 	return s
 }

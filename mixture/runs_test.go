@@ -92,7 +92,7 @@ func TestBinomialBounds(t *testing.T) {
 
 // Runs depend neither on how they are scheduled nor on how many there are.
 func TestScheduling(t *testing.T) {
-	m := PerfectSampler{Iterations: 3, Trace: true}
+	m := PerfectSampler{Iterations: 3}
 	old := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(old)
 	one := Experiment{Points: 100, Runs: 9, Seed: 4}.Fit(m)
@@ -112,7 +112,7 @@ func TestScheduling(t *testing.T) {
 func TestSummarise(t *testing.T) {
 	runs := []Run{{Fit: Fit{LogLikelihood: 1}, Success: true}, {Fit: Fit{LogLikelihood: 3}}}
 	want := Summary{
-		Mean: 2, Std: math.Sqrt2, Median: 2, Published: 2 + Problem{}.PublishedOffset(),
+		Summary: report.Summary{Mean: 2, Std: math.Sqrt2, Median: 2}, Published: 2 + Problem{}.PublishedOffset(),
 		Success: report.Rate{Successes: 1, Trials: 2}, Runs: []float64{1, 3},
 	}
 	if d := cmp.Diff(want, (Experiment{}).Summarise(runs)); d != "" {

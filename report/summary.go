@@ -11,9 +11,9 @@ import (
 // Summary describes a sample. A sample that is empty or holds a NaN has NaN for every statistic, so that a lost run is
 // never averaged away.
 type Summary struct {
-	Mean   float64
-	Std    float64 // with divisor N-1; NaN for a sample of one
-	Median float64
+	Mean   float64 `json:"mean"`
+	Std    float64 `json:"std"` // with divisor N-1; NaN for a sample of one
+	Median float64 `json:"median"`
 }
 
 // Summarize returns the summary of a sample, which it leaves as it is.

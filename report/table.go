@@ -1,5 +1,7 @@
 package report
 
+import "unicode/utf8"
+
 // Table holds results by row and column. A row shorter than the others ends in missing cells. Columns that hold a
 // number are aligned on the right, the others on the left.
 //
@@ -28,36 +30,35 @@ func Columns(names ...string) []Column {
 // Add appends a row.
 func (t *Table) Add(row ...Cell) { t.Rows = append(t.Rows, row) }
 
-// width is the number of columns: no cell is ever dropped for want of a head.
-func (t *Table) width() int {
-	n := len(t.Columns)
+// shownColumn is a column as it is laid out.
+type shownColumn struct {
+	Column
+	cells   []Cell // of all rows
+	numeric bool   // whether one of them is a number
+	tail    string // the longest of what follows the numbers
+}
+
+// layOut returns the columns: no cell is ever dropped for want of a head.
+func (t *Table) layOut() []shownColumn {
+	columns := make([]shownColumn, len(t.Columns))
+	for j, c := range t.Columns {
+		columns[j].Column = c
+	}
 	for _, row := range t.Rows {
-		n = max(n, len(row))
+		columns = append(columns, make([]shownColumn, max(0, len(row)-len(columns)))...)
 	}
-	return n
-}
-
-// cell returns the cell of row i and column j.
-func (t *Table) cell(i, j int) Cell {
-	if j < len(t.Rows[i]) {
-		return t.Rows[i][j]
-	}
-	return Cell{}
-}
-
-func (t *Table) head(j int) string {
-	if j < len(t.Columns) {
-		return t.Columns[j].Name
-	}
-	return ""
-}
-
-// numeric reports whether column j holds a number.
-func (t *Table) numeric(j int) bool {
-	for i := range t.Rows {
-		if t.cell(i, j).numeric {
-			return true
+	for j := range columns {
+		c := &columns[j]
+		c.cells = make([]Cell, len(t.Rows))
+		for i, row := range t.Rows {
+			if j >= len(row) {
+				continue
+			}
+			c.cells[i], c.numeric = row[j], c.numeric || row[j].numeric
+			if utf8.RuneCountInString(row[j].tail) > utf8.RuneCountInString(c.tail) {
+				c.tail = row[j].tail
+			}
 		}
 	}
-	return false
+	return columns
 }

@@ -8,9 +8,9 @@ import (
 
 // String returns the table as text for a terminal, with aligned columns.
 func (t *Table) String() string {
-	columns := make([][]string, t.width()) // head first
-	for j := range columns {
-		columns[j] = t.textColumn(j)
+	var columns [][]string // head first
+	for _, c := range t.layOut() {
+		columns = append(columns, c.text())
 	}
 	var b strings.Builder
 	if t.Title != "" {
@@ -37,16 +37,14 @@ func (t *Table) String() string {
 	return b.String()
 }
 
-// textColumn returns column j, head first, all of the same width. Numbers align on their last digit, whether or not
+// text returns the lines of a column, head first, all of the same width. Numbers align on their last digit, whether or not
 // something follows it.
-func (t *Table) textColumn(j int) []string {
-	tail := utf8.RuneCountInString(t.longestTail(j))
-	col := []string{oneLine(t.head(j))}
-	for i := range t.Rows {
-		c := t.cell(i, j)
-		s := oneLine(c.String())
-		if c.numeric {
-			s += strings.Repeat(" ", tail-utf8.RuneCountInString(c.tail))
+func (c shownColumn) text() []string {
+	col := []string{oneLine(c.Name)}
+	for _, cell := range c.cells {
+		s := oneLine(cell.String())
+		if cell.numeric {
+			s += strings.Repeat(" ", utf8.RuneCountInString(c.tail)-utf8.RuneCountInString(cell.tail))
 		}
 		col = append(col, s)
 	}
@@ -54,7 +52,7 @@ func (t *Table) textColumn(j int) []string {
 	for _, s := range col {
 		width = max(width, utf8.RuneCountInString(s))
 	}
-	if !t.numeric(j) {
+	if !c.numeric {
 		width = -width // aligned on the left
 	}
 	for i, s := range col {

@@ -2,10 +2,10 @@ package vae
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -28,22 +28,20 @@ type Codec struct {
 	model    Model
 	programs *program.Set
 
-	encode  *program.Program[encodeIn[host], latent[host]]
-	decode  *program.Program[latent[host], pixels[host]]
-	sample  *program.Program[sampleIn[host], latent[host]]
-	measure *program.Program[encodeIn[host], measured[host]]
+	encode, sample *program.Program[codecIn[host], latent[host]]
+	decode         *program.Program[latent[host], pixels[host]]
+	measure        *program.Program[codecIn[host], measured[host]]
 }
 
 // host is a tensor outside of programs.
 type host = *tensors.Tensor
 
-// What programs of a codec take and return.
+// What programs of a codec take, as far as they need it, and return.
 type (
-	encodeIn[T any] struct {
+	codecIn[T any] struct {
 		Greedy bool
 		Key, X T
 	}
-	sampleIn[T any] struct{ Key T }
 	latent[T any]   struct{ Codes T }                 // [B,n] uint8
 	pixels[T any]   struct{ Means T }                 // [B,H,W,1]
 	measured[T any] struct{ Reconstruction, Bound T } // [B], see bounds
@@ -58,17 +56,17 @@ func newCodec(b compute.Backend, store *model.Store, c Config, size Size) *Codec
 	if c.Method == MethodVQ {
 		out.model.Decoder = VQ{size}
 	}
-	out.encode = program.New[encodeIn[host], latent[host]](s, "encode", func(in encodeIn[*Node]) latent[*Node] {
+	out.encode = program.New[codecIn[host], latent[host]](s, "encode", func(in codecIn[*Node]) latent[*Node] {
 		return latent[*Node]{ConvertDType(out.draw(rng.In(in.Key), in.X, in.Greedy), dtypes.Uint8)}
 	})
 	out.decode = program.New[latent[host], pixels[host]](s, "decode", func(in latent[*Node]) pixels[*Node] {
 		return pixels[*Node]{Sigmoid(out.model.Logits(out.theta(), ConvertDType(in.Codes, dtypes.Int32)))}
 	})
-	out.sample = program.New[sampleIn[host], latent[host]](s, "sample", func(in sampleIn[*Node]) latent[*Node] {
+	out.sample = program.New[codecIn[host], latent[host]](s, "sample", func(in codecIn[*Node]) latent[*Node] {
 		z := out.model.SamplePrior(out.theta(), rng.In(in.Key), codecRows)
 		return latent[*Node]{ConvertDType(z, dtypes.Uint8)}
 	})
-	out.measure = program.New[encodeIn[host], measured[host]](s, "bounds", out.boundsGraph)
+	out.measure = program.New[codecIn[host], measured[host]](s, "bounds", out.boundsGraph)
 	return out
 }
 
@@ -95,53 +93,27 @@ func (c *Codec) q(x *Node) (gfn.Net, gfn.Batch) {
 
 // Encode returns the codes of images: the most probable ones, code by code, or samples that a seed decides.
 func (c *Codec) Encode(images mnist.Images, greedy bool, seed uint64) ([]Codes, error) {
-	if err := c.fits(images); err != nil {
-		return nil, err
+	if want := (mnist.Size{Height: c.Height, Width: c.Width}); images.Len() > 0 && images.Size != want {
+		return nil, badinput.Errorf("images are %v, the model was trained on %v", images.Size, want)
 	}
 	stream := "encode by samples"
 	if greedy {
 		stream = "encode"
 	}
-	var all []Codes
-	err := chunks(images.Len(), codecRows, func(indices []int, fresh int) error {
-		in := encodeIn[host]{greedy, rng.Key(seed, stream, uint64(indices[0])), batchOf(images, indices)}
-		out, err := c.encode.Call(in)
-		if err != nil {
-			return err
-		}
-		all = append(all, c.split(out.Codes, fresh)...)
-		return nil
+	return c.latents(images.Len(), c.encode, func(indices []int) codecIn[host] {
+		return codecIn[host]{greedy, rng.Key(seed, stream, uint64(indices[0])), batchOf(images, indices)}
+	})
+}
+
+// latents collects those that a program returns.
+func (c *Codec) latents(
+	n int, p *program.Program[codecIn[host], latent[host]], in func(indices []int) codecIn[host],
+) (all []Codes, err error) {
+	err = each(n, codecRows, p, in, func(out latent[host], fresh []int) {
+		flat := Codes(tensors.MustCopyFlatData[uint8](out.Codes))[:len(fresh)*c.Positions()]
+		all = slices.AppendSeq(all, slices.Chunk(flat, c.Positions()))
 	})
 	return all, err
-}
-
-// fits complains about images of another size.
-func (c *Codec) fits(images mnist.Images) error {
-	if want := (mnist.Size{Height: c.Height, Width: c.Width}); images.Len() > 0 && images.Size != want {
-		return badinput.Errorf("images are %v, the model was trained on %v", images.Size, want)
-	}
-	return nil
-}
-
-// split cuts the first rows of a tensor into latents.
-func (c *Codec) split(t *tensors.Tensor, rows int) []Codes {
-	flat := tensors.MustCopyFlatData[uint8](t)
-	out := make([]Codes, rows)
-	for i := range out {
-		out[i] = flat[i*c.Positions() : (i+1)*c.Positions()]
-	}
-	return out
-}
-
-// join makes a tensor [len(indices),n] of latents.
-func (c *Codec) join(codes []Codes, indices []int) *tensors.Tensor {
-	t := tensors.FromShape(shapes.Make(dtypes.Uint8, len(indices), c.Positions()))
-	tensors.MustMutableFlatData(t, func(flat []uint8) {
-		for i, k := range indices {
-			copy(flat[i*c.Positions():], codes[k])
-		}
-	})
-	return t
 }
 
 // Check complains about codes that the model does not have.
@@ -158,36 +130,29 @@ func (c *Codec) Check(codes Codes) error {
 }
 
 // Decode returns the means of the pixels of latents, image by image.
-func (c *Codec) Decode(codes []Codes) ([]float32, error) {
+func (c *Codec) Decode(codes []Codes) (all []float32, err error) {
 	for i, z := range codes {
 		if err := c.Check(z); err != nil {
 			return nil, badinput.Errorf("latent %d: %w", i, err)
 		}
 	}
-	var all []float32
-	err := chunks(len(codes), codecRows, func(indices []int, fresh int) error {
-		out, err := c.decode.Call(latent[host]{c.join(codes, indices)})
-		if err != nil {
-			return err
+	err = each(len(codes), codecRows, c.decode, func(indices []int) latent[host] {
+		var flat []uint8
+		for _, k := range indices {
+			flat = append(flat, codes[k]...)
 		}
-		all = append(all, tensors.MustCopyFlatData[float32](out.Means)[:fresh*c.Pixels()]...)
-		return nil
+		return latent[host]{tensors.FromFlatDataAndDimensions(flat, len(indices), c.Positions())}
+	}, func(out pixels[host], fresh []int) {
+		all = append(all, tensors.MustCopyFlatData[float32](out.Means)[:len(fresh)*c.Pixels()]...)
 	})
 	return all, err
 }
 
 // Sample draws latents from the prior, which a seed decides.
 func (c *Codec) Sample(count int, seed uint64) ([]Codes, error) {
-	var all []Codes
-	err := chunks(count, codecRows, func(indices []int, fresh int) error {
-		out, err := c.sample.Call(sampleIn[host]{rng.Key(seed, "sample the prior", uint64(indices[0]))})
-		if err != nil {
-			return err
-		}
-		all = append(all, c.split(out.Codes, fresh)...)
-		return nil
+	return c.latents(count, c.sample, func(indices []int) codecIn[host] {
+		return codecIn[host]{Key: rng.Key(seed, "sample the prior", uint64(indices[0]))}
 	})
-	return all, err
 }
 
 // bounds are what one latent per image says of -log p(x), means over images in nats.
@@ -201,26 +166,20 @@ type bounds struct {
 
 // bounds measures images.
 func (c *Codec) bounds(images mnist.Images, seed uint64) (b bounds, err error) {
-	mean := func(to *float64, t *tensors.Tensor, rows int) {
-		for _, v := range tensors.MustCopyFlatData[float32](t)[:rows] {
-			*to += float64(v) / float64(images.Len())
+	err = each(images.Len(), codecRows, c.measure, func(indices []int) codecIn[host] {
+		return codecIn[host]{Key: rng.Key(seed, "bounds", uint64(indices[0])), X: batchOf(images, indices)}
+	}, func(out measured[host], fresh []int) {
+		reconstruction := tensors.MustCopyFlatData[float32](out.Reconstruction)
+		bound := tensors.MustCopyFlatData[float32](out.Bound)
+		for i := range fresh {
+			b.Reconstruction += float64(reconstruction[i]) / float64(images.Len())
+			b.Bound += float64(bound[i]) / float64(images.Len())
 		}
-	}
-	err = chunks(images.Len(), codecRows, func(indices []int, fresh int) error {
-		out, err := c.measure.Call(encodeIn[host]{
-			Key: rng.Key(seed, "bounds", uint64(indices[0])), X: batchOf(images, indices),
-		})
-		if err != nil {
-			return err
-		}
-		mean(&b.Reconstruction, out.Reconstruction, fresh)
-		mean(&b.Bound, out.Bound, fresh)
-		return nil
 	})
 	return b, err
 }
 
-func (c *Codec) boundsGraph(in encodeIn[*Node]) measured[*Node] {
+func (c *Codec) boundsGraph(in codecIn[*Node]) measured[*Node] {
 	r, x := rng.In(in.Key), gfn.Batch{in.X}
 	reconstruction := Neg(c.model.LogLikelihood(c.theta(), x, gfn.State{c.draw(r, in.X, true)}))
 	if c.config.Method == MethodVQ {

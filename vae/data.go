@@ -73,6 +73,17 @@ func chunks(n, size int, do func(indices []int, fresh int) error) error {
 	return nil
 }
 
+// each calls a program with n rows, so many at a time; use sees what it returns, and the numbers of the rows that are fresh.
+func each[I, O any](n, size int, p *program.Program[I, O], in func(indices []int) I, use func(out O, fresh []int)) error {
+	return chunks(n, size, func(indices []int, fresh int) error {
+		out, err := p.Call(in(indices))
+		if err == nil {
+			use(out, indices[:fresh])
+		}
+		return err
+	})
+}
+
 // firstOf are the first n images, or all if n is 0 or more than there are.
 func firstOf(m mnist.Images, n int) mnist.Images {
 	if n == 0 || n > m.Len() {

@@ -14,16 +14,6 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
-// copyStore copies all variables, so that what is fitted to the model is no part of the training.
-func (s *session) copyStore() (*model.Store, error) {
-	arrays, err := run.StoreArrays(s.store)
-	if err != nil {
-		return nil, err
-	}
-	store := s.newStore()
-	return store, run.SetStore(store, arrays)
-}
-
 // refresh continues a training by E-updates alone.
 func (s *session) refresh(store *model.Store) error {
 	spec := s.Spec(s.size, s.data, s.perEpoch())
@@ -111,10 +101,15 @@ func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *ru
 	return nil
 }
 
-// likelihoodAfter estimates the likelihood of test images once a posterior is fitted to a copy of the model.
+// likelihoodAfter estimates the likelihood of test images once a posterior is fitted to a copy of the model, which is no
+// part of the training.
 func (s *session) likelihoodAfter(fit func(*model.Store) error) (*NLL, error) {
-	store, err := s.copyStore()
+	arrays, err := run.StoreArrays(s.store)
 	if err != nil {
+		return nil, err
+	}
+	store := s.newStore()
+	if err := run.SetStore(store, arrays); err != nil {
 		return nil, err
 	}
 	if err := fit(store); err != nil {

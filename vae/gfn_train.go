@@ -24,6 +24,10 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 	if turns, ok := gate.(em.Turns); ok && c.Optim.DropOn > 0 {
 		dropM = turns.MBefore(drop)
 	}
+	var objective gfn.Objective = gfn.TB{}
+	if c.Policy.LogZ == logZNone {
+		objective = gfn.VarGrad{Samples: c.Wake.Samples}
+	}
 	return em.Spec{
 		Model:  m,
 		Env:    size.Env(),
@@ -31,7 +35,7 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		Data:   data,
 		Seed:   c.Seed,
 		Wake: em.Wake{
-			Objective: c.objective(size),
+			Objective: perPosition{objective, size.Positions()},
 			Samples:   c.Wake.Samples,
 			Explore:   em.Explore{Beta: em.Constant(c.Wake.Beta), Epsilon: em.Constant(c.Wake.Epsilon)},
 			Reward:    m.Reward,
@@ -42,13 +46,6 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		Gate:  gate,
 		MStep: em.MStep{Latents: c.latents(), Moves: c.Moves.Count, Loss: m.decoderLoss, Optimizer: c.theta(dropM)},
 	}
-}
-
-func (c *Config) objective(size Size) gfn.Objective {
-	if c.Policy.LogZ == logZNone {
-		return perPosition{gfn.VarGrad{Samples: c.Wake.Samples}, size.Positions()}
-	}
-	return perPosition{gfn.TB{}, size.Positions()}
 }
 
 // sleep is the published sleep phase: a step of its own that follows some of the E-steps.

@@ -231,24 +231,22 @@ func (l *Likelihood) scores(x *tensors.Tensor, drawn []samples) error {
 			all = append(all, place{i, k})
 		}
 	}
-	n := l.Model.Positions()
-	return chunks(len(all), l.Decodes, func(indices []int, fresh int) error {
-		codes, owner := make([]uint8, len(indices)*n), make([]int32, len(indices))
+	return each(len(all), l.Decodes, l.score, func(indices []int) scoreIn[host] {
+		var codes []uint8
+		owner := make([]int32, len(indices))
 		for i, k := range indices {
-			copy(codes[i*n:], drawn[all[k].image].distinct[all[k].latent])
+			codes = append(codes, drawn[all[k].image].distinct[all[k].latent]...)
 			owner[i] = int32(all[k].image)
 		}
-		out, err := l.score.Call(scoreIn[host]{
-			tensors.FromFlatDataAndDimensions(codes, len(indices), n), tensors.FromFlatDataAndDimensions(owner, len(indices)), x,
-		})
-		if err != nil {
-			return err
+		return scoreIn[host]{
+			tensors.FromFlatDataAndDimensions(codes, len(indices), l.Model.Positions()),
+			tensors.FromFlatDataAndDimensions(owner, len(indices)), x,
 		}
-		for i, v := range tensors.MustCopyFlatData[float64](out.LogP)[:fresh] {
-			at := all[indices[i]]
-			drawn[at.image].logP[at.latent] = v
+	}, func(out scored[host], fresh []int) {
+		logP := tensors.MustCopyFlatData[float64](out.LogP)
+		for i, k := range fresh {
+			drawn[all[k].image].logP[all[k].latent] = logP[i]
 		}
 		out.LogP.FinalizeAll()
-		return nil
 	})
 }

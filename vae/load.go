@@ -52,20 +52,20 @@ func (c *Config) codec(b compute.Backend, state run.State) (*Codec, error) {
 	if err := size.Validate(); err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(state.Arrays, func(path string, _ run.Array) bool { return !isModel(path) })
+	maps.DeleteFunc(state.Arrays, notModel)
 	store := nn.NewStore(c.Seed)
 	if err := run.SetStore(store, state.Arrays); err != nil {
 		return nil, err
 	}
 	before := store.NumVariables()
 	codec := newCodec(b, store, *c, size)
-	if _, err := codec.bounds(mnist.NewImages(images, make([]byte, images.Pixels())), 0); err != nil {
+	_, err := codec.bounds(mnist.NewImages(images, make([]byte, images.Pixels())), 0)
+	if made := store.NumVariables() - before; err == nil && made != 0 {
+		err = fmt.Errorf("%d variables are missing in its checkpoint", made)
+	}
+	if err != nil {
 		codec.Close()
 		return nil, err
-	}
-	if made := store.NumVariables() - before; made != 0 {
-		codec.Close()
-		return nil, fmt.Errorf("%d variables are missing in its checkpoint", made)
 	}
 	return codec, nil
 }

@@ -2,6 +2,7 @@ package vae
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gfnem/gfnem/report"
 )
@@ -16,36 +17,30 @@ const (
 // imageFigures are the paper's three: the encoding policy at work, reconstructions, and samples of the prior; and how often
 // codes are used.
 func (s *session) imageFigures() ([]report.Named, error) {
+	all, err := s.codec.Encode(s.test, true, s.Config.Seed)
+	if err != nil {
+		return nil, err
+	}
 	shown := firstOf(s.test, 2*shownDigits)
-	codes, err := s.codec.Encode(shown, true, s.Config.Seed)
-	if err != nil {
-		return nil, err
-	}
+	pixels, codes := shown.Floats(), all[:shown.Len()]
 	means, err := s.codec.Decode(codes)
-	if err != nil {
-		return nil, err
-	}
-	pixels := shown.Floats()
-	usage, err := s.usageFigure()
 	if err != nil {
 		return nil, err
 	}
 	samples, err := s.sampleFigure()
 	encoding, reconstructions := s.encodingFigure(pixels, codes, means), s.reconstructionFigure(pixels, means)
-	return []report.Named{encoding, reconstructions, samples, usage}, err
+	return []report.Named{encoding, reconstructions, samples, s.usageFigure(all)}, err
 }
 
 // picture is image i of a list of pixels.
 func (s *session) picture(pixels []float32, i int) report.Picture {
 	p := report.Picture{}
-	at := i * s.size.Pixels()
-	for range s.size.Height {
-		row := make([]float64, s.size.Width)
-		for j := range row {
-			row[j] = float64(pixels[at+j])
+	for pixels := range slices.Chunk(pixels[i*s.size.Pixels():(i+1)*s.size.Pixels()], s.size.Width) {
+		row := make([]float64, len(pixels))
+		for j, v := range pixels {
+			row[j] = float64(v)
 		}
 		p.Gray = append(p.Gray, row)
-		at += s.size.Width
 	}
 	return p
 }
@@ -125,16 +120,11 @@ func (s *session) sampleFigure() (report.Named, error) {
 }
 
 // usageFigure shows how often each code is used.
-func (s *session) usageFigure() (report.Named, error) {
-	codes, err := s.codec.Encode(s.test, true, s.Config.Seed)
-	if err != nil {
-		return report.Named{}, err
-	}
-	counts := count(codes, s.size.Codes)
+func (s *session) usageFigure(codes []Codes) report.Named {
 	bars := report.Bars{Axes: report.Axes{X: report.Axis{Label: "share of all positions"}, Y: report.Axis{Label: "code"}}}
-	for k, c := range counts {
+	for k, c := range count(codes, s.size.Codes) {
 		bars.Names, bars.Values = append(bars.Names, fmt.Sprint(k)), append(bars.Values, c/float64(len(codes)*s.size.Positions()))
 	}
 	caption := "How often the most probable latents of the test images use each code."
-	return report.Named{Name: "usage", Caption: caption, Figure: report.NewFigure(bars)}, nil
+	return report.Named{Name: "usage", Caption: caption, Figure: report.NewFigure(bars)}
 }

@@ -155,11 +155,10 @@ func (r *reproduced) page(dir string, strip report.Strip) error {
 	}
 	page.Section("Table").Table(r.table)
 	if len(strip.Groups) > 0 {
-		f := report.NewFigure(strip)
-		if err := f.Save(dir, "distributions"); err != nil {
+		f := report.Named{Name: "distributions", Figure: report.NewFigure(strip), Caption: "All runs, by method and number of codes."}
+		if err := page.Section("Runs").Figures(dir, f); err != nil {
 			return err
 		}
-		page.Section("Runs").Figure(f, "All runs, by method and number of codes.")
 	}
 	return page.WriteFile(filepath.Join(dir, "report.html"))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -165,17 +166,13 @@ func (s *session) Data() map[string]string { return map[string]string{"images": 
 // Parameters implements run.Session. The codebook and the running statistics of a VQ-VAE belong to them.
 func (s *session) Parameters() (map[string]run.Array, error) {
 	arrays, err := run.StoreArrays(s.store)
-	for path := range arrays {
-		if !isModel(path) {
-			delete(arrays, path)
-		}
-	}
+	maps.DeleteFunc(arrays, notModel)
 	return arrays, err
 }
 
-// isModel reports whether a variable belongs to the model or the policy, not to an optimiser.
-func isModel(path string) bool {
-	return strings.HasPrefix(path, em.Theta+"/") || strings.HasPrefix(path, em.Phi+"/")
+// notModel reports whether a variable belongs neither to the model nor to the policy, but to an optimiser.
+func notModel(path string, _ run.Array) bool {
+	return !strings.HasPrefix(path, em.Theta+"/") && !strings.HasPrefix(path, em.Phi+"/")
 }
 
 // Watch makes evaluation show its progress.

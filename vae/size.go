@@ -1,6 +1,7 @@
 package vae
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
@@ -35,12 +36,7 @@ func (s Size) Pixels() int { return s.Height * s.Width }
 // Env is how a latent is assembled: code by code, in raster order.
 func (s Size) Env() envs.Sequence { return envs.Uniform(s.Positions(), s.Codes) }
 
-func (s Size) float() dtypes.DType {
-	if s.dtype == dtypes.InvalidDType {
-		return dtypes.Float32
-	}
-	return s.dtype
-}
+func (s Size) float() dtypes.DType { return cmp.Or(s.dtype, dtypes.Float32) }
 
 // Validate says what is wrong with a size.
 func (s Size) Validate() error {
@@ -84,17 +80,12 @@ type step struct{ kernel, stride, pad int }
 // reduce lists the steps from a side of large pixels to one of small.
 func reduce(large, small int) (steps []step) {
 	for large > small {
-		switch half := (large + 1) / 2; {
-		case half < small:
-			steps = append(steps, step{kernel: large - small + 1, stride: 1})
-			large = small
-		case large%2 == 0:
-			steps = append(steps, step{kernel: 4, stride: 2, pad: 1})
-			large = half
-		default:
-			steps = append(steps, step{kernel: 3, stride: 2, pad: 1})
-			large = half
+		half := (large + 1) / 2
+		if half < small {
+			return append(steps, step{kernel: large - small + 1, stride: 1})
 		}
+		steps = append(steps, step{kernel: 4 - large%2, stride: 2, pad: 1})
+		large = half
 	}
 	return steps
 }
