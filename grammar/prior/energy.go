@@ -68,49 +68,42 @@ func eluBack(y, dy []float64) {
 }
 
 // perceptron is three layers, with elu after the first two.
-type perceptron [3]dense
+type perceptron struct{ first, second, third dense }
 
-// values are what came into each layer of a perceptron, and what came out of the last.
-type values [4][]float64
+// values are what was computed in a perceptron.
+type values struct{ in, a, b, out []float64 }
 
 func newPerceptron(in, hidden, out, at int) (m perceptron) {
-	for i, d := range [3][2]int{{in, hidden}, {hidden, hidden}, {hidden, out}} {
-		m[i] = dense{d[0], d[1], at}
-		at += m[i].size()
-	}
+	m.first = dense{in, hidden, at}
+	m.second = dense{hidden, hidden, at + m.first.size()}
+	m.third = dense{hidden, out, m.second.at + m.second.size()}
 	return m
 }
 
-func (m perceptron) end() int { return m[2].at + m[2].size() }
+func (m perceptron) end() int { return m.third.at + m.third.size() }
 
-func (m perceptron) newValues() (v values) {
-	v[0] = make([]float64, m[0].in)
-	for i, l := range m {
-		v[i+1] = make([]float64, l.out)
-	}
-	return v
+func (m perceptron) newValues() values {
+	v := func(n int) []float64 { return make([]float64, n) }
+	return values{in: v(m.first.in), a: v(m.first.out), b: v(m.second.out), out: v(m.third.out)}
 }
 
 func (m perceptron) forward(p []float64, v values) {
-	for i, l := range m {
-		l.forward(p, v[i], v[i+1])
-		if i < 2 {
-			elu(v[i+1])
-		}
-	}
+	m.first.forward(p, v.in, v.a)
+	elu(v.a)
+	m.second.forward(p, v.a, v.b)
+	elu(v.b)
+	m.third.forward(p, v.b, v.out)
 }
 
 // backward adds the gradient of parameters to g and returns that of what came in, given that of what came out.
 func (m perceptron) backward(p, g []float64, v values, dout []float64) []float64 {
 	d := m.newValues()
-	d[3] = dout
-	for i := 2; i >= 0; i-- {
-		m[i].backward(p, g, v[i], d[i+1], d[i])
-		if i > 0 {
-			eluBack(v[i], d[i])
-		}
-	}
-	return d[0]
+	m.third.backward(p, g, v.b, dout, d.b)
+	eluBack(v.b, d.b)
+	m.second.backward(p, g, v.a, d.b, d.a)
+	eluBack(v.a, d.a)
+	m.first.backward(p, g, v.in, d.a, d.in)
+	return d.in
 }
 
 // The leaf vector comes first among the parameters.
@@ -129,7 +122,7 @@ func NewParameters(r *rand.Rand) []float64 {
 		p[i] = r.NormFloat64() / math.Sqrt(width)
 	}
 	for _, m := range []perceptron{compose, readout} {
-		for _, l := range m {
+		for _, l := range []dense{m.first, m.second, m.third} {
 			bound := 1 / math.Sqrt(float64(l.in))
 			for i := range l.size() {
 				p[l.at+i] = bound * (2*r.Float64() - 1)
@@ -156,8 +149,6 @@ type node struct {
 	shape, left, right uint64
 }
 
-func (n *node) out() []float64 { return n.values[3] }
-
 const leafShape = 1
 
 // NewNet returns a network with some parameters.
@@ -171,18 +162,18 @@ func (e *Net) Energy(t *chain.Tree) float64 {
 		e.nodes = append(e.nodes, node{values: compose.newValues()})
 	}
 	if top := e.visit(t, t.Top()); top.shape != e.last {
-		copy(e.head[0], top.out())
+		copy(e.head.in, top.out)
 		readout.forward(e.p, e.head)
 		e.last = top.shape
 	}
-	return e.head[3][0]
+	return e.head.out[0]
 }
 
 func (e *Net) visit(t *chain.Tree, number int) *node {
 	n := &e.nodes[number]
 	if number < t.Words() {
 		if n.shape != leafShape {
-			copy(n.out(), e.p[:width])
+			copy(n.out, e.p[:width])
 			n.shape = leafShape
 		}
 		return n
@@ -194,8 +185,8 @@ func (e *Net) visit(t *chain.Tree, number int) *node {
 	}
 	e.shapes++
 	n.shape, n.left, n.right = e.shapes, left.shape, right.shape
-	copy(n.values[0], left.out())
-	copy(n.values[0][width:], right.out())
+	copy(n.in, left.out)
+	copy(n.in[width:], right.out)
 	compose.forward(e.p, n.values)
 	return n
 }

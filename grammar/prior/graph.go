@@ -18,7 +18,7 @@ func Energies(parameters *Node, z grammar.Trees, lengths *Node) *Node {
 		return Add(y, ExpandLeftToRank(bias, y.Rank()))
 	}
 	all := func(m perceptron, x *Node) *Node {
-		return layer(m[2], nn.ELU(layer(m[1], nn.ELU(layer(m[0], x)))))
+		return layer(m.third, nn.ELU(layer(m.second, nn.ELU(layer(m.first, x)))))
 	}
 	live := LessThan(Iota(z.Label.Graph(), z.Label.Shape(), 1), InsertAxes(SubScalar(lengths, 1), -1))
 	order := forest.NewPlan(z, live)

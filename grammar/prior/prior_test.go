@@ -48,7 +48,7 @@ func spread(r *rand.Rand, n int) []float64 {
 		e := NewNet(p).Energy(chain.NewTree(z))
 		least, most = min(least, e), max(most, e)
 	}
-	for i := readout[2].at; i < Size; i++ { // the energy is linear in these
+	for i := readout.third.at; i < Size; i++ { // the energy is linear in these
 		p[i] *= 1.5 / (most - least)
 	}
 	return p
