@@ -2,7 +2,9 @@ package forest
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -36,14 +38,6 @@ type Network struct {
 // baseWidth is the width at which the released code's scaling of readouts is 1.
 const baseWidth = 128
 
-// Paper returns the published network.
-func Paper(words, labels, preterminals int) Network {
-	return Network{
-		Width: 512, Layers: 6, Heads: 4, FeedForward: 2048, Words: words, Labels: labels, Preterminals: preterminals,
-		Positions: 22, DType: dtypes.Float32,
-	}
-}
-
 // The scopes of the parts that have learning rates of their own.
 const (
 	EncoderScope  = "encoder"
@@ -55,8 +49,7 @@ const (
 // weights are the parameters of a network, in a graph or in the body of a loop.
 type weights struct {
 	Network
-	names []string
-	at    map[string]*Node
+	at map[string]*Node
 }
 
 // weights looks the parameters up below scope, or makes them. All layers of the transformer start as copies of one.
@@ -67,11 +60,11 @@ func (m Network) weights(scope *model.Scope, g *Graph) *weights {
 	w := &weights{Network: m, at: map[string]*Node{}}
 	d := m.Width
 	normal := func(name string, rows int) {
-		w.add(EncoderScope+"/"+name, nn.Normal(scope.At(EncoderScope), g, m.DType, name, 1/math.Sqrt(float64(d)), rows, d))
+		w.at[EncoderScope+"/"+name] = nn.Normal(scope.At(EncoderScope), g, m.DType, name, 1/math.Sqrt(float64(d)), rows, d)
 	}
 	uniform := func(path, like, name string, bound float64, dims ...int) {
 		from := model.JoinPath(below(scope, like).Scope(), name)
-		w.add(path+"/"+name, nn.ParamLike(below(scope, path), g, m.DType, name, from, bound, dims...))
+		w.at[path+"/"+name] = nn.ParamLike(below(scope, path), g, m.DType, name, from, bound, dims...)
 	}
 	linear := func(path, like string, in, out int, bias float64) {
 		bound := 1 / math.Sqrt(float64(in))
@@ -130,25 +123,22 @@ func below(scope *model.Scope, path string) *model.Scope {
 	return scope
 }
 
-func (w *weights) add(name string, x *Node) {
-	w.names = append(w.names, name)
-	w.at[name] = x
-}
+// names are those of all parameters, in order.
+func (w *weights) names() []string { return slices.Sorted(maps.Keys(w.at)) }
 
 // list returns all parameters, for with.
-func (w *weights) list() []*Node {
-	out := make([]*Node, len(w.names))
-	for i, n := range w.names {
-		out[i] = w.at[n]
+func (w *weights) list() (out []*Node) {
+	for _, name := range w.names() {
+		out = append(out, w.at[name])
 	}
 	return out
 }
 
 // with returns the same parameters as other nodes: those of a loop's body.
 func (w *weights) with(nodes []*Node) *weights {
-	out := &weights{Network: w.Network, names: w.names, at: map[string]*Node{}}
-	for i, n := range w.names {
-		out.at[n] = nodes[i]
+	out := &weights{Network: w.Network, at: map[string]*Node{}}
+	for i, name := range w.names() {
+		out.at[name] = nodes[i]
 	}
 	return out
 }
@@ -177,7 +167,7 @@ func (w *weights) halved() *weights {
 		return w
 	}
 	nodes := w.list()
-	for i, name := range w.names {
+	for i, name := range w.names() {
 		if strings.HasPrefix(name, EncoderScope+"/layer/") && strings.HasSuffix(name, "/weights") {
 			nodes[i] = half(nodes[i])
 		}

@@ -31,7 +31,6 @@ type Sampler struct {
 	start   *program.Program[startTensors, RolloutTensors]
 	undo    *program.Program[undoTensors, RolloutTensors]
 	segment *program.Program[segmentTensors, RolloutTensors]
-	whole   *program.Program[segmentTensors, WalkTensors]
 	reward  *program.Program[rewardTensors, Rewards[*tensors.Tensor]]
 	flow    *program.Program[SentenceTensors, flows[*tensors.Tensor]]
 	embed   *program.Program[embedTensors, WalkTensors]
@@ -44,6 +43,12 @@ type SentenceTensors struct{ Words, Lengths *tensors.Tensor }
 func Weigh(t grammar.LogProbs, x Sentences) grammar.PotentialParts[*Node] {
 	q := t.For(x.Words, x.Lengths)
 	return grammar.PotentialParts[*Node]{Root: q.Root, Rules: q.Rules, Terms: q.Terms}
+}
+
+// Weigher is Weigh as a program.
+func Weigher(set *program.Set, tables func(*Graph) grammar.LogProbs) *program.Program[SentenceTensors, grammar.PotentialTensors] {
+	weigh := func(x Sentences) grammar.PotentialParts[*Node] { return Weigh(tables(x.Words.Graph()), x) }
+	return program.New[SentenceTensors, grammar.PotentialTensors](set, "potentials", weigh)
 }
 
 // Target is what trees are sampled in proportion to: derivations of sentences, and a prior with its coldness, one over its
@@ -70,7 +75,7 @@ type (
 	}
 	segmentIn[P, R any] struct {
 		MaxTrees int
-		Passes   P // nil: all of them
+		Passes   P
 		Rollout  R
 	}
 	rewardIn[T, F any] struct {
@@ -85,7 +90,7 @@ type (
 
 	startTensors   = startIn[*tensors.Tensor, SentenceTensors]
 	undoTensors    = undoIn[*tensors.Tensor, int32, WalkTensors]
-	segmentTensors = segmentIn[*int32, RolloutTensors]
+	segmentTensors = segmentIn[int32, RolloutTensors]
 	rewardTensors  = rewardIn[*tensors.Tensor, ForestTensors]
 	embedTensors   = embedIn[SentenceTensors, grammar.TreeTensors]
 )
@@ -94,9 +99,7 @@ type (
 func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogProbs) *Sampler {
 	s := &Sampler{Network: m, Set: set, LogProbs: tables, Quick: backend.QuickToCompile(set.Backend)}
 	s.Rolled = !s.Quick
-	s.weigh = program.New[SentenceTensors, grammar.PotentialTensors](set, "potentials", func(x Sentences) grammar.PotentialParts[*Node] {
-		return Weigh(s.LogProbs(x.Words.Graph()), x)
-	})
+	s.weigh = Weigher(set, tables)
 	s.start = program.New[startTensors, RolloutTensors](set, "start", func(in startIn[*Node, Sentences]) Rollout {
 		g := in.Key.Graph()
 		how := gfn.Behaviour{Beta: in.Knobs.Beta, Epsilon: in.Knobs.Epsilon}
@@ -107,9 +110,6 @@ func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogPr
 	})
 	s.segment = program.New[segmentTensors, RolloutTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Rollout {
 		return s.Segment(s.scope(), in.Rollout, in.Passes, in.MaxTrees)
-	})
-	s.whole = program.New[segmentTensors, WalkTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Walk {
-		return s.Run(s.scope(), in.Rollout, in.MaxTrees)
 	})
 	s.reward = program.New[rewardTensors, Rewards[*tensors.Tensor]](set, "reward", func(in rewardIn[*Node, Forest]) Rewards[*Node] {
 		return s.RewardOf(in.Target, in.Forest)
