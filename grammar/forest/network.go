@@ -38,6 +38,14 @@ type Network struct {
 // baseWidth is the width at which the released code's scaling of readouts is 1.
 const baseWidth = 128
 
+// Paper returns the published network.
+func Paper(words, labels, preterminals int) Network {
+	return Network{
+		Width: 512, Layers: 6, Heads: 4, FeedForward: 2048, Words: words, Labels: labels, Preterminals: preterminals,
+		Positions: 22, DType: dtypes.Float32,
+	}
+}
+
 // The scopes of the parts that have learning rates of their own.
 const (
 	EncoderScope  = "encoder"

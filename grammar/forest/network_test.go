@@ -34,17 +34,9 @@ func valuesOf(store *model.Store) map[string]*tensors.Tensor {
 	return out
 }
 
-// paper is the published network.
-func paper() Network {
-	return Network{
-		Width: 512, Layers: 6, Heads: 4, FeedForward: 2048, Words: 9672, Labels: 29, Preterminals: 60,
-		Positions: 22, DType: dtypes.Float32,
-	}
-}
-
 // published is the paper's network for its vocabulary, with the first of its layers alone: the others are copies.
 func published() Network {
-	m := paper()
+	m := Paper(9672, 29, 60)
 	m.Layers = 1
 	return m
 }
@@ -53,6 +45,9 @@ func published() Network {
 func TestPublishedSize(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
+	if m := Paper(9672, 29, 60); m.Positions != 22 || m.Layers != 6 || m.Heads != 4 || m.Width != 512 || m.FeedForward != 2048 {
+		t.Errorf("the published network is %+v", m)
+	}
 	all := parameters(t, published(), seed)
 	sizes := map[string]int{}
 	for path, x := range all {

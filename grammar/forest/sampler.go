@@ -27,13 +27,18 @@ type Sampler struct {
 	// Energy, if not nil, is that of a prior with some parameters on the shapes of trees, [B].
 	Energy func(parameters *Node, z grammar.Trees, lengths *Node) *Node
 
-	weigh   *program.Program[SentenceTensors, grammar.PotentialTensors]
+	// Potentials are the weights of derivations of sentences.
+	Potentials *program.Program[SentenceTensors, grammar.PotentialTensors]
+	// Reward is log R and the scores of nodes of whole trees.
+	Reward *program.Program[RewardTensors, Rewards[*tensors.Tensor]]
+	// Flow is what the network takes log p(x) for, [B] float64.
+	Flow *program.Program[SentenceTensors, Flows[*tensors.Tensor]]
+	// StandAt makes walks that stand at whole trees in order of gaps.
+	StandAt *program.Program[TreesTensors, WalkTensors]
+
 	start   *program.Program[startTensors, RolloutTensors]
 	undo    *program.Program[undoTensors, RolloutTensors]
 	segment *program.Program[segmentTensors, RolloutTensors]
-	reward  *program.Program[rewardTensors, Rewards[*tensors.Tensor]]
-	flow    *program.Program[SentenceTensors, flows[*tensors.Tensor]]
-	embed   *program.Program[embedTensors, WalkTensors]
 }
 
 // SentenceTensors are Sentences on the host.
@@ -86,20 +91,20 @@ type (
 		Sentences S
 		Trees     Z
 	}
-	flows[T any] struct{ LogZ T }
+	Flows[T any] struct{ LogZ T }
 
 	startTensors   = startIn[*tensors.Tensor, SentenceTensors]
 	undoTensors    = undoIn[*tensors.Tensor, int32, WalkTensors]
 	segmentTensors = segmentIn[int32, RolloutTensors]
-	rewardTensors  = rewardIn[*tensors.Tensor, ForestTensors]
-	embedTensors   = embedIn[SentenceTensors, grammar.TreeTensors]
+	RewardTensors  = rewardIn[*tensors.Tensor, ForestTensors]
+	TreesTensors   = embedIn[SentenceTensors, grammar.TreeTensors]
 )
 
 // NewSampler prepares a sampler whose variables live below em.Phi in the store of a set.
 func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogProbs) *Sampler {
 	s := &Sampler{Network: m, Set: set, LogProbs: tables, Quick: backend.QuickToCompile(set.Backend)}
 	s.Rolled = !s.Quick
-	s.weigh = Weigher(set, tables)
+	s.Potentials = Weigher(set, tables)
 	s.start = program.New[startTensors, RolloutTensors](set, "start", func(in startIn[*Node, Sentences]) Rollout {
 		g := in.Key.Graph()
 		how := gfn.Behaviour{Beta: in.Knobs.Beta, Epsilon: in.Knobs.Epsilon}
@@ -111,13 +116,13 @@ func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogPr
 	s.segment = program.New[segmentTensors, RolloutTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Rollout {
 		return s.Segment(s.scope(), in.Rollout, in.Passes, in.MaxTrees)
 	})
-	s.reward = program.New[rewardTensors, Rewards[*tensors.Tensor]](set, "reward", func(in rewardIn[*Node, Forest]) Rewards[*Node] {
+	s.Reward = program.New[RewardTensors, Rewards[*tensors.Tensor]](set, "reward", func(in rewardIn[*Node, Forest]) Rewards[*Node] {
 		return s.RewardOf(in.Target, in.Forest)
 	})
-	s.flow = program.New[SentenceTensors, flows[*tensors.Tensor]](set, "flow", func(x Sentences) flows[*Node] {
-		return flows[*Node]{ConvertDType(s.LogZ(s.scope(), x), dtypes.Float64)}
+	s.Flow = program.New[SentenceTensors, Flows[*tensors.Tensor]](set, "flow", func(x Sentences) Flows[*Node] {
+		return Flows[*Node]{ConvertDType(s.LogZ(s.scope(), x), dtypes.Float64)}
 	})
-	s.embed = program.New[embedTensors, WalkTensors](set, "embed", func(in embedIn[Sentences, grammar.Trees]) Walk {
+	s.StandAt = program.New[TreesTensors, WalkTensors](set, "embed", func(in embedIn[Sentences, grammar.Trees]) Walk {
 		return s.Embed(s.scope(), FromTrees(in.Trees, in.Sentences.Lengths), in.Sentences.Words)
 	})
 	return s
@@ -136,16 +141,6 @@ func (s *Sampler) RewardOf(t Target[*Node], f Forest) Rewards[*Node] {
 		logR = Sub(logR, Mul(ConvertDType(t.Coldness, logR.DType()), energy))
 	}
 	return Rewards[*Node]{logR, score.Nodes}
-}
-
-// Potentials returns the weights of derivations of sentences.
-func (s *Sampler) Potentials(x SentenceTensors) (grammar.PotentialTensors, error) {
-	return s.weigh.Call(x)
-}
-
-// Reward returns log R and the scores of nodes of whole trees.
-func (s *Sampler) Reward(t Target[*tensors.Tensor], f ForestTensors) (Rewards[*tensors.Tensor], error) {
-	return s.reward.Call(rewardTensors{t, f})
 }
 
 // Draw makes walks from bare words, of which the longest sentence has so many, to whole trees.
@@ -167,15 +162,4 @@ func (s *Sampler) Undo(key *tensors.Tensor, from WalkTensors, longest int) (Walk
 		return WalkTensors{}, err
 	}
 	return s.Finish(Falling(longest), r)
-}
-
-// StandAt makes walks that stand at whole trees in order of gaps.
-func (s *Sampler) StandAt(x SentenceTensors, z grammar.TreeTensors) (WalkTensors, error) {
-	return s.embed.Call(embedTensors{x, z})
-}
-
-// LogFlow returns what the network takes log p(x) for, [B] float64.
-func (s *Sampler) LogFlow(x SentenceTensors) (*tensors.Tensor, error) {
-	out, err := s.flow.Call(x)
-	return out.LogZ, err
 }

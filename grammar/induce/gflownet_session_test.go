@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute/dtypes"
-
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
@@ -172,11 +170,7 @@ func TestGFNPaper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := forest.Network{
-		Width: 512, Layers: 6, Heads: 4, FeedForward: 2048, Words: 9672, Labels: 29, Preterminals: 60,
-		Positions: 22, DType: dtypes.Float32,
-	}
-	if e.Network != want {
+	if want := forest.Paper(9672, 29, 60); e.Network != want {
 		t.Errorf("the network is %+v, want %+v", e.Network, want)
 	}
 	for it, fraction := range map[uint64]float64{0: 0, 1: 1.0 / 40, 39: 39.0 / 40, 40: 39.0 / 40, 1000: 39.0 / 40, 1_000_000: 39.0 / 40} {

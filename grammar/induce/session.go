@@ -47,13 +47,14 @@ func (Task) Start(b compute.Backend, config any) (*Session, error) {
 // Session is a grammar in training: run.Session, but for what is made of it at its end.
 type Session struct {
 	Config
-	data    *treebank.Dataset
-	model   grammar.Neural
-	set     *program.Set // of what is trained
-	loop    em.Loop[parse.Padded, latents]
-	batch   parse.Padded // of the last iteration
-	exact   *parse.Exact
-	network *parse.GFlowNet // nil with other methods than gfn
+	data  *treebank.Dataset
+	model grammar.Neural
+	set   *program.Set // of what is trained
+	loop  em.Loop[parse.Padded, latents]
+	batch parse.Padded // of the last iteration
+	// Exact does exact inference with the grammar as it is, and Network parses with the GFlowNet; nil with other methods.
+	Exact   *parse.Exact
+	Network *parse.GFlowNet
 	sampler *sampler
 	prior   *prior.Trainer   // nil without a prior
 	gfn     *gflownet        // nil with other methods
@@ -113,8 +114,8 @@ func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, 
 	if err := s.newLoop(tables); err != nil {
 		return nil, err
 	}
-	s.exact = parse.ExactOf(s.set, tables)
-	s.exact.Bucket = c.Bucket
+	s.Exact = parse.ExactOf(s.set, tables)
+	s.Exact.Bucket = c.Bucket
 	return s, nil
 }
 
@@ -138,7 +139,7 @@ func (s *Session) newLoop(tables func(*graph.Graph) grammar.LogProbs) (err error
 		if s.gfn, err = newGFlowNet(s.set, tables, len(s.Words), &s.Config); err != nil {
 			return err
 		}
-		s.network = parse.NewGFlowNet(s.gfn.Sampler, s.batches())
+		s.Network = parse.NewGFlowNet(s.gfn.Sampler, s.batches())
 		e := gfnStep{gflownet: s.gfn, seed: s.Config.Seed, perEpoch: s.sampler.perEpoch()}
 		if s.prior != nil {
 			e.prior = func(em.Moment) ([]float32, float32) {
@@ -318,7 +319,7 @@ func (s *Session) Restore(state run.State) error {
 
 // Short explains a training that has ended with fewer updates than it was to make.
 func (s *Session) Short() string {
-	if s.network == nil || !s.Done() || s.made() >= uint64(s.Config.Updates) {
+	if s.Network == nil || !s.Done() || s.made() >= uint64(s.Config.Updates) {
 		return ""
 	}
 	if s.fixed != nil {
@@ -355,12 +356,6 @@ func (s *Session) Parameters() (map[string]run.Array, error) { return run.Parame
 
 // Programs are those that train, so that their times can be told.
 func (s *Session) Programs() *program.Set { return s.set }
-
-// Exact does exact inference with the grammar as it is.
-func (s *Session) Exact() *parse.Exact { return s.exact }
-
-// Network parses with the GFlowNet as it is; nil with other methods.
-func (s *Session) Network() *parse.GFlowNet { return s.network }
 
 // Learned returns the grammar as it is.
 func (s *Session) Learned() (*grammar.Grammar, error) {

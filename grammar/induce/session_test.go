@@ -87,7 +87,7 @@ func TestMethodsLearn(t *testing.T) {
 		}
 		nll := func() float64 {
 			t.Helper()
-			logX, err := s.exact.LogLikelihoods(valid.Sentences)
+			logX, err := s.Exact.LogLikelihoods(valid.Sentences)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestLosses(t *testing.T) {
 	}
 	all := methods()
 	marginal, s, b := first(all["marginal"])
-	logX, err := s.exact.LogLikelihoods(b.Sentences)
+	logX, err := s.Exact.LogLikelihoods(b.Sentences)
 	if err != nil {
 		t.Fatal(err)
 	}
