@@ -81,6 +81,3 @@ func (p Plan) Top(x, length *Node) *Node {
 	words := p.slot.Shape().Dim(1)/2 + 1
 	return rows(x, AddScalar(length, words-2)) // the node of most words comes last
 }
-
-// byNode brings values by slot [B,n+G,w] into the order of nodes.
-func (p Plan) byNode(x *Node) *Node { return rows(x, p.slot) }

@@ -29,33 +29,27 @@ type line struct {
 func newLine(p History, most, size int) *line {
 	l := &line{steps: p.steps(most), plan: NewPlan(p.Trees, p.live()), block: (most + 8) / 8 * 8}
 	l.size = (size + l.block - 1) / l.block * l.block
-	l.begin()
+	g, b := p.When.Graph(), p.When.Shape().Dim(0)
+	square := shapes.Make(dtypes.Int32, b, b)
+	others := BroadcastToDims(InsertAxes(p.Tokens(), 0), b, b)
+	earlier := LessThan(Iota(g, square, 1), Iota(g, square, 0))
+	first := ReduceSum(Where(earlier, others, ZerosLike(others)), 1) // [P]
+	l.fits = LessOrEqual(ReduceAllSum(p.Tokens()), Const(g, int32(l.size)))
+	// Before step t come forests of k+1, k, ..., k+2-t trees.
+	t, k := Iota(g, shapes.Make(dtypes.Int32, b, most), 1), InsertAxes(p.Steps, -1)
+	l.base = Add(InsertAxes(first, -1), Sub(tokens(k), tokens(Sub(k, t))))
+
 	ranks := l.ranks()
 	at := Add(InsertAxes(l.base, -1), ranks)
 	at = Where(l.alive(), at, MulScalar(OnesLike(at), l.size)) // the last place takes what is not used
-	spot := Zeros(p.When.Graph(), shapes.Make(dtypes.Int32, l.size+1, 4))
+	spot := Zeros(g, shapes.Make(dtypes.Int32, l.size+1, 4))
 	spot = ScatterSum(spot, Reshape(at, -1, 1), Reshape(l.entries(ranks), -1, 4), false, false)
 	column := func(i int) *Node {
 		return Squeeze(Slice(spot, AxisRange(0, l.size), AxisElem(i)), 1)
 	}
 	l.node, l.rank, l.forest = column(0), column(1), column(2)
-	l.inner = GreaterThan(column(3), ScalarZero(spot.Graph(), dtypes.Int32))
+	l.inner = GreaterThan(column(3), ScalarZero(g, dtypes.Int32))
 	return l
-}
-
-// begin finds where each forest begins.
-func (l *line) begin() {
-	g := l.When.Graph()
-	rows := l.When.Shape().Dim(0)
-	square := shapes.Make(dtypes.Int32, rows, rows)
-	others := BroadcastToDims(InsertAxes(l.Tokens(), 0), rows, rows)
-	earlier := LessThan(Iota(g, square, 1), Iota(g, square, 0))
-	first := ReduceSum(Where(earlier, others, ZerosLike(others)), 1) // [P]
-	l.fits = LessOrEqual(ReduceAllSum(l.Tokens()), Const(g, int32(l.size)))
-	// Before step t come forests of k+1, k, ..., k+2-t trees.
-	t := Iota(g, shapes.Make(dtypes.Int32, rows, l.most), 1)
-	k := InsertAxes(l.Steps, -1)
-	l.base = Add(InsertAxes(first, -1), Sub(tokens(k), tokens(Sub(k, t))))
 }
 
 // alive marks the nodes that are tops of trees before each step: [P,T,n+G].

@@ -71,8 +71,8 @@ func (m Network) weights(scope *model.Scope, g *Graph) *weights {
 		w.at[EncoderScope+"/"+name] = nn.Normal(scope.At(EncoderScope), g, m.DType, name, 1/math.Sqrt(float64(d)), rows, d)
 	}
 	uniform := func(path, like, name string, bound float64, dims ...int) {
-		from := model.JoinPath(below(scope, like).Scope(), name)
-		w.at[path+"/"+name] = nn.ParamLike(below(scope, path), g, m.DType, name, from, bound, dims...)
+		from := model.JoinPath(within(scope, like).Scope(), name)
+		w.at[path+"/"+name] = nn.ParamLike(within(scope, path), g, m.DType, name, from, bound, dims...)
 	}
 	linear := func(path, like string, in, out int, bias float64) {
 		bound := 1 / math.Sqrt(float64(in))
@@ -123,8 +123,8 @@ const (
 	flowHead     = FlowScope + "/value" // summed over trees
 )
 
-// below goes down a path of scopes.
-func below(scope *model.Scope, path string) *model.Scope {
+// within goes down a path of scopes.
+func within(scope *model.Scope, path string) *model.Scope {
 	for _, name := range strings.Split(path, "/") {
 		scope = scope.At("%s", name)
 	}

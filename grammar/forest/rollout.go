@@ -52,7 +52,16 @@ func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beh
 		Walk: newWalk(from.Forest, from.Nodes), Back: each(back), Rise: each(rise), Key: r.State(),
 		Beta: number(how.Beta, 1), Epsilon: number(how.Epsilon, 0),
 	}
-	s.splitTops()
+	// The first step back, from whole trees, if there is one to make.
+	on := GreaterThan(s.Back, ZerosLike(s.Back))
+	s.Gap = MaxScalar(SubScalar(Squeeze(SliceAxis(s.Forest.Root, 1, AxisElem(0)), 1), s.Forest.Words()), 0)
+	s.Label = MaxScalar(SubScalar(rows(s.Forest.Label, s.Gap), 1), 0)
+	s.Kind = Where(on, MulScalar(OnesLike(s.Gap), stepBack), ZerosLike(s.Gap))
+	s.Undone = put(mark(s.Undone, s.Gap, on), ZerosLike(s.Gap), s.Undone)
+	s.Forest = s.Forest.Split(s.Gap, on)
+	s.Done = ConvertDType(on, dtypes.Int32)
+	s.Ups = ZerosLike(s.Done)
+	s.More = anywhere(LogicalOr(s.Rise, LessThan(s.Done, s.Back)))
 	return s
 }
 
@@ -94,20 +103,6 @@ const (
 	stepBack
 	stepForward
 )
-
-// splitTops makes the first step back, from whole trees, if there is one to make.
-func (s *Rollout) splitTops() {
-	n := s.Forest.Words()
-	on := GreaterThan(s.Back, ZerosLike(s.Back))
-	s.Gap = MaxScalar(SubScalar(Squeeze(SliceAxis(s.Forest.Root, 1, AxisElem(0)), 1), n), 0)
-	s.Label = MaxScalar(SubScalar(rows(s.Forest.Label, s.Gap), 1), 0)
-	s.Kind = Where(on, MulScalar(OnesLike(s.Gap), stepBack), ZerosLike(s.Gap))
-	s.Undone = put(mark(s.Undone, s.Gap, on), ZerosLike(s.Gap), s.Undone)
-	s.Forest = s.Forest.Split(s.Gap, on)
-	s.Done = ConvertDType(on, dtypes.Int32)
-	s.Ups = ZerosLike(s.Done)
-	s.More = anywhere(LogicalOr(s.Rise, LessThan(s.Done, s.Back)))
-}
 
 // anywhere says whether a mark is set at all, a scalar.
 func anywhere(marks *Node) *Node {
