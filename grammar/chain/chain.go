@@ -65,11 +65,11 @@ func parallel(n int, f func(i int)) {
 func (s Sampler) one(sentence int, from *grammar.Tree, r *rand.Rand) Result {
 	w := s.Weights.walker(sentence, from)
 	var res Result
-	prior := 0.0
-	if s.LogPrior != nil {
-		prior = s.LogPrior(sentence, w.Tree)
+	logPrior := s.LogPrior
+	if logPrior == nil {
+		logPrior = func(int, *Tree) float64 { return 0 }
 	}
-	n := w.words
+	prior, n := logPrior(sentence, w.Tree), w.words
 	for step := range s.Steps {
 		var ratio float64
 		rotation := step%2 == 0
@@ -83,11 +83,8 @@ func (s Sampler) one(sentence int, from *grammar.Tree, r *rand.Rand) Result {
 			res.Labels++
 			ratio = w.relabel(n+r.IntN(n-1), r.IntN(s.Weights.nt))
 		}
-		after := prior
-		if s.LogPrior != nil {
-			after = s.LogPrior(sentence, w.Tree)
-			ratio += after - prior
-		}
+		after := logPrior(sentence, w.Tree)
+		ratio += after - prior
 		if ratio < 0 && math.Log(r.Float64()) > ratio {
 			w.undo()
 			continue

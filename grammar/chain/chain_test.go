@@ -156,7 +156,7 @@ func noPrior(*Tree) float64 { return 0 }
 // leftist likes trees whose top has a wide left part, and label 0 there.
 func leftist(t *Tree) float64 {
 	l, _ := t.Children(t.Top())
-	v := 0.3 * float64(t.Label(t.Top()))
+	v := 0.3 * float64(t.label[t.Top()])
 	if l >= t.Words() {
 		v += 0.9
 	}

@@ -19,9 +19,6 @@ func (t *Tree) Top() int { return t.top }
 // Children of an inner node (n or above).
 func (t *Tree) Children(node int) (left, right int) { return t.left[node], t.right[node] }
 
-// Label of an inner node.
-func (t *Tree) Label(node int) int { return t.label[node] }
-
 // NewTree returns a tree that can be changed in place.
 func NewTree(from *grammar.Tree) *Tree {
 	n := from.Words()

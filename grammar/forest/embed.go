@@ -73,7 +73,7 @@ func (w *weights) embed(p Plan, leaves *Node, z grammar.Trees) *Node {
 	if w.Rolled {
 		return w.rolled(p, w.token(leaves), rows(z.Label, p.gap))
 	}
-	return p.Fold(w.token(leaves), func(gap, left, right *Node) *Node { return w.tree(at(z.Label, gap), left, right) })
+	return p.Fold(w.token(leaves), func(gap, left, right *Node) *Node { return w.tree(rows(z.Label, gap), left, right) })
 }
 
 // Top reads values by slot [B,n+G,w] at the tops of whole trees over so many words [B].
@@ -81,6 +81,3 @@ func (p Plan) Top(x, length *Node) *Node {
 	words := p.slot.Shape().Dim(1)/2 + 1
 	return rows(x, AddScalar(length, words-2)) // the node of most words comes last
 }
-
-// byNode brings values by slot [B,n+G,w] into the order of nodes.
-func (p Plan) byNode(x *Node) *Node { return rows(x, p.slot) }

@@ -51,7 +51,7 @@ func (e Env) Back(_ gfn.State, a *Node) *Node { return e.gap(a) }
 
 // Redo implements gfn.Env.
 func (e Env) Redo(s gfn.State, b *Node) *Node {
-	label := MaxScalar(SubScalar(at(FromState(s).Label, b), 1), 0)
+	label := MaxScalar(SubScalar(rows(FromState(s).Label, b), 1), 0)
 	return Add(MulScalar(b, e.Labels), label)
 }
 

@@ -49,14 +49,14 @@ func (f Forest) Starts() *Node {
 // Merge closes open gaps [B] under labels [B], in the rows where on [B] holds.
 func (f Forest) Merge(gap, label, on *Node) Forest {
 	next := AddScalar(gap, 1)
-	first, last := at(f.First, gap), at(f.Last, next)
-	here := LogicalAnd(is(f.Label, gap), InsertAxes(on, -1))
+	first, last := rows(f.First, gap), rows(f.Last, next)
+	here := mark(f.Label, gap, on)
 	inside := LogicalAnd(between(f.Root, first, last), InsertAxes(on, -1))
 	node := AddScalar(gap, f.Words())
 	return Forest{
 		Label: put(here, AddScalar(label, 1), f.Label),
-		Left:  put(here, at(f.Root, gap), f.Left),
-		Right: put(here, at(f.Root, next), f.Right),
+		Left:  put(here, rows(f.Root, gap), f.Left),
+		Right: put(here, rows(f.Root, next), f.Right),
 		Root:  put(inside, node, f.Root), First: put(inside, first, f.First), Last: put(inside, last, f.Last),
 		Length: f.Length,
 	}
@@ -65,14 +65,14 @@ func (f Forest) Merge(gap, label, on *Node) Forest {
 // Split takes the nodes at gaps [B], which are tops, apart again, in the rows where on [B] holds.
 func (f Forest) Split(gap, on *Node) Forest {
 	next, none := AddScalar(gap, 1), ZerosLike(gap)
-	first, last := at(f.First, gap), at(f.Last, gap)
-	here := LogicalAnd(is(f.Label, gap), InsertAxes(on, -1))
+	first, last := rows(f.First, gap), rows(f.Last, gap)
+	here := mark(f.Label, gap, on)
 	onLeft := LogicalAnd(between(f.Root, first, gap), InsertAxes(on, -1))
 	onRight := LogicalAnd(between(f.Root, next, last), InsertAxes(on, -1))
 	set := func(left, right, old *Node) *Node { return put(onLeft, left, put(onRight, right, old)) }
 	return Forest{
 		Label: put(here, none, f.Label), Left: put(here, none, f.Left), Right: put(here, none, f.Right),
-		Root:  set(at(f.Left, gap), at(f.Right, gap), f.Root),
+		Root:  set(rows(f.Left, gap), rows(f.Right, gap), f.Root),
 		First: set(first, next, f.First), Last: set(gap, last, f.Last),
 		Length: f.Length,
 	}
@@ -112,17 +112,16 @@ func count(x *Node) *Node {
 	return Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), -1)
 }
 
-// at reads one place of each row of x [B,k].
-func at(x, place *Node) *Node { return rows(x, place) }
-
 // rows reads, for each row of x [B,k,...], the element at a place [B,...] along the second axis.
 func rows(x, place *Node) *Node {
 	row := Iota(x.Graph(), shapes.Make(dtypes.Int32, place.Shape().Dimensions...), 0)
 	return Gather(x, Stack([]*Node{row, place}, -1))
 }
 
-// is marks one place of each row of x.
-func is(x, at *Node) *Node { return Equal(count(x), InsertAxes(at, -1)) }
+// mark marks one place of each row of x, in the rows where on [B] holds.
+func mark(x, at, on *Node) *Node {
+	return LogicalAnd(Equal(count(x), InsertAxes(at, -1)), InsertAxes(on, -1))
+}
 
 // between marks the places from first to last of each row of x.
 func between(x, first, last *Node) *Node {

@@ -99,18 +99,22 @@ func (r *rig) walk(t testing.TB, seed uint64, back int32, how func(g *Graph) gfn
 // finish runs rollouts of so many steps back, or from bare words.
 func (r *rig) finish(t testing.TB, back int, s RolloutTensors) WalkTensors {
 	t.Helper()
+	run := func(maxTrees int, passes int32) {
+		t.Helper()
+		s = call[RolloutTensors](t, r, func(in segmentIn[*Node, Rollout]) Rollout {
+			return r.Segment(r.scope(), in.Rollout, in.Passes, in.MaxTrees)
+		}, segmentTensors{maxTrees, passes, s})
+	}
 	if !r.segments {
-		return call[WalkTensors](t, r, func(s Rollout) Walk { return r.Run(r.scope(), s, r.Positions) }, s)
+		run(r.Positions, math.MaxInt32)
+		return s.WalkTensors
 	}
 	trees := 2
 	if back == 0 {
 		trees, back = r.n, 1
 	}
 	for pass := 0; trees > 1; pass++ {
-		one := int32(1)
-		s = call[RolloutTensors](t, r, func(in segmentIn[*Node, Rollout]) Rollout {
-			return r.Segment(r.scope(), in.Rollout, in.Passes, in.MaxTrees)
-		}, segmentTensors{trees, &one, s})
+		run(trees, 1)
 		if pass < back-1 {
 			trees++
 		} else {

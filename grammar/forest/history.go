@@ -53,23 +53,15 @@ func join(all []History) History {
 	for _, h := range all {
 		words = max(words, h.Leaves.Shape().Dim(1))
 	}
-	var parts [][]*Node
-	for _, h := range all {
-		parts = append(parts, program.Nodes(h.widen(words)))
+	out := all[0].widen(words)
+	for _, h := range all[1:] {
+		out = program.Zip(out, h.widen(words), below)
 	}
-	field := -1
-	return program.Map(all[0], func(x *Node) *Node {
-		field++
-		if len(all) == 1 {
-			return x
-		}
-		var column []*Node
-		for _, p := range parts {
-			column = append(column, p[field])
-		}
-		return Concatenate(column, 0)
-	})
+	return out
 }
+
+// below puts the rows of y after those of x.
+func below(x, y *Node) *Node { return Concatenate([]*Node{x, y}, 0) }
 
 // made counts steps.
 func made(when *Node) *Node { return OnePlus(ReduceMax(when, 1)) }

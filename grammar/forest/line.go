@@ -29,31 +29,27 @@ type line struct {
 func newLine(p History, most, size int) *line {
 	l := &line{steps: p.steps(most), plan: NewPlan(p.Trees, p.live()), block: (most + 8) / 8 * 8}
 	l.size = (size + l.block - 1) / l.block * l.block
-	l.begin()
-	// The last place takes what is not used.
-	spot := Zeros(p.When.Graph(), shapes.Make(dtypes.Int32, l.size+1, 4))
-	spot = ScatterSum(spot, Reshape(l.spots(), -1, 1), Reshape(l.entries(), -1, 4), false, false)
+	g, b := p.When.Graph(), p.When.Shape().Dim(0)
+	square := shapes.Make(dtypes.Int32, b, b)
+	others := BroadcastToDims(InsertAxes(p.Tokens(), 0), b, b)
+	earlier := LessThan(Iota(g, square, 1), Iota(g, square, 0))
+	first := ReduceSum(Where(earlier, others, ZerosLike(others)), 1) // [P]
+	l.fits = LessOrEqual(ReduceAllSum(p.Tokens()), Const(g, int32(l.size)))
+	// Before step t come forests of k+1, k, ..., k+2-t trees.
+	t, k := Iota(g, shapes.Make(dtypes.Int32, b, most), 1), InsertAxes(p.Steps, -1)
+	l.base = Add(InsertAxes(first, -1), Sub(tokens(k), tokens(Sub(k, t))))
+
+	ranks := l.ranks()
+	at := Add(InsertAxes(l.base, -1), ranks)
+	at = Where(l.alive(), at, MulScalar(OnesLike(at), l.size)) // the last place takes what is not used
+	spot := Zeros(g, shapes.Make(dtypes.Int32, l.size+1, 4))
+	spot = ScatterSum(spot, Reshape(at, -1, 1), Reshape(l.entries(ranks), -1, 4), false, false)
 	column := func(i int) *Node {
 		return Squeeze(Slice(spot, AxisRange(0, l.size), AxisElem(i)), 1)
 	}
 	l.node, l.rank, l.forest = column(0), column(1), column(2)
-	l.inner = GreaterThan(column(3), ScalarZero(spot.Graph(), dtypes.Int32))
+	l.inner = GreaterThan(column(3), ScalarZero(g, dtypes.Int32))
 	return l
-}
-
-// begin finds where each forest begins.
-func (l *line) begin() {
-	g := l.When.Graph()
-	rows := l.When.Shape().Dim(0)
-	square := shapes.Make(dtypes.Int32, rows, rows)
-	others := BroadcastToDims(InsertAxes(l.Tokens(), 0), rows, rows)
-	earlier := LessThan(Iota(g, square, 1), Iota(g, square, 0))
-	first := ReduceSum(Where(earlier, others, ZerosLike(others)), 1) // [P]
-	l.fits = LessOrEqual(ReduceAllSum(l.Tokens()), Const(g, int32(l.size)))
-	// Before step t come forests of k+1, k, ..., k+2-t trees.
-	t := Iota(g, shapes.Make(dtypes.Int32, rows, l.most), 1)
-	k := InsertAxes(l.Steps, -1)
-	l.base = Add(InsertAxes(first, -1), Sub(tokens(k), tokens(Sub(k, t))))
 }
 
 // alive marks the nodes that are tops of trees before each step: [P,T,n+G].
@@ -79,13 +75,6 @@ func (l *line) alive() *Node {
 	return LogicalAnd(LogicalAnd(there, wide(real)), BroadcastToDims(InsertAxes(l.valid, 2), all...))
 }
 
-// spots are the places on the line of the tops before each step; those that are none go to the last one.
-func (l *line) spots() *Node {
-	alive := l.alive()
-	at := Add(InsertAxes(l.base, -1), l.ranks())
-	return Where(alive, at, MulScalar(OnesLike(at), l.size))
-}
-
 // ranks counts the trees before that of a node: one for each open gap before its first word. [P,T,n+G]
 func (l *line) ranks() *Node {
 	rows, k := l.When.Shape().Dim(0), l.When.Shape().Dim(1)
@@ -101,14 +90,14 @@ func (l *line) ranks() *Node {
 
 // entries are what the line says of each top: the number of its embedding, its place, the number of its forest, and whether it is an
 // inner node.
-func (l *line) entries() *Node {
+func (l *line) entries(ranks *Node) *Node {
 	g := l.When.Graph()
 	rows, k := l.When.Shape().Dim(0), l.When.Shape().Dim(1)
 	all := shapes.Make(dtypes.Int32, rows, l.most, 2*k+1)
 	slot := Add(BroadcastToDims(InsertAxes(l.plan.slot, 1), all.Dimensions...), MulScalar(Iota(g, all, 0), 2*k+1))
 	forest := Add(MulScalar(Iota(g, all, 0), l.most), Iota(g, all, 1))
 	inner := ConvertDType(GreaterThan(Iota(g, all, 2), Const(g, int32(k))), dtypes.Int32)
-	return Stack([]*Node{slot, l.ranks(), AddScalar(forest, 1), inner}, -1)
+	return Stack([]*Node{slot, ranks, AddScalar(forest, 1), inner}, -1)
 }
 
 // encode evaluates the transformer on the line, given all embeddings by slot, [P,n+G,d]: [C,d].

@@ -2,7 +2,9 @@ package forest
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -55,8 +57,7 @@ const (
 // weights are the parameters of a network, in a graph or in the body of a loop.
 type weights struct {
 	Network
-	names []string
-	at    map[string]*Node
+	at map[string]*Node
 }
 
 // weights looks the parameters up below scope, or makes them. All layers of the transformer start as copies of one.
@@ -67,11 +68,11 @@ func (m Network) weights(scope *model.Scope, g *Graph) *weights {
 	w := &weights{Network: m, at: map[string]*Node{}}
 	d := m.Width
 	normal := func(name string, rows int) {
-		w.add(EncoderScope+"/"+name, nn.Normal(scope.At(EncoderScope), g, m.DType, name, 1/math.Sqrt(float64(d)), rows, d))
+		w.at[EncoderScope+"/"+name] = nn.Normal(scope.At(EncoderScope), g, m.DType, name, 1/math.Sqrt(float64(d)), rows, d)
 	}
 	uniform := func(path, like, name string, bound float64, dims ...int) {
-		from := model.JoinPath(below(scope, like).Scope(), name)
-		w.add(path+"/"+name, nn.ParamLike(below(scope, path), g, m.DType, name, from, bound, dims...))
+		from := model.JoinPath(within(scope, like).Scope(), name)
+		w.at[path+"/"+name] = nn.ParamLike(within(scope, path), g, m.DType, name, from, bound, dims...)
 	}
 	linear := func(path, like string, in, out int, bias float64) {
 		bound := 1 / math.Sqrt(float64(in))
@@ -122,33 +123,30 @@ const (
 	flowHead     = FlowScope + "/value" // summed over trees
 )
 
-// below goes down a path of scopes.
-func below(scope *model.Scope, path string) *model.Scope {
+// within goes down a path of scopes.
+func within(scope *model.Scope, path string) *model.Scope {
 	for _, name := range strings.Split(path, "/") {
 		scope = scope.At("%s", name)
 	}
 	return scope
 }
 
-func (w *weights) add(name string, x *Node) {
-	w.names = append(w.names, name)
-	w.at[name] = x
-}
+// names are those of all parameters, in order.
+func (w *weights) names() []string { return slices.Sorted(maps.Keys(w.at)) }
 
 // list returns all parameters, for with.
-func (w *weights) list() []*Node {
-	out := make([]*Node, len(w.names))
-	for i, n := range w.names {
-		out[i] = w.at[n]
+func (w *weights) list() (out []*Node) {
+	for _, name := range w.names() {
+		out = append(out, w.at[name])
 	}
 	return out
 }
 
 // with returns the same parameters as other nodes: those of a loop's body.
 func (w *weights) with(nodes []*Node) *weights {
-	out := &weights{Network: w.Network, names: w.names, at: map[string]*Node{}}
-	for i, n := range w.names {
-		out.at[n] = nodes[i]
+	out := &weights{Network: w.Network, at: map[string]*Node{}}
+	for i, name := range w.names() {
+		out.at[name] = nodes[i]
 	}
 	return out
 }
@@ -177,7 +175,7 @@ func (w *weights) halved() *weights {
 		return w
 	}
 	nodes := w.list()
-	for i, name := range w.names {
+	for i, name := range w.names() {
 		if strings.HasPrefix(name, EncoderScope+"/layer/") && strings.HasSuffix(name, "/weights") {
 			nodes[i] = half(nodes[i])
 		}

@@ -1,10 +1,11 @@
 package forest
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
-
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/gfn"
@@ -33,7 +34,7 @@ func (w *weights) read(f Forest, nodes *Node, maxTrees int) reading {
 	all := shapes.Make(dtypes.Int32, b, m, n)
 	wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 1), b, m, n) }
 	is := LogicalAnd(wide(starts), Equal(wide(r.place), Iota(g, all, 1)))
-	columns := ConvertDType(Stack([]*Node{Iota(g, shapes.Make(dtypes.Int32, n), 0), Const(g, ones(n))}, 1), dtypes.Float32) // [n,2]
+	columns := ConvertDType(Stack([]*Node{Iota(g, shapes.Make(dtypes.Int32, n), 0), Const(g, slices.Repeat([]int32{1}, n))}, 1), dtypes.Float32) // [n,2]
 	found := ConvertDType(DotGeneral(ConvertDType(is, dtypes.Float32), []int{2}, nil, columns, []int{0}, nil), dtypes.Int32)
 	of := func(i int) *Node { return Squeeze(SliceAxis(found, 2, AxisElem(i)), 2) }
 	r.word, r.there = of(0), GreaterThan(of(1), Const(g, int32(0)))
@@ -48,14 +49,6 @@ func (w *weights) read(f Forest, nodes *Node, maxTrees int) reading {
 		return nn.Attend(q, k, v, mask)
 	})
 	return r
-}
-
-func ones(n int) []int32 {
-	out := make([]int32, n)
-	for i := range out {
-		out[i] = 1
-	}
-	return out
 }
 
 // before counts the marks before each place of the last axis, [...,n] int32.
@@ -101,11 +94,9 @@ var _ gfn.Policy = Policy{}
 func (p Policy) Heads(scope *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.Heads {
 	w := p.weights(scope, s[0].Graph())
 	f := FromState(s)
-	z := f.Trees()
-	order := NewPlan(z, GreaterThan(f.Label, ZerosLike(f.Label)))
-	r := w.read(f, order.byNode(w.embed(order, Observed(x.Repeat(k)).Words, z)), p.Positions)
+	r := w.read(f, p.Embed(scope, f, Observed(x.Repeat(k)).Words).Nodes, p.Positions)
 
-	b, gaps := z.Label.Shape().Dim(0), z.Label.Shape().Dim(1)
+	b, gaps := f.Label.Shape().Dim(0), f.Label.Shape().Dim(1)
 	left := rows(r.place, SliceAxis(f.First, 1, AxisRange(0, gaps))) // the place of the tree that ends at a gap, or has it inside
 	position, _ := r.position()
 	split, _ := r.split()

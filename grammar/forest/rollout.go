@@ -52,11 +52,21 @@ func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beh
 		Walk: newWalk(from.Forest, from.Nodes), Back: each(back), Rise: each(rise), Key: r.State(),
 		Beta: number(how.Beta, 1), Epsilon: number(how.Epsilon, 0),
 	}
-	s.splitTops()
+	// The first step back, from whole trees, if there is one to make.
+	on := GreaterThan(s.Back, ZerosLike(s.Back))
+	s.Gap = MaxScalar(SubScalar(Squeeze(SliceAxis(s.Forest.Root, 1, AxisElem(0)), 1), s.Forest.Words()), 0)
+	s.Label = MaxScalar(SubScalar(rows(s.Forest.Label, s.Gap), 1), 0)
+	s.Kind = Where(on, MulScalar(OnesLike(s.Gap), stepBack), ZerosLike(s.Gap))
+	s.Undone = put(mark(s.Undone, s.Gap, on), ZerosLike(s.Gap), s.Undone)
+	s.Forest = s.Forest.Split(s.Gap, on)
+	s.Done = ConvertDType(on, dtypes.Int32)
+	s.Ups = ZerosLike(s.Done)
+	s.More = anywhere(LogicalOr(s.Rise, LessThan(s.Done, s.Back)))
 	return s
 }
 
-// Run makes walks. No gradient flows.
+// Segment runs so many passes (int32 scalar, at least 1) of the loop that makes walks, or fewer if they end. No gradient flows. It
+// cannot be nn.Repeat, whose rounds are fixed when a program is compiled.
 //
 // Each pass of the loop evaluates the network once for all walks. It settles what the pass before left open, since the forward
 // probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step. The
@@ -64,20 +74,6 @@ func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beh
 //
 // No forest may have more than maxTrees trees, or what it returns is wrong without saying so; a greater maximum costs arithmetic and
 // changes nothing but how a backend may round sums.
-func (m Network) Run(scope *model.Scope, s Rollout, maxTrees int) Walk {
-	w := m.weights(scope, s.Nodes.Graph()).halved()
-	type state struct {
-		Rollout Rollout
-		Weights []*Node
-	}
-	more := func(s state) *Node { return s.Rollout.More }
-	return nn.Loop(state{s, w.list()}, more, func(s state) state {
-		return state{w.pass(s.Rollout, s.Weights, maxTrees), s.Weights}
-	}).Rollout.Walk
-}
-
-// Segment runs so many passes (int32 scalar, at least 1) of the loop, or fewer if the rollouts end. It cannot be nn.Repeat, whose
-// rounds are fixed when a program is compiled.
 func (m Network) Segment(scope *model.Scope, s Rollout, passes *Node, maxTrees int) Rollout {
 	w := m.weights(scope, s.Nodes.Graph()).halved()
 	type state struct {
@@ -87,17 +83,11 @@ func (m Network) Segment(scope *model.Scope, s Rollout, passes *Node, maxTrees i
 	}
 	more := func(s state) *Node { return s.GoesOn }
 	return nn.Loop(state{s.More, passes, s, w.list()}, more, func(s state) state {
-		next := w.pass(s.Rollout, s.Weights, maxTrees)
+		next := stepper{s.Rollout, w.with(s.Weights), maxTrees}
+		next.pass()
 		left := SubScalar(s.Left, 1)
-		return state{LogicalAnd(next.More, GreaterThan(left, ZerosLike(left))), left, next, s.Weights}
+		return state{LogicalAnd(next.More, GreaterThan(left, ZerosLike(left))), left, next.Rollout, s.Weights}
 	}).Rollout
-}
-
-// pass makes one pass of the loop, with the weights as they are in its body.
-func (w *weights) pass(r Rollout, here []*Node, maxTrees int) Rollout {
-	s := stepper{r, w.with(here), maxTrees}
-	s.pass()
-	return s.Rollout
 }
 
 // stepper makes the steps of rollouts.
@@ -113,20 +103,6 @@ const (
 	stepBack
 	stepForward
 )
-
-// splitTops makes the first step back, from whole trees, if there is one to make.
-func (s *Rollout) splitTops() {
-	n := s.Forest.Words()
-	on := GreaterThan(s.Back, ZerosLike(s.Back))
-	s.Gap = MaxScalar(SubScalar(Squeeze(SliceAxis(s.Forest.Root, 1, AxisElem(0)), 1), n), 0)
-	s.Label = MaxScalar(SubScalar(at(s.Forest.Label, s.Gap), 1), 0)
-	s.Kind = Where(on, MulScalar(OnesLike(s.Gap), stepBack), ZerosLike(s.Gap))
-	s.Undone = put(LogicalAnd(is(s.Undone, s.Gap), InsertAxes(on, -1)), ZerosLike(s.Gap), s.Undone)
-	s.Forest = s.Forest.Split(s.Gap, on)
-	s.Done = ConvertDType(on, dtypes.Int32)
-	s.Ups = ZerosLike(s.Done)
-	s.More = anywhere(LogicalOr(s.Rise, LessThan(s.Done, s.Back)))
-}
 
 // anywhere says whether a mark is set at all, a scalar.
 func anywhere(marks *Node) *Node {
@@ -154,22 +130,22 @@ func (s *stepper) pass() {
 	random := rng.In(s.Key)
 	u := random.Uniform(s.DType, b, most+s.Labels)
 	s.Key = random.State()
-	was := at(r.place, at(s.Forest.First, s.Gap))
+	was := rows(r.place, rows(s.Forest.First, s.Gap))
 	next := rng.Choose(SliceAxis(u, 1, AxisRange(0, m)), Exp(choice(logSplit, logJoin)))
 	logits := s.head(labelHead, rows(r.hidden, Stack([]*Node{was, next}, 1))) // [B,2,N]
 	logLabel := s.logProbs(logits, always(logits))
 	label := rng.Choose(SliceAxis(u, 1, AxisRangeToEnd(most)), Exp(part(logLabel, 1)))
 	add := func(to **Node, on, value *Node) { *to = Add(*to, Where(on, value, ZerosLike(value))) }
 	last := func(kind int32) *Node { return Equal(s.Kind, Const(g, kind)) }
-	add(&s.UndoneForward, last(stepBack), Add(at(logJoin, was), at(part(logLabel, 0), s.Label)))
-	add(&s.MadeBack, last(stepForward), at(logSplit, was))
+	add(&s.UndoneForward, last(stepBack), Add(rows(logJoin, was), rows(part(logLabel, 0), s.Label)))
+	add(&s.MadeBack, last(stepForward), rows(logSplit, was))
 
-	can := at(choice(maySplit, mayJoin), next)
+	can := rows(choice(maySplit, mayJoin), next)
 	parts, joins := LogicalAnd(down, can), LogicalAnd(LogicalAnd(LogicalNot(down), s.Rise), can)
-	add(&s.MadeForward, joins, Add(at(logJoin, next), at(part(logLabel, 1), label)))
-	add(&s.UndoneBack, parts, at(logSplit, next))
-	word := at(r.word, next)
-	s.move(joins, parts, at(s.Forest.Last, word), MaxScalar(SubScalar(at(s.Forest.Root, word), s.Forest.Words()), 0), label)
+	add(&s.MadeForward, joins, Add(rows(logJoin, next), rows(part(logLabel, 1), label)))
+	add(&s.UndoneBack, parts, rows(logSplit, next))
+	word := rows(r.word, next)
+	s.move(joins, parts, rows(s.Forest.Last, word), MaxScalar(SubScalar(rows(s.Forest.Root, word), s.Forest.Words()), 0), label)
 	s.Done = Add(s.Done, ConvertDType(down, dtypes.Int32))
 	s.Ups = Add(s.Ups, ConvertDType(LogicalNot(down), dtypes.Int32))
 	// A walk that rises goes on while it has a gap to close: its first tree does not end with its last word. A network that says nothing
@@ -193,10 +169,10 @@ func (s *stepper) logProbs(logits, legal *Node) *Node {
 func (s *stepper) move(joins, parts, join, part, label *Node) {
 	f := s.Forest
 	s.Gap = Where(joins, join, part)
-	s.Label = Where(joins, label, MaxScalar(SubScalar(at(f.Label, part), 1), 0))
+	s.Label = Where(joins, label, MaxScalar(SubScalar(rows(f.Label, part), 1), 0))
 	s.Kind = Where(joins, MulScalar(OnesLike(s.Kind), stepForward), Where(parts, MulScalar(OnesLike(s.Kind), stepBack), ZerosLike(s.Kind)))
 
-	children := rows(s.Nodes, Stack([]*Node{at(f.Root, join), at(f.Root, AddScalar(join, 1))}, 1)) // [B,2,d]
+	children := rows(s.Nodes, Stack([]*Node{rows(f.Root, join), rows(f.Root, AddScalar(join, 1))}, 1)) // [B,2,d]
 	child := func(i int) *Node { return Squeeze(SliceAxis(children, 1, AxisElem(i)), 1) }
 	made := s.tree(label, child(0), child(1)) // [B,d]
 	all := s.Nodes.Shape().Dimensions
@@ -204,11 +180,7 @@ func (s *stepper) move(joins, parts, join, part, label *Node) {
 	here := LogicalAnd(Equal(node, InsertAxes(AddScalar(join, f.Words()), -1)), InsertAxes(joins, -1))
 	s.Nodes = Where(BroadcastToDims(InsertAxes(here, -1), all...), BroadcastToDims(InsertAxes(made, 1), all...), s.Nodes)
 
-	mark := func(old, on, gap, step *Node) *Node {
-		return put(LogicalAnd(is(old, gap), InsertAxes(on, -1)), step, old)
-	}
-	s.Made = mark(s.Made, joins, join, s.Ups)
-	s.Undone = mark(s.Undone, parts, part, s.Done)
-	s.Forest = f.Merge(join, label, joins)
-	s.Forest = s.Forest.Split(part, parts)
+	s.Made = put(mark(s.Made, join, joins), s.Ups, s.Made)
+	s.Undone = put(mark(s.Undone, part, parts), s.Done, s.Undone)
+	s.Forest = f.Merge(join, label, joins).Split(part, parts)
 }

@@ -27,14 +27,18 @@ type Sampler struct {
 	// Energy, if not nil, is that of a prior with some parameters on the shapes of trees, [B].
 	Energy func(parameters *Node, z grammar.Trees, lengths *Node) *Node
 
-	weigh   *program.Program[SentenceTensors, grammar.PotentialTensors]
+	// Potentials are the weights of derivations of sentences.
+	Potentials *program.Program[SentenceTensors, grammar.PotentialTensors]
+	// Reward is log R and the scores of nodes of whole trees.
+	Reward *program.Program[RewardTensors, Rewards[*tensors.Tensor]]
+	// Flow is what the network takes log p(x) for, [B] float64.
+	Flow *program.Program[SentenceTensors, Flows[*tensors.Tensor]]
+	// StandAt makes walks that stand at whole trees in order of gaps.
+	StandAt *program.Program[TreesTensors, WalkTensors]
+
 	start   *program.Program[startTensors, RolloutTensors]
 	undo    *program.Program[undoTensors, RolloutTensors]
 	segment *program.Program[segmentTensors, RolloutTensors]
-	whole   *program.Program[segmentTensors, WalkTensors]
-	reward  *program.Program[rewardTensors, Rewards[*tensors.Tensor]]
-	flow    *program.Program[SentenceTensors, flows[*tensors.Tensor]]
-	embed   *program.Program[embedTensors, WalkTensors]
 }
 
 // SentenceTensors are Sentences on the host.
@@ -44,6 +48,12 @@ type SentenceTensors struct{ Words, Lengths *tensors.Tensor }
 func Weigh(t grammar.LogProbs, x Sentences) grammar.PotentialParts[*Node] {
 	q := t.For(x.Words, x.Lengths)
 	return grammar.PotentialParts[*Node]{Root: q.Root, Rules: q.Rules, Terms: q.Terms}
+}
+
+// Weigher is Weigh as a program.
+func Weigher(set *program.Set, tables func(*Graph) grammar.LogProbs) *program.Program[SentenceTensors, grammar.PotentialTensors] {
+	weigh := func(x Sentences) grammar.PotentialParts[*Node] { return Weigh(tables(x.Words.Graph()), x) }
+	return program.New[SentenceTensors, grammar.PotentialTensors](set, "potentials", weigh)
 }
 
 // Target is what trees are sampled in proportion to: derivations of sentences, and a prior with its coldness, one over its
@@ -70,7 +80,7 @@ type (
 	}
 	segmentIn[P, R any] struct {
 		MaxTrees int
-		Passes   P // nil: all of them
+		Passes   P
 		Rollout  R
 	}
 	rewardIn[T, F any] struct {
@@ -81,22 +91,20 @@ type (
 		Sentences S
 		Trees     Z
 	}
-	flows[T any] struct{ LogZ T }
+	Flows[T any] struct{ LogZ T }
 
 	startTensors   = startIn[*tensors.Tensor, SentenceTensors]
 	undoTensors    = undoIn[*tensors.Tensor, int32, WalkTensors]
-	segmentTensors = segmentIn[*int32, RolloutTensors]
-	rewardTensors  = rewardIn[*tensors.Tensor, ForestTensors]
-	embedTensors   = embedIn[SentenceTensors, grammar.TreeTensors]
+	segmentTensors = segmentIn[int32, RolloutTensors]
+	RewardTensors  = rewardIn[*tensors.Tensor, ForestTensors]
+	TreesTensors   = embedIn[SentenceTensors, grammar.TreeTensors]
 )
 
 // NewSampler prepares a sampler whose variables live below em.Phi in the store of a set.
 func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogProbs) *Sampler {
 	s := &Sampler{Network: m, Set: set, LogProbs: tables, Quick: backend.QuickToCompile(set.Backend)}
 	s.Rolled = !s.Quick
-	s.weigh = program.New[SentenceTensors, grammar.PotentialTensors](set, "potentials", func(x Sentences) grammar.PotentialParts[*Node] {
-		return Weigh(s.LogProbs(x.Words.Graph()), x)
-	})
+	s.Potentials = Weigher(set, tables)
 	s.start = program.New[startTensors, RolloutTensors](set, "start", func(in startIn[*Node, Sentences]) Rollout {
 		g := in.Key.Graph()
 		how := gfn.Behaviour{Beta: in.Knobs.Beta, Epsilon: in.Knobs.Epsilon}
@@ -108,16 +116,13 @@ func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogPr
 	s.segment = program.New[segmentTensors, RolloutTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Rollout {
 		return s.Segment(s.scope(), in.Rollout, in.Passes, in.MaxTrees)
 	})
-	s.whole = program.New[segmentTensors, WalkTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Walk {
-		return s.Run(s.scope(), in.Rollout, in.MaxTrees)
-	})
-	s.reward = program.New[rewardTensors, Rewards[*tensors.Tensor]](set, "reward", func(in rewardIn[*Node, Forest]) Rewards[*Node] {
+	s.Reward = program.New[RewardTensors, Rewards[*tensors.Tensor]](set, "reward", func(in rewardIn[*Node, Forest]) Rewards[*Node] {
 		return s.RewardOf(in.Target, in.Forest)
 	})
-	s.flow = program.New[SentenceTensors, flows[*tensors.Tensor]](set, "flow", func(x Sentences) flows[*Node] {
-		return flows[*Node]{ConvertDType(s.LogZ(s.scope(), x), dtypes.Float64)}
+	s.Flow = program.New[SentenceTensors, Flows[*tensors.Tensor]](set, "flow", func(x Sentences) Flows[*Node] {
+		return Flows[*Node]{ConvertDType(s.LogZ(s.scope(), x), dtypes.Float64)}
 	})
-	s.embed = program.New[embedTensors, WalkTensors](set, "embed", func(in embedIn[Sentences, grammar.Trees]) Walk {
+	s.StandAt = program.New[TreesTensors, WalkTensors](set, "embed", func(in embedIn[Sentences, grammar.Trees]) Walk {
 		return s.Embed(s.scope(), FromTrees(in.Trees, in.Sentences.Lengths), in.Sentences.Words)
 	})
 	return s
@@ -136,16 +141,6 @@ func (s *Sampler) RewardOf(t Target[*Node], f Forest) Rewards[*Node] {
 		logR = Sub(logR, Mul(ConvertDType(t.Coldness, logR.DType()), energy))
 	}
 	return Rewards[*Node]{logR, score.Nodes}
-}
-
-// Potentials returns the weights of derivations of sentences.
-func (s *Sampler) Potentials(x SentenceTensors) (grammar.PotentialTensors, error) {
-	return s.weigh.Call(x)
-}
-
-// Reward returns log R and the scores of nodes of whole trees.
-func (s *Sampler) Reward(t Target[*tensors.Tensor], f ForestTensors) (Rewards[*tensors.Tensor], error) {
-	return s.reward.Call(rewardTensors{t, f})
 }
 
 // Draw makes walks from bare words, of which the longest sentence has so many, to whole trees.
@@ -167,15 +162,4 @@ func (s *Sampler) Undo(key *tensors.Tensor, from WalkTensors, longest int) (Walk
 		return WalkTensors{}, err
 	}
 	return s.Finish(Falling(longest), r)
-}
-
-// StandAt makes walks that stand at whole trees in order of gaps.
-func (s *Sampler) StandAt(x SentenceTensors, z grammar.TreeTensors) (WalkTensors, error) {
-	return s.embed.Call(embedTensors{x, z})
-}
-
-// LogFlow returns what the network takes log p(x) for, [B] float64.
-func (s *Sampler) LogFlow(x SentenceTensors) (*tensors.Tensor, error) {
-	out, err := s.flow.Call(x)
-	return out.LogZ, err
 }

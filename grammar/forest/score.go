@@ -37,9 +37,7 @@ func (m Network) Score(scope *model.Scope, size int, batches ...Histories) []Sco
 	}
 	l := newLine(join(all), most, size)
 	hidden := l.encode(w, w.embed(l.plan, l.Leaves, l.Trees)) // [C,d]
-	scalars := func(head string) *Node { return w.scalars(head, hidden) }
-	read := reader{weights: w, line: l, hidden: hidden, position: scalars(positionHead), split: scalars(splitHead), flow: scalars(flowHead)}
-	scores := read.scores()
+	scores := reader{w, l, hidden}.scores()
 
 	out := make([]Scored, len(batches))
 	row := 0
@@ -57,9 +55,8 @@ func (m Network) Score(scope *model.Scope, size int, batches ...Histories) []Sco
 // reader reads what the heads say from a line.
 type reader struct {
 	*weights
-	line                  *line
-	hidden                *Node // [C,d]
-	position, split, flow *Node // [C]
+	line   *line
+	hidden *Node // [C,d]
 }
 
 func (r reader) scores() gfn.Scores {
@@ -73,11 +70,12 @@ func (r reader) scores() gfn.Scores {
 	spot := r.clamp(Add(wide(p.base), place)) // [P,T,M]: where the trees of each forest are
 	there := LessThan(place, wide(trees))
 	take := func(x *Node) *Node { return Gather(x, InsertAxes(spot, -1)) }
+	head := func(path string) *Node { return take(r.scalars(path, r.hidden)) }
 
-	logJoin := gfn.Behaviour{}.LogProbs(take(r.position), LessThan(place, wide(SubScalar(trees, 1))))
+	logJoin := gfn.Behaviour{}.LogProbs(head(positionHead), LessThan(place, wide(SubScalar(trees, 1))))
 	maySplit := LogicalAnd(there, take(p.inner))
-	logSplit := gfn.Behaviour{}.LogProbs(take(r.split), maySplit)
-	flow := take(r.flow)
+	logSplit := gfn.Behaviour{}.LogProbs(head(splitHead), maySplit)
+	flow := head(flowHead)
 
 	chosen := Gather(r.hidden, InsertAxes(r.clamp(Add(p.base, p.place)), -1)) // [P,T,d]
 	logits := r.head(labelHead, chosen)
@@ -91,14 +89,10 @@ func (r reader) scores() gfn.Scores {
 	logPB := gfn.Pick(later(logSplit), p.place)
 	none := ZerosLike(logPF)
 	return gfn.Scores{
-		LogPF: Where(p.fits, Where(p.valid, logPF, none), ConvertDType(nan(logPF), logPF.DType())),
+		LogPF: Where(p.fits, Where(p.valid, logPF, none), AddScalar(none, math.NaN())),
 		LogPB: Where(LogicalAnd(p.valid, GreaterThan(p.trees, Const(g, int32(2)))), logPB, none),
 		Flow:  ReduceSum(Where(there, flow, ZerosLike(flow)), -1),
 	}
-}
-
-func nan(like *Node) *Node {
-	return BroadcastToShape(Const(like.Graph(), math.NaN()), shapes.Make(dtypes.Float64, like.Shape().Dimensions...))
 }
 
 // clamp keeps places on the line.

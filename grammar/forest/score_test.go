@@ -22,8 +22,8 @@ func replay(env Env, x gfn.Batch, h History) gfn.Trajectory {
 	order := NewPlan(h.Trees, h.live())
 	for step := range env.Steps() {
 		gap := Squeeze(SliceAxis(order.gap, 1, AxisElem(step)), 1)
-		there := LogicalAnd(at(h.live(), gap), Equal(at(h.When, gap), Neg(OnesLike(gap))))
-		f = f.Merge(gap, at(h.Trees.Label, gap), there)
+		there := LogicalAnd(rows(h.live(), gap), Equal(rows(h.When, gap), Neg(OnesLike(gap))))
+		f = f.Merge(gap, rows(h.Trees.Label, gap), there)
 	}
 	tr := gfn.Trajectory{X: x, States: []gfn.State{f.State()}}
 	for t := range env.Steps() {

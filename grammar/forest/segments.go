@@ -36,7 +36,10 @@ func CanRun(b compute.Backend) error {
 }
 
 // segment is a part of a rollout: so many passes of the loop, by a program that reads at most so many trees of a forest.
-type segment struct{ maxTrees, passes int }
+type segment struct {
+	maxTrees int
+	passes   int32
+}
 
 // fewTrees are enough for nearly half of all moves at the paper's settings, which go up to 20 steps back. Every further size would
 // have to be compiled, too, in several seconds.
@@ -49,17 +52,15 @@ const fewTrees = 10
 // trees are nearly whole. Elsewhere, where a call costs more than this saves, one program runs the whole loop: that for few trees, if
 // there are never more. A network that says nothing finite may leave forests with more trees than that; its walks mean nothing anyway.
 func (s *Sampler) Finish(trees []int, r RolloutTensors) (WalkTensors, error) {
-	if !s.Quick {
-		most := s.Positions
-		if len(trees) > 0 && slices.Max(trees) <= fewTrees {
-			most = fewTrees
-		}
-		return s.whole.Call(segmentTensors{MaxTrees: most, Rollout: r})
+	parts := []segment{{s.Positions, math.MaxInt32}}
+	if s.Quick {
+		parts = plan(trees, r.Forest.Words())
+	} else if len(trees) > 0 && slices.Max(trees) <= fewTrees {
+		parts[0].maxTrees = fewTrees
 	}
-	for _, part := range plan(trees, r.Forest.Words()) {
-		passes := int32(part.passes)
+	for _, part := range parts {
 		var err error
-		if r, err = s.segment.Call(segmentTensors{MaxTrees: part.maxTrees, Passes: &passes, Rollout: r}); err != nil {
+		if r, err = s.segment.Call(segmentTensors{part.maxTrees, part.passes, r}); err != nil {
 			return WalkTensors{}, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // Together makes one batch of two, so that they are one rollout: the network is then evaluated on both at once. Apart undoes it.
 func Together(a, b Walk) Walk {
 	words := max(a.Forest.Words(), b.Forest.Words())
-	return program.Zip(a.resize(words), b.resize(words), func(x, y *Node) *Node { return Concatenate([]*Node{x, y}, 0) })
+	return program.Zip(a.resize(words), b.resize(words), below)
 }
 
 // Apart returns the first rows of walks and the others, over so many words.

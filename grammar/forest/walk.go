@@ -46,7 +46,7 @@ func (f ForestTensors) Words() int { return f.Root.Shape().Dim(1) }
 func (m Network) Embed(scope *model.Scope, f Forest, leaves *Node) Walk {
 	w, z := m.weights(scope, leaves.Graph()), f.Trees()
 	order := NewPlan(z, GreaterThan(f.Label, ZerosLike(f.Label)))
-	return newWalk(f, order.byNode(w.embed(order, leaves, z)))
+	return newWalk(f, rows(w.embed(order, leaves, z), order.slot))
 }
 
 // Begin starts walks at bare words.

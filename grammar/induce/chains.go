@@ -22,12 +22,7 @@ type chainStep struct {
 var _ em.EStepper[parse.Padded, latents] = chainStep{}
 
 func newChainStep(set *program.Set, tables func(*Graph) grammar.LogProbs, c *Config) chainStep {
-	weigh := func(x forest.Sentences) grammar.PotentialParts[*Node] {
-		return forest.Weigh(tables(x.Words.Graph()), x)
-	}
-	return chainStep{
-		Config: c, weigh: program.New[forest.SentenceTensors, grammar.PotentialTensors](set, "potentials", weigh),
-	}
+	return chainStep{Config: c, weigh: forest.Weigher(set, tables)}
 }
 
 // Infer implements em.EStepper.

@@ -3,13 +3,11 @@ package induce
 import (
 	"math"
 
-	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/parse"
-	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/grammar/synthetic"
-	"github.com/gfnem/gfnem/treebank"
+	"github.com/gfnem/gfnem/optim"
 )
 
 // The methods.
@@ -18,12 +16,6 @@ const (
 	Exact    = "exact"    // EM with one exact sample of the posterior for each sentence
 	MCEM     = "mcem"     // EM with the end of a Markov chain over trees for each sentence
 	GFN      = "gfn"      // EM with a tree of a GFlowNet for each sentence
-)
-
-// How the temperature of the prior changes.
-const (
-	annealExp    = "exp"
-	annealLinear = "linear"
 )
 
 // Config is the configuration of a training.
@@ -137,7 +129,7 @@ func PaperConfig() Config {
 	o.Theta.Rate, o.Theta.Beta1, o.Theta.Beta2, o.Theta.End = 1e-3, 0.75, 0.999, 1
 	p := &c.Prior
 	p.Updates, p.Rate, p.L2, p.Reset = 20_000, 1e-4, 1e-4, 0.1
-	p.Temperature, p.TemperatureEnd, p.Anneal = 1, 1000, annealExp
+	p.Temperature, p.TemperatureEnd, p.Anneal = 1, 1000, "exp"
 	c.Eval.Every = 100
 	return c
 }
@@ -185,18 +177,19 @@ func (c *Config) batches() parse.Batches {
 	return parse.Batches{Rows: c.Batch, Bucket: c.Bucket, Most: c.MaxLength}
 }
 
-// newPrior prepares to learn the prior from gold trees.
-func (c *Config) newPrior(train *treebank.Split) (*prior.Trainer, error) {
-	if !train.Gold {
-		return nil, badinput.Errorf("prior.on = true learns from gold trees, and %s has none", c.Data)
-	}
-	return prior.NewTrainer(prior.Config{Seed: c.Seed, Batch: c.Batch, LR: c.Prior.Rate, L2: c.Prior.L2, Reset: c.Prior.Reset}, train.Sentences), nil
+// group says how the variables of a scope are trained, by Adam.
+func (c *Config) group(scope string, rate, beta1, beta2, end float64) optim.Group {
+	warmup, updates := uint64(c.Optim.Warmup), uint64(c.Updates)
+	return optim.Group{Scope: scope, Rule: optim.Adam{Beta1: beta1, Beta2: beta2}, Rate: optim.Rate{
+		Base: rate, Warmup: warmup, Drops: []optim.Drop{{Step: warmup, Factor: c.Optim.Drop}},
+		Fall: optim.Fall{From: updates / 4, To: updates, End: end},
+	}}
 }
 
 // ebmTemperature is the temperature of the prior after so many updates.
 func (c *Config) ebmTemperature(updates uint64) float64 {
 	done := min(1, float64(updates)/float64(c.Horizon))
-	if c.Prior.Anneal == annealLinear {
+	if c.Prior.Anneal == "linear" {
 		return c.Prior.Temperature + (c.Prior.TemperatureEnd-c.Prior.Temperature)*done
 	}
 	return c.Prior.Temperature * math.Pow(c.Prior.TemperatureEnd/c.Prior.Temperature, done)

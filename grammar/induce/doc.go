@@ -10,9 +10,9 @@
 //	config.go, validate.go    settings, presets, and what is wrong with them
 //	session.go                a training: its steps, its state; watch.go measures it on the way
 //	data.go                   sentences as batches
-//	fixed.go, small.go        grammars that are given, and a small one that is built in
+//	fixed.go                  grammars that are given
 //	mstep.go, chains.go       M-steps; the E-step by Markov chains
 //	estep.go, moves.go        the E-step by a GFlowNet: walks, moves, dreams
 //	gflownet*.go              its network and programs; gflownet_learn.go has the losses
-//	learned.go, read.go       parsers and the grammar of a training, and of a run's folder
+//	read.go                   the grammar and the GFlowNet of a run's folder
 package induce

@@ -132,7 +132,7 @@ func (w *walker) walk() error {
 func (w *walker) rollOut() (*dreamTensors, forest.WalkTensors, error) {
 	up, x := forest.Rising(w.batch.Longest()), w.batch.SentenceTensors
 	if w.Sleep.Weight == 0 {
-		weights, err := w.Potentials(x)
+		weights, err := w.Potentials.Call(x)
 		if err != nil {
 			return nil, forest.WalkTensors{}, err
 		}

@@ -115,7 +115,7 @@ func TestFixedInference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.exact.LogLikelihoods(some)
+		got, err := s.Exact.LogLikelihoods(some)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestFixedInference(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := parse.Batches{Rows: len(some), Bucket: 6, Most: 6}.Pad(some)
-		q, err := s.gfn.Potentials(b.SentenceTensors)
+		q, err := s.gfn.Potentials.Call(b.SentenceTensors)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
-	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/optim"
@@ -39,18 +38,13 @@ func (c *Config) newSampler(set *program.Set, tables func(*Graph) grammar.LogPro
 	s := forest.NewSampler(set, forest.Network{
 		Width: c.Policy.Width, Layers: c.Policy.Layers, Heads: c.Policy.Heads, FeedForward: 4 * c.Policy.Width, DType: dtypes.Float32,
 		Words: words, Labels: c.Model.Nonterminals, Preterminals: c.Model.Preterminals,
-		Positions: c.longest() + 1, // 22 at the published lengths, as published
+		Positions: max(c.MaxLength, c.dreamt()) + 1, // 22 at the published lengths, as published
 		Half:      c.Policy.Half, Linear: c.Policy.Linear, UniformBack: c.Policy.UniformBack, Mixes: c.Wake.Epsilon > 0,
 	}, tables)
 	if c.Prior.On {
 		s.Energy = prior.Energies
 	}
 	return s, nil
-}
-
-// newParser returns a parser that asks a sampler of the configuration.
-func (c *Config) newParser(s *forest.Sampler) *parse.GFlowNet {
-	return parse.NewGFlowNet(s, c.batches())
 }
 
 // newGFlowNet prepares the programs of E-steps.
@@ -60,15 +54,13 @@ func newGFlowNet(set *program.Set, tables func(*Graph) grammar.LogProbs, words i
 		return nil, err
 	}
 	e := &gflownet{Config: c, Sampler: sampler}
-	group := func(scope string, lr float64) optim.Group {
-		return optim.Group{Scope: em.Phi + "/" + scope, Rule: optim.Adam{Beta1: c.Optim.Phi.Beta1, Beta2: c.Optim.Phi.Beta2}, Rate: optim.Rate{
-			Base: lr, Warmup: uint64(c.Optim.Warmup), Drops: []optim.Drop{{Step: uint64(c.Optim.Warmup), Factor: c.Optim.Drop}},
-			Fall: optim.Fall{From: uint64(c.Updates / 4), To: uint64(c.Updates), End: c.Optim.Phi.End},
-		}}
+	o := c.Optim.Phi
+	group := func(scope string, rate float64) optim.Group {
+		return c.group(em.Phi+"/"+scope, rate, o.Beta1, o.Beta2, o.End)
 	}
 	e.optimizer = optim.Optimizer{ClipNorm: c.Optim.Clip, Groups: []optim.Group{
-		group(forest.EncoderScope, c.Optim.Phi.Rate), group(forest.ForwardScope, c.Optim.Phi.Rate), group(forest.BackwardScope, c.Optim.Phi.Rate),
-		group(forest.FlowScope, c.Optim.Phi.FlowRate),
+		group(forest.EncoderScope, o.Rate), group(forest.ForwardScope, o.Rate), group(forest.BackwardScope, o.Rate),
+		group(forest.FlowScope, o.FlowRate),
 	}}
 	e.dream = program.New[dreamArgs, dreamResult](set, "dream", e.dreams)
 	e.begin = program.New[beginArgs, forest.RolloutTensors](set, "begin", e.rollouts)
@@ -77,9 +69,6 @@ func newGFlowNet(set *program.Set, tables func(*Graph) grammar.LogProbs, words i
 	e.learn = program.New[learnArgs, learnResult](set, "learn", e.losses)
 	return e, nil
 }
-
-// longest is the number of trees that forests of sentences and dreams have at most.
-func (c *Config) longest() int { return max(c.MaxLength, c.dreamt()) }
 
 // dreamt is the number of trees that forests of dreams have at most.
 func (c *Config) dreamt() int { return min(c.Sleep.Steps+1, c.Sleep.Leaves) }

@@ -230,7 +230,7 @@ func TestGFNHalf(t *testing.T) {
 // makeGrammar sees that the grammar's variables are there.
 func makeGrammar(t testing.TB, s *Session) {
 	t.Helper()
-	if _, err := s.gfn.Potentials(s.sampler.at(0).SentenceTensors); err != nil {
+	if _, err := s.gfn.Potentials.Call(s.sampler.at(0).SentenceTensors); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -259,7 +259,7 @@ func balanceLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 // rewardsOf rewards trees again.
 func rewardsOf(t testing.TB, w *iteration, f forest.ForestTensors) (logR, nodes []float64) {
 	t.Helper()
-	out, err := w.Reward(w.target, f)
+	out, err := w.Reward.Call(forest.RewardTensors{Target: w.target, Forest: f})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func rewardsOf(t testing.TB, w *iteration, f forest.ForestTensors) (logR, nodes 
 func sleepLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 	t.Helper()
 	d, undone := w.learning.Sleep.Dream, w.learning.Sleep.Undone
-	start, err := w.StandAt(forest.SentenceTensors{Words: d.Leaves, Lengths: d.Lengths}, d.Trees)
+	start, err := w.StandAt.Call(forest.TreesTensors{Sentences: forest.SentenceTensors{Words: d.Leaves, Lengths: d.Lengths}, Trees: d.Trees})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func (c *chains) start(t testing.TB, which func(row, sentence int) int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.walks, err = c.StandAt(c.batch.SentenceTensors, packed); err != nil {
+	if c.walks, err = c.StandAt.Call(forest.TreesTensors{Sentences: c.batch.SentenceTensors, Trees: packed}); err != nil {
 		t.Fatal(err)
 	}
 	c.logR = c.reward(t, c.walks.Forest)
@@ -119,7 +119,7 @@ func (c *chains) start(t testing.TB, which func(row, sentence int) int) {
 // reward returns log R of whole trees.
 func (c *chains) reward(t testing.TB, f forest.ForestTensors) *tensors.Tensor {
 	t.Helper()
-	out, err := c.Reward(c.target, f)
+	out, err := c.Reward.Call(forest.RewardTensors{Target: c.target, Forest: f})
 	if err != nil {
 		t.Fatal(err)
 	}

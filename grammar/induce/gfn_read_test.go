@@ -54,7 +54,7 @@ func TestReadGFlowNet(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, how := range []parse.Decode{parse.GFNSample, parse.GFNMBR} {
-		want, err := s.Network().Parse(test.Sentences, how, 5)
+		want, err := s.Network.Parse(test.Sentences, how, 5)
 		if err != nil {
 			t.Fatal(err)
 		}

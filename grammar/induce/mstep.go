@@ -36,13 +36,9 @@ type (
 )
 
 func newMStep(set *program.Set, tables func(*Graph) grammar.LogProbs, c *Config) mStep {
+	o := c.Optim.Theta
 	return newMStepBy(set, tables, c, optim.Optimizer{
-		ClipNorm: c.Optim.Clip,
-		Groups: []optim.Group{{Scope: em.Theta, Rule: optim.Adam{Beta1: c.Optim.Theta.Beta1, Beta2: c.Optim.Theta.Beta2}, Rate: optim.Rate{
-			Base: c.Optim.Theta.Rate, Warmup: uint64(c.Optim.Warmup),
-			Drops: []optim.Drop{{Step: uint64(c.Optim.Warmup), Factor: c.Optim.Drop}},
-			Fall:  optim.Fall{From: uint64(c.Updates / 4), To: uint64(c.Updates), End: c.Optim.Theta.End},
-		}}},
+		ClipNorm: c.Optim.Clip, Groups: []optim.Group{c.group(em.Theta, o.Rate, o.Beta1, o.Beta2, o.End)},
 	})
 }
 

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -55,12 +57,8 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *parse.GFlow
 
 // readNetwork makes the GFlowNet that a state of a training holds, for a vocabulary of so many words.
 func (c *Config) readNetwork(b compute.Backend, state run.State, words int) (*parse.GFlowNet, error) {
-	arrays := map[string]run.Array{}
-	for name, a := range state.Arrays {
-		if strings.HasPrefix(name, em.Phi+"/") {
-			arrays[name] = a
-		}
-	}
+	arrays := maps.Clone(state.Arrays)
+	maps.DeleteFunc(arrays, func(name string, _ run.Array) bool { return !strings.HasPrefix(name, em.Phi+"/") })
 	store := model.NewStore()
 	if err := run.SetStore(store, arrays); err != nil {
 		return nil, err
@@ -71,7 +69,7 @@ func (c *Config) readNetwork(b compute.Backend, state run.State, words int) (*pa
 	if err != nil {
 		return nil, err
 	}
-	p := c.newParser(sampler)
+	p := parse.NewGFlowNet(sampler, c.batches())
 	if err := p.Check(); err != nil {
 		p.Close()
 		return nil, err
@@ -133,20 +131,12 @@ func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, er
 	if made := store.NumVariables() - before; made != 0 {
 		return nil, fmt.Errorf("%d variables are missing in its checkpoint", made)
 	}
-	return tabulate(m, saved.Words, tables)
-}
-
-func tabulate(m grammar.Neural, words []string, tables grammar.LogProbTensors) (*grammar.Grammar, error) {
-	g := grammar.New(m.Kind, numberedNames("NT-", m.Nonterminals), numberedNames("T-", m.Preterminals), words)
+	g := grammar.New(m.Kind, numberedNames("NT-", m.Nonterminals), numberedNames("T-", m.Preterminals), saved.Words)
 	if err := g.SetLogProbs(tables); err != nil {
 		return nil, err
 	}
-	for _, table := range [][]float64{g.Root, g.Rules, g.Emit} {
-		for _, p := range table {
-			if math.IsNaN(p) {
-				return nil, errors.New("its parameters are not finite")
-			}
-		}
+	if slices.ContainsFunc(slices.Concat(g.Root, g.Rules, g.Emit), math.IsNaN) {
+		return nil, errors.New("its parameters are not finite")
 	}
 	return g, nil
 }

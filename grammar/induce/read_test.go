@@ -93,7 +93,7 @@ func TestReadGrammar(t *testing.T) {
 			t.Fatal(err)
 		}
 		sentences := test.Sentences[:20]
-		want, err := s.exact.LogLikelihoods(sentences)
+		want, err := s.Exact.LogLikelihoods(sentences)
 		if err != nil {
 			t.Fatal(err)
 		}

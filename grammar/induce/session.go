@@ -32,13 +32,7 @@ func (Task) Name() string { return "grammar" }
 func (Task) Presets() []string { return []string{"quick", "paper", "small"} }
 
 // Config implements run.Task.
-func (Task) Config(preset string) any {
-	if p, ok := presets[preset]; ok {
-		c := p()
-		return &c
-	}
-	return nil
-}
+func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
 
 // Start opens the data of a configuration and prepares to learn from it.
 func (Task) Start(b compute.Backend, config any) (*Session, error) {
@@ -53,13 +47,14 @@ func (Task) Start(b compute.Backend, config any) (*Session, error) {
 // Session is a grammar in training: run.Session, but for what is made of it at its end.
 type Session struct {
 	Config
-	data    *treebank.Dataset
-	model   grammar.Neural
-	set     *program.Set // of what is trained
-	loop    em.Loop[parse.Padded, latents]
-	batch   parse.Padded // of the last iteration
-	exact   *parse.Exact
-	network *parse.GFlowNet // nil with other methods than gfn
+	data  *treebank.Dataset
+	model grammar.Neural
+	set   *program.Set // of what is trained
+	loop  em.Loop[parse.Padded, latents]
+	batch parse.Padded // of the last iteration
+	// Exact does exact inference with the grammar as it is, and Network parses with the GFlowNet; nil with other methods.
+	Exact   *parse.Exact
+	Network *parse.GFlowNet
 	sampler *sampler
 	prior   *prior.Trainer   // nil without a prior
 	gfn     *gflownet        // nil with other methods
@@ -95,12 +90,12 @@ func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, 
 		return nil, badinput.Errorf("%s has %d training sentences of 2 to %d words, fewer than a batch of %d",
 			c.Data, len(train.Sentences), c.MaxLength, c.Batch)
 	}
-	if len(heldOut(data)) == 0 { // rather now than when all updates are made
+	s := &Session{Config: c, data: data, set: program.NewSet(b, nn.NewStore(c.Seed)), fixed: fixed}
+	if len(s.HeldOut()) == 0 { // rather now than when all updates are made
 		return nil, badinput.Errorf(
 			"%s has no validation or test sentences of 2 to %d words to evaluate on: make it again with some",
 			c.Data, c.MaxLength)
 	}
-	s := &Session{Config: c, data: data, set: program.NewSet(b, nn.NewStore(c.Seed)), fixed: fixed}
 	s.Words = data.Vocabulary.Words()
 	s.model = c.model(len(s.Words))
 	tables := func(g *graph.Graph) grammar.LogProbs { return s.model.LogProbs(s.set.Store.Scope(em.Theta), g) }
@@ -110,15 +105,17 @@ func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, 
 	}
 	s.sampler = &sampler{Config: &s.Config, sentences: train.Sentences}
 	if c.Prior.On {
-		if s.prior, err = c.newPrior(train); err != nil {
-			return nil, err
+		if !train.Gold {
+			return nil, badinput.Errorf("prior.on = true learns from gold trees, and %s has none", c.Data)
 		}
+		own := prior.Config{Seed: c.Seed, Batch: c.Batch, LR: c.Prior.Rate, L2: c.Prior.L2, Reset: c.Prior.Reset}
+		s.prior = prior.NewTrainer(own, train.Sentences)
 	}
 	if err := s.newLoop(tables); err != nil {
 		return nil, err
 	}
-	s.exact = parse.ExactOf(s.set, tables)
-	s.exact.Bucket = c.Bucket
+	s.Exact = parse.ExactOf(s.set, tables)
+	s.Exact.Bucket = c.Bucket
 	return s, nil
 }
 
@@ -142,7 +139,7 @@ func (s *Session) newLoop(tables func(*graph.Graph) grammar.LogProbs) (err error
 		if s.gfn, err = newGFlowNet(s.set, tables, len(s.Words), &s.Config); err != nil {
 			return err
 		}
-		s.network = s.newParser(s.gfn.Sampler)
+		s.Network = parse.NewGFlowNet(s.gfn.Sampler, s.batches())
 		e := gfnStep{gflownet: s.gfn, seed: s.Config.Seed, perEpoch: s.sampler.perEpoch()}
 		if s.prior != nil {
 			e.prior = func(em.Moment) ([]float32, float32) {
@@ -250,8 +247,10 @@ func (s *Session) metrics(r em.Report) map[string]float64 {
 		if r.M != nil {
 			before--
 		}
-		log["gate/average"], log["gate/threshold"] = r.State.Gate.Average, gate.At(before)
-		log["gate/open"] = number(r.State.Gate.Open)
+		log["gate/average"], log["gate/threshold"], log["gate/open"] = r.State.Gate.Average, gate.At(before), 0
+		if r.State.Gate.Open {
+			log["gate/open"] = 1
+		}
 	}
 	if s.gfn != nil {
 		log["updates"] = float64(s.made())
@@ -260,13 +259,6 @@ func (s *Session) metrics(r em.Report) map[string]float64 {
 		log["skipped"] = float64(r.State.Skipped)
 	}
 	return log
-}
-
-func number(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func float32s(x []float64) []float32 {
@@ -327,7 +319,7 @@ func (s *Session) Restore(state run.State) error {
 
 // Short explains a training that has ended with fewer updates than it was to make.
 func (s *Session) Short() string {
-	if s.network == nil || !s.Done() || s.made() >= uint64(s.Config.Updates) {
+	if s.Network == nil || !s.Done() || s.made() >= uint64(s.Config.Updates) {
 		return ""
 	}
 	if s.fixed != nil {
@@ -338,13 +330,9 @@ func (s *Session) Short() string {
 }
 
 // HeldOut are the splits that the grammar is evaluated on.
-func (s *Session) HeldOut() []*treebank.Split { return heldOut(s.data) }
-
-// heldOut are the splits that a grammar is evaluated on.
-func heldOut(d *treebank.Dataset) []*treebank.Split {
-	var out []*treebank.Split
+func (s *Session) HeldOut() (out []*treebank.Split) {
 	for _, name := range []string{treebank.Valid, treebank.Test} {
-		if split, err := d.Split(name); err == nil && len(split.Sentences) > 0 {
+		if split, err := s.data.Split(name); err == nil && len(split.Sentences) > 0 {
 			out = append(out, split)
 		}
 	}
@@ -369,7 +357,18 @@ func (s *Session) Parameters() (map[string]run.Array, error) { return run.Parame
 // Programs are those that train, so that their times can be told.
 func (s *Session) Programs() *program.Set { return s.set }
 
-// Close implements run.Session.
-func (s *Session) Close() {
-	s.set.Close()
+// Learned returns the grammar as it is.
+func (s *Session) Learned() (*grammar.Grammar, error) {
+	state, err := s.State()
+	if err != nil {
+		return nil, err
+	}
+	return s.table(s.set.Backend, state)
 }
+
+// Counts returns the numbers of updates, of the grammar, or of the GFlowNet alone if the grammar is fixed, and of
+// iterations.
+func (s *Session) Counts() (updates, iterations uint64) { return s.made(), s.loop.State().Iteration }
+
+// Close implements run.Session.
+func (s *Session) Close() { s.set.Close() }

@@ -87,7 +87,7 @@ func TestMethodsLearn(t *testing.T) {
 		}
 		nll := func() float64 {
 			t.Helper()
-			logX, err := s.exact.LogLikelihoods(valid.Sentences)
+			logX, err := s.Exact.LogLikelihoods(valid.Sentences)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestLosses(t *testing.T) {
 	}
 	all := methods()
 	marginal, s, b := first(all["marginal"])
-	logX, err := s.exact.LogLikelihoods(b.Sentences)
+	logX, err := s.Exact.LogLikelihoods(b.Sentences)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestTemperature(t *testing.T) {
 			t.Errorf("update %d has temperature %g, want about %g", step, got, want)
 		}
 	}
-	s.Prior.Anneal = annealLinear
+	s.Prior.Anneal = "linear"
 	for step, want := range map[uint64]float64{0: 1, 2500: 250.75, 5000: 500.5, 10_000: 1000, 20_000: 1000} {
 		closeTo(t, fmt.Sprintf("linear temperature of update %d", step), s.ebmTemperature(step), want, 1e-12)
 	}

@@ -107,21 +107,21 @@ func TestSmallLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := s.network.List(valid.Sentences)
+	before, err := s.Network.List(valid.Sentences)
 	if err != nil {
 		t.Fatal(err)
 	}
 	steps(t, s, c.Updates)
-	after, err := s.network.List(valid.Sentences)
+	after, err := s.Network.List(valid.Sentences)
 	if err != nil {
 		t.Fatal(err)
 	}
-	logX, err := s.exact.LogLikelihoods(valid.Sentences)
+	logX, err := s.Exact.LogLikelihoods(valid.Sentences)
 	if err != nil {
 		t.Fatal(err)
 	}
 	nll := parse.NatsPerWord(logX, valid.Sentences)
-	drawn, _, err := s.network.Bounds(valid.Sentences, logX, s.Config.Seed)
+	drawn, _, err := s.Network.Bounds(valid.Sentences, logX, s.Config.Seed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,40 +10,12 @@ import (
 
 // Validate implements the last word of config.Resolve. It fills in what a configuration leaves open.
 func (c *Config) Validate() error {
-	if err := cmp.Or(c.checkTogether(), c.makeAbsolute()); err != nil {
+	names := []string{small, "synthetic", "synthetic-ncfg"} // of data, and of grammars, that the program has
+	err := cmp.Or(c.checkTogether(), config.MakeAbsolute("data", &c.Data, names...),
+		config.MakeAbsolute("fixed", &c.Fixed, append(names, "")...))
+	if err != nil {
 		return err
 	}
-	c.fill()
-	return nil
-}
-
-// checkTogether refuses settings that do not go with each other.
-func (c *Config) checkTogether() error {
-	if c.Prior.On && c.Method != MCEM && c.Method != GFN {
-		return fmt.Errorf("prior.on = true needs method = %q or %q: a prior on whole trees has no exact inference", MCEM, GFN)
-	}
-	if c.Method == GFN && c.Wake.Objective == "none" && c.Sleep.Weight == 0 && c.Moves.Balance == 0 {
-		return fmt.Errorf("wake.objective = %q with sleep.weight = 0 and moves.balance = 0 trains nothing: turn one of them on", c.Wake.Objective)
-	}
-	if c.Method == GFN && c.Wake.Objective == "hvi" && (c.Wake.Beta != 1 || c.Wake.Epsilon != 0) {
-		return fmt.Errorf("wake.objective = %q is right for trees of the policy itself: set wake.beta = 1 and wake.epsilon = 0", c.Wake.Objective)
-	}
-	if c.Policy.Heads > 0 && c.Policy.Width%c.Policy.Heads != 0 {
-		return fmt.Errorf("policy.width = %d cannot be divided among policy.heads = %d", c.Policy.Width, c.Policy.Heads)
-	}
-	if c.Fixed != "" && c.Method != GFN {
-		return fmt.Errorf("fixed = %q needs method = %q: no other one learns anything from a grammar that stays as it is", c.Fixed, GFN)
-	}
-	return nil
-}
-
-func (c *Config) makeAbsolute() error {
-	names := []string{small, "synthetic", "synthetic-ncfg"} // of data, and of grammars, that the program has
-	return cmp.Or(config.MakeAbsolute("data", &c.Data, names...), config.MakeAbsolute("fixed", &c.Fixed, append(names, "")...))
-}
-
-// fill gives keys that are left open the values that they have then.
-func (c *Config) fill() {
 	if c.Updates == 0 {
 		c.Updates = 10_000
 		if c.Method == GFN {
@@ -66,4 +38,25 @@ func (c *Config) fill() {
 	if c.Gate.ThresholdEnd == -1 {
 		c.Gate.ThresholdEnd = c.Gate.Threshold / 2
 	}
+	return nil
+}
+
+// checkTogether refuses settings that do not go with each other.
+func (c *Config) checkTogether() error {
+	if c.Prior.On && c.Method != MCEM && c.Method != GFN {
+		return fmt.Errorf("prior.on = true needs method = %q or %q: a prior on whole trees has no exact inference", MCEM, GFN)
+	}
+	if c.Method == GFN && c.Wake.Objective == "none" && c.Sleep.Weight == 0 && c.Moves.Balance == 0 {
+		return fmt.Errorf("wake.objective = %q with sleep.weight = 0 and moves.balance = 0 trains nothing: turn one of them on", c.Wake.Objective)
+	}
+	if c.Method == GFN && c.Wake.Objective == "hvi" && (c.Wake.Beta != 1 || c.Wake.Epsilon != 0) {
+		return fmt.Errorf("wake.objective = %q is right for trees of the policy itself: set wake.beta = 1 and wake.epsilon = 0", c.Wake.Objective)
+	}
+	if c.Policy.Heads > 0 && c.Policy.Width%c.Policy.Heads != 0 {
+		return fmt.Errorf("policy.width = %d cannot be divided among policy.heads = %d", c.Policy.Width, c.Policy.Heads)
+	}
+	if c.Fixed != "" && c.Method != GFN {
+		return fmt.Errorf("fixed = %q needs method = %q: no other one learns anything from a grammar that stays as it is", c.Fixed, GFN)
+	}
+	return nil
 }

@@ -17,12 +17,12 @@ func (s *Session) watch(log map[string]float64) error {
 		return nil
 	}
 	some := spread(split.Sentences, Watched)
-	logP, err := s.exact.LogLikelihoods(some)
+	logP, err := s.Exact.LogLikelihoods(some)
 	if err != nil {
 		return err
 	}
 	log["valid/nll_per_word"] = parse.NatsPerWord(logP, some)
-	if s.network != nil {
+	if s.Network != nil {
 		if err := s.watchGFN(log, some, split.Gold); err != nil && !errors.Is(err, parse.ErrNotFinite) { // which the updates count
 			return err
 		}
@@ -30,7 +30,7 @@ func (s *Session) watch(log map[string]float64) error {
 	if !split.Gold {
 		return nil
 	}
-	best, err := s.exact.Parse(some, parse.Viterbi, s.Config.Seed)
+	best, err := s.Exact.Parse(some, parse.Viterbi, s.Config.Seed)
 	if err != nil {
 		return err
 	}
@@ -41,11 +41,11 @@ func (s *Session) watch(log map[string]float64) error {
 
 // watchGFN measures the GFlowNet with one trajectory of each sentence.
 func (s *Session) watchGFN(log map[string]float64, some []treebank.Sentence, gold bool) error {
-	d, err := s.network.DrawOnce(some, s.Config.Seed)
+	d, err := s.Network.DrawOnce(some, s.Config.Seed)
 	if err != nil {
 		return err
 	}
-	flows, err := s.network.LogLikelihoods(some)
+	flows, err := s.Network.LogLikelihoods(some)
 	if err != nil {
 		return err
 	}

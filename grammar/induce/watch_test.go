@@ -20,11 +20,11 @@ func TestWatchGFN(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logX, err := s.exact.LogLikelihoods(valid.Sentences)
+	logX, err := s.Exact.LogLikelihoods(valid.Sentences)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, draws, err := s.network.Bounds(valid.Sentences, logX, s.Config.Seed)
+	r, draws, err := s.Network.Bounds(valid.Sentences, logX, s.Config.Seed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,10 +98,10 @@ func (b Batches) each(
 }
 
 // fill puts numbers of a batch where its sentences came from.
-func fill[F float32 | float64](out []float64, at []int, from *tensors.Tensor) {
-	values := tensors.MustCopyFlatData[F](from)
+func fill(out []float64, at []int, from *tensors.Tensor) {
+	values := tensors.MustCopyFlatData[float64](from)
 	for i, to := range at {
-		out[to] = float64(values[i])
+		out[to] = values[i]
 	}
 }
 

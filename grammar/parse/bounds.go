@@ -1,10 +1,10 @@
 package parse
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/gfnem/gfnem/gfn"
@@ -102,15 +102,11 @@ func spearman(x, y []float64) float64 { return stat.Correlation(ranks(x), ranks(
 
 // ranks numbers values by size; equal ones share their mean number.
 func ranks(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
-	out := make([]float64, len(x))
+	sorted, order, out := slices.Clone(x), make([]int, len(x)), make([]float64, len(x))
+	floats.Argsort(sorted, order)
 	for from := 0; from < len(order); {
 		to := from
-		for to < len(order) && x[order[to]] == x[order[from]] {
+		for to < len(order) && sorted[to] == sorted[from] {
 			to++
 		}
 		for _, i := range order[from:to] {

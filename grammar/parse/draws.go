@@ -43,7 +43,7 @@ func (p *GFlowNet) drawAll(sentences []treebank.Sentence, plan drawPlan, seed ui
 		low: make([][]float64, n), high: make([][]float64, n), Labels: make([]float64, p.net.Labels),
 	}
 	return d, p.each(sentences, func(number int, at []int, x Padded) error {
-		weights, err := p.net.Potentials(x.SentenceTensors)
+		weights, err := p.net.Potentials.Call(x.SentenceTensors)
 		if err != nil {
 			return err
 		}
@@ -78,8 +78,15 @@ func (b *batchDraws) run(plan drawPlan) error {
 			return err
 		}
 		if k < plan.trees {
-			if err := b.reorder(uint64(k), d, logP, plan.orders); err != nil {
+			key := func(o int) *tensors.Tensor { return b.key("order", uint64(k), uint64(o)) }
+			ratios, err := b.orders(b.x, d.walks, plan.orders, key)
+			if err != nil {
 				return err
+			}
+			for i, r := range ratios {
+				at := b.at[i]
+				b.low[at] = append(b.low[at], logMean(r...)-logP[i])
+				b.high[at] = append(b.high[at], logMean(append(r, d.logPF[i]-d.logPB[i])...)-logP[i])
 			}
 		}
 	}
@@ -99,7 +106,7 @@ func (b *batchDraws) one(k uint64) (drawn, []float64, error) {
 	if err != nil {
 		return d, nil, err
 	}
-	out, err := b.net.Reward(b.target, d.walks.Forest)
+	out, err := b.net.Reward.Call(forest.RewardTensors{Target: b.target, Forest: d.walks.Forest})
 	if err != nil {
 		return d, nil, err
 	}
@@ -116,17 +123,6 @@ func (b *batchDraws) one(k uint64) (drawn, []float64, error) {
 		}
 	}
 	return d, logP, nil
-}
-
-// reorder draws orders of the trees where trajectories end.
-func (b *batchDraws) reorder(k uint64, d drawn, logP []float64, count int) error {
-	ratios, err := b.orders(b.x, d.walks, count, func(o int) *tensors.Tensor { return b.key("order", k, uint64(o)) })
-	for i, r := range ratios {
-		at := b.at[i]
-		b.low[at] = append(b.low[at], logMean(r...)-logP[i])
-		b.high[at] = append(b.high[at], logMean(append(r, d.logPF[i]-d.logPB[i])...)-logP[i])
-	}
-	return err
 }
 
 // klTrees estimates the divergence over trees of one sentence, and the variance of that, from the weights of

@@ -120,7 +120,7 @@ func (p *Exact) logs(sentences []treebank.Sentence, how Decode, trees []*grammar
 		}
 		y, err := p.ask.Call(q)
 		if err == nil {
-			fill[float64](out, at, y.Weight)
+			fill(out, at, y.Weight)
 		}
 		return err
 	})

@@ -132,9 +132,9 @@ func (p *GFlowNet) Parse(sentences []treebank.Sentence, how Decode, seed uint64)
 func (p *GFlowNet) LogLikelihoods(sentences []treebank.Sentence) ([]float64, error) {
 	out := make([]float64, len(sentences))
 	return out, p.each(sentences, func(_ int, at []int, x Padded) error {
-		y, err := p.net.LogFlow(x.SentenceTensors)
+		y, err := p.net.Flow.Call(x.SentenceTensors)
 		if err == nil {
-			fill[float64](out, at, y)
+			fill(out, at, y.LogZ)
 		}
 		return err
 	})

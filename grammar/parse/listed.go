@@ -102,7 +102,7 @@ func (p *GFlowNet) list(words []int32) (logX, bound, tv float64, err error) {
 
 // rewards returns log p(x,z) of all trees.
 func (p *GFlowNet) rewards(all *listing, x forest.SentenceTensors) ([]float64, error) {
-	w, err := p.net.Potentials(x)
+	w, err := p.net.Potentials.Call(x)
 	if err != nil {
 		return nil, err
 	}

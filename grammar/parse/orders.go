@@ -53,7 +53,7 @@ func (p *GFlowNet) LogQ(
 		if err != nil {
 			return err
 		}
-		walks, err := p.net.StandAt(x.SentenceTensors, packed)
+		walks, err := p.net.StandAt.Call(forest.TreesTensors{Sentences: x.SentenceTensors, Trees: packed})
 		if err != nil {
 			return err
 		}

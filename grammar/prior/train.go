@@ -3,6 +3,7 @@ package prior
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
@@ -90,7 +91,7 @@ func (t *Trainer) Step(number uint64) float64 {
 		batch[i] = t.gold[t.order[(int(number%perEpoch)*t.c.Batch+i)%len(t.order)]]
 	}
 	if number%perEpoch == 0 {
-		t.Buffer = append([]*grammar.Tree(nil), batch...)
+		t.Buffer = slices.Clone(batch)
 	}
 	r := rng.New(t.c.Seed, "grammar/ebm-step", number)
 	net := NewNet(t.Params)
@@ -111,7 +112,7 @@ func (t *Trainer) Step(number uint64) float64 {
 		gap -= w * net.gradient(chain.NewTree(batch[i]), w, grad)
 		gap += w * net.gradient(chain.NewTree(t.Buffer[i]), -w, grad)
 	}
-	if finite(gap) && finite(grad...) {
+	if !notFinite(gap) && !slices.ContainsFunc(grad, notFinite) {
 		t.adam(number+1, grad)
 	} else {
 		gap = math.NaN()
@@ -124,14 +125,7 @@ func (t *Trainer) Step(number uint64) float64 {
 	return gap
 }
 
-func finite(values ...float64) bool {
-	for _, v := range values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
-}
+func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // adam follows a gradient, with the weight decay of the loss added.
 func (t *Trainer) adam(count uint64, grad []float64) {

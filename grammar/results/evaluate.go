@@ -62,7 +62,7 @@ func (s session) Evaluate() (run.Result, error) {
 		Task: Task{}.Name(), Method: s.Method, Grammar: s.Config.Model.Grammar, Seed: s.Config.Seed,
 		Updates: updates, Short: s.Short(),
 	}
-	if s.Network() != nil {
+	if s.Network != nil {
 		r.Iterations = iterations
 	}
 	for _, split := range s.HeldOut() {
@@ -77,7 +77,7 @@ func (s session) Evaluate() (run.Result, error) {
 
 func (s session) evaluate(split *treebank.Split) (SplitResult, error) {
 	r := SplitResult{Name: split.Name, Sentences: len(split.Sentences)}
-	logX, err := s.Exact().LogLikelihoods(split.Sentences)
+	logX, err := s.Exact.LogLikelihoods(split.Sentences)
 	if err != nil {
 		return r, err
 	}
@@ -87,7 +87,7 @@ func (s session) evaluate(split *treebank.Split) (SplitResult, error) {
 		r.TrueNLL = &v
 	}
 	for _, how := range []parse.Decode{parse.Viterbi, parse.MBR, parse.Sample} {
-		found, err := s.Exact().Parse(split.Sentences, how, s.Config.Seed)
+		found, err := s.Exact.Parse(split.Sentences, how, s.Config.Seed)
 		if err != nil {
 			return r, err
 		}
@@ -95,16 +95,24 @@ func (s session) evaluate(split *treebank.Split) (SplitResult, error) {
 		if how == parse.Viterbi {
 			r.Labels, r.LabelPerplexity = report.Usage(labels(trees, s.Model.Nonterminals))
 		}
-		if err := r.score(how, split, trees); err != nil {
+		if err := r.score(string(how), split, parse.Spans(trees)); err != nil {
 			return r, err
 		}
 	}
-	if s.Network() != nil {
+	if s.Network != nil {
 		if err := s.compare(&r, split, logX); err != nil {
 			return r, err
 		}
 	}
-	return r, r.baselines(split, s.Config.Seed)
+	if !split.Gold {
+		return r, nil
+	}
+	for _, b := range treebank.TrivialTrees(split.Sentences, rng.New(s.Config.Seed, "grammar/random-trees")) {
+		if err := r.score(b.Name, split, b.Trees); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
 }
 
 // labels counts how often trees have each label.
@@ -120,29 +128,25 @@ func labels(trees []*grammar.Tree, count int) []float64 {
 
 // compare adds what the GFlowNet does on a split, given the exact log p(x) of its sentences.
 func (s session) compare(r *SplitResult, split *treebank.Split, logX []float64) error {
-	bounds, draws, err := s.Network().Bounds(split.Sentences, logX, s.Config.Seed)
+	bounds, draws, err := s.Network.Bounds(split.Sentences, logX, s.Config.Seed)
 	if err != nil {
 		return err
 	}
 	bounds.Labels, bounds.LabelPerplexity = report.Usage(draws.Labels)
 	r.GFlowNet = bounds
-	err = cmp.Or(r.score(parse.GFNSample, split, draws.First), r.score(parse.GFNMBR, split, draws.Best))
+	err = cmp.Or(r.score(string(parse.GFNSample), split, parse.Spans(draws.First)),
+		r.score(string(parse.GFNMBR), split, parse.Spans(draws.Best)))
 	if err == nil && s.Fixed != "" {
-		r.Listed, err = s.Network().List(split.Sentences)
+		r.Listed, err = s.Network.List(split.Sentences)
 	}
 	return err
 }
 
 // score adds the F1 of trees, if there are gold trees.
-func (r *SplitResult) score(how parse.Decode, split *treebank.Split, trees []*grammar.Tree) error {
+func (r *SplitResult) score(name string, split *treebank.Split, spans [][]treebank.Span) error {
 	if !split.Gold {
 		return nil
 	}
-	return r.scoreSpans(string(how), split, parse.Spans(trees))
-}
-
-// scoreSpans adds an F1.
-func (r *SplitResult) scoreSpans(name string, split *treebank.Split, spans [][]treebank.Span) error {
 	own, err := treebank.F1(split.Sentences, spans, treebank.Standard)
 	if err != nil {
 		return err
@@ -152,18 +156,5 @@ func (r *SplitResult) scoreSpans(name string, split *treebank.Split, spans [][]t
 		return err
 	}
 	r.F1 = append(r.F1, F1{Trees: name, Sentence: own.Sentence, Corpus: own.Corpus, Released: released.Sentence})
-	return nil
-}
-
-// baselines adds the F1 of trees that know nothing of the words, and of the best that a binary tree can do.
-func (r *SplitResult) baselines(split *treebank.Split, seed uint64) error {
-	if !split.Gold {
-		return nil
-	}
-	for _, b := range treebank.TrivialTrees(split.Sentences, rng.New(seed, "grammar/random-trees")) {
-		if err := r.scoreSpans(b.Name, split, b.Trees); err != nil {
-			return err
-		}
-	}
 	return nil
 }

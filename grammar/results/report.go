@@ -35,7 +35,7 @@ func (s session) Report(r *run.Run, res run.Result) error {
 	if err != nil {
 		return err
 	}
-	if s.Network() != nil {
+	if s.Network != nil {
 		if err := s.drawForReport(p); err != nil {
 			return err
 		}
@@ -83,10 +83,10 @@ func (s session) parseForReport(split *treebank.Split) (p *parsed, err error) {
 	if p.Grammar, err = s.Learned(); err != nil {
 		return nil, err
 	}
-	if p.logX, err = s.Exact().LogLikelihoods(split.Sentences); err != nil {
+	if p.logX, err = s.Exact.LogLikelihoods(split.Sentences); err != nil {
 		return nil, err
 	}
-	best, err := s.Exact().Parse(split.Sentences, parse.Viterbi, s.Config.Seed)
+	best, err := s.Exact.Parse(split.Sentences, parse.Viterbi, s.Config.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (s session) curves(points []run.Point, res *Result) (out []report.Named) {
 	}
 	some := fmt.Sprintf(" At most %d validation sentences are behind each point.", induce.Watched)
 	x, nats, fraction := report.Axis{Label: "updates"}, report.Axis{Label: "nats per word"}, report.Axis{Label: "fraction"}
-	if s.Network() != nil {
+	if s.Network != nil {
 		x.Label = "iterations"
 	}
 	plots := append([]report.Plot{

@@ -16,7 +16,7 @@ const (
 
 // gfnPlots are the curves of GFlowNet-EM.
 func (s session) gfnPlots() []report.Plot {
-	if s.Network() == nil {
+	if s.Network == nil {
 		return nil
 	}
 	loss := report.Axis{Label: "loss", Log: true}
@@ -49,7 +49,7 @@ type gfnSample struct {
 
 // drawForReport draws trees of a split that was parsed.
 func (s session) drawForReport(p *parsed) error {
-	once, err := s.Network().DrawOnce(p.split.Sentences, s.Config.Seed)
+	once, err := s.Network.DrawOnce(p.split.Sentences, s.Config.Seed)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s session) drawForReport(p *parsed) error {
 			x = append(x, p.split.Sentences[i])
 		}
 	}
-	draws, err := s.Network().Parse(x, parse.GFNSample, s.Config.Seed)
+	draws, err := s.Network.Parse(x, parse.GFNSample, s.Config.Seed)
 	if err != nil {
 		return err
 	}
@@ -72,11 +72,11 @@ func (s session) drawForReport(p *parsed) error {
 			trees, x = append(trees, d.Tree), append(x, p.split.Sentences[i])
 		}
 	}
-	logJoint, err := s.Exact().LogTrees(x, trees)
+	logJoint, err := s.Exact.LogTrees(x, trees)
 	if err != nil {
 		return err
 	}
-	logQ, err := s.Network().LogQ(x, trees, shownOrders, s.Config.Seed)
+	logQ, err := s.Network.LogQ(x, trees, shownOrders, s.Config.Seed)
 	if err != nil {
 		return err
 	}
