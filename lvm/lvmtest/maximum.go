@@ -21,9 +21,9 @@ const (
 	others = 8
 )
 
-// maximum checks that no values are better than those of Maximize: neither the present ones, nor those for other batches,
-// nor any on the lines from these to it and a little beyond. On such lines linear constraints hold, like that of
-// probabilities to sum to one; points with no finite log-joint are out of the domain.
+// maximum checks that no values are better than those of Maximize: neither the present ones, nor those for other
+// batches, nor any on the lines from these to it and a little beyond. On such lines linear constraints hold, like that
+// of probabilities to sum to one; points with no finite log-joint are out of the domain. What it sets stays set.
 func (c *checker) maximum() {
 	m, ok := c.model.(lvm.Maximizer)
 	if !ok {

@@ -21,7 +21,8 @@ import (
 // among the samples, the logit of a probability of 0.001 say, has a gradient of this size and no variance.
 const overlooked = 2e-3
 
-// sample is log p(x,z) of sampled pairs, its mean's gradient with respect to all variables, and what is wrong with latents.
+// sample is log p(x,z) of sampled pairs, the gradient of its mean with respect to all variables, which may be left out,
+// and what terminal says of the latents.
 type sample[T any] struct{ LogP, Grad, Ended, Reached T }
 
 // samples checks what Sample draws, and returns whether the other laws can be checked.
@@ -120,8 +121,8 @@ func (c *checker) score(names []string, grads [][]float64) {
 	}
 }
 
-// independent tests that batches differ by as much as their rows make them: one-way analysis of variance of log p(x,z), at
-// half the false-alarm rate.
+// independent tests that batches differ by as much as their rows make them: one-way analysis of variance of
+// log p(x,z), at half the false-alarm rate.
 func (c *checker) independent(logP [][]float64) {
 	means := make([]float64, batches)
 	within := 0.0

@@ -7,8 +7,8 @@ import (
 	"github.com/gfnem/gfnem/gfn"
 )
 
-// terminal says whether no action is legal in each latent, and whether some way back, taken forward again, is a legal way
-// from the initial state to it; both are [B] bool.
+// terminal says whether no action is legal in each latent, and whether some way back, taken forward again, is a legal
+// way from the initial state to it; both are [B] bool.
 func (c *checker) terminal(x gfn.Batch, z gfn.State) (ended, reached *Node) {
 	ended = gfn.Terminal(c.env, z)
 	reached = OnesLike(ended)
