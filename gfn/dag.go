@@ -14,8 +14,8 @@ import (
 	"github.com/gfnem/gfnem/internal/rows"
 )
 
-// DAG lists all states of a small environment and the actions between them, for exact answers on the host. State 0 is the
-// initial one, and the others come in topological order: every edge leads to a higher index.
+// DAG lists all states of a small environment and the actions between them, for exact answers on the host. State 0 is
+// the initial one, and the others come in topological order: every edge leads to a higher index.
 type DAG struct {
 	Env   Env
 	Edges []Edge // ordered by From, then Action
@@ -115,7 +115,8 @@ func (e *explorer) expand(s State) children[*Node] {
 }
 
 func (e *explorer) visit(from, to int, c children[*tensors.Tensor]) {
-	legal, back, next := tensors.MustCopyFlatData[int32](c.Legal), tensors.MustCopyFlatData[int32](c.Back), rows.Of(c.States)
+	ints := tensors.MustCopyFlatData[int32]
+	legal, back, next := ints(c.Legal), ints(c.Back), rows.Of(c.States)
 	a := e.env.Actions()
 	for i := from; i < to; i++ {
 		for act := range a {

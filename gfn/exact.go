@@ -25,7 +25,9 @@ type asked[T any] struct{ X, States []T }
 type tabulated[T any] struct{ LogPF, LogPB, Flow T }
 
 // Tabulate evaluates a policy for every row of the observations x, on all states at once.
-func (d *DAG) Tabulate(b compute.Backend, store *model.Store, scope string, p Policy, x []*tensors.Tensor) ([]Table, error) {
+func (d *DAG) Tabulate(
+	b compute.Backend, store *model.Store, scope string, p Policy, x []*tensors.Tensor,
+) ([]Table, error) {
 	ask := func(in asked[*Node]) tabulated[*Node] {
 		x := Batch(in.X)
 		all := State(in.States).Tile(x.Size()) // row b*S+i is state i for observation b

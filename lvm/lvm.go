@@ -65,7 +65,8 @@ type pairs struct {
 
 // Draw samples n pairs from a model whose variables are below scope, with the random numbers of a key (see rng.Key).
 func Draw(b compute.Backend, scope *model.Scope, m Model, key *tensors.Tensor, n int) (Pairs, error) {
-	return program.Once[*tensors.Tensor, Pairs](b, scope.Store(), fmt.Sprintf("draw from %T", m), func(key *Node) (p pairs) {
+	name := fmt.Sprintf("draw from %T", m)
+	return program.Once[*tensors.Tensor, Pairs](b, scope.Store(), name, func(key *Node) (p pairs) {
 		p.X, p.Z = m.Sample(scope, rng.In(key), n)
 		return p
 	}, key)

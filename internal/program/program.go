@@ -170,8 +170,8 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 	return c, nil
 }
 
-// panicWithError turns any panic of a graph function into one with an error, which GoMLX returns as an error of the call. After
-// any other it would wait for the graph for ever.
+// panicWithError turns any panic of a graph function into one with an error, which GoMLX returns as an error of the
+// call. After any other it would wait for the graph for ever.
 func panicWithError() {
 	if r := recover(); r != nil {
 		if err, ok := r.(error); ok {

@@ -129,7 +129,8 @@ func TestPanicsBecomeErrors(t *testing.T) {
 			t.Errorf("panic(%v) became error %v", value, err)
 		}
 	}
-	_, err := program.Once[no, pair[float64]](newSet(t).Backend, nil, "empty", func(no) (out pair[*Node]) { return out }, no{})
+	nothing := func(no) (out pair[*Node]) { return out }
+	_, err := program.Once[no, pair[float64]](newSet(t).Backend, nil, "empty", nothing, no{})
 	if err == nil || !strings.Contains(err.Error(), "it returns no node") {
 		t.Errorf("a program without results: error %v", err)
 	}

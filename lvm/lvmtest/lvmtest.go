@@ -5,7 +5,6 @@
 package lvmtest
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +17,8 @@ import (
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/internal/panics"
+	"github.com/gfnem/gfnem/internal/laws"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/nn"
 )
@@ -70,40 +70,32 @@ func Run(t *testing.T, m lvm.Model, env gfn.Env) {
 
 // Check returns the laws that the model breaks, one line each, with an example.
 func Check(b compute.Backend, m lvm.Model, env gfn.Env) []string {
-	c := &checker{backend: b, store: nn.NewStore(Seed), model: m, env: env, example: map[string]string{}}
+	c := &checker{Set: program.NewSet(b, nn.NewStore(Seed)), model: m, env: env}
+	defer c.Close()
 	if c.samples() {
 		c.rowByRow()
 		c.table()
 		c.maximum()
 	}
-	var out []string
-	for _, law := range c.order {
-		out = append(out, law+": "+c.example[law])
-	}
-	return out
+	return c.Lines()
 }
 
 // checker collects what it finds.
 type checker struct {
-	backend compute.Backend
-	store   *model.Store
-	model   lvm.Model
-	env     gfn.Env
-
-	order   []string
-	example map[string]string
+	*program.Set
+	laws.Found
+	model lvm.Model
+	env   gfn.Env
 }
 
-// broke records that a law was broken; only the first example is kept.
-func (c *checker) broke(law, format string, args ...any) {
-	if _, ok := c.example[law]; !ok {
-		c.order = append(c.order, law)
-		c.example[law] = fmt.Sprintf(format, args...)
-	}
+// pairs are lvm.Pairs in a graph.
+type pairs struct {
+	X gfn.Batch
+	Z gfn.State
 }
 
 // scope returns the scope of the model's variables, unvisited.
-func (c *checker) scope() *model.Scope { return c.store.Scope("/theta") }
+func (c *checker) scope() *model.Scope { return c.Store.Scope("/theta") }
 
 // variables lists the trainable variables that a graph uses, by path.
 func (c *checker) variables(g *Graph) []*model.Variable {
@@ -117,40 +109,13 @@ func (c *checker) variables(g *Graph) []*model.Variable {
 	return vs
 }
 
-// program compiles a graph; the first failure to build or to run it breaks lawRun.
-type program struct {
-	c    *checker
-	exec *model.Exec
-}
-
-func (c *checker) program(build func(in []*Node) []*Node) program {
-	exec, err := model.NewExec(c.backend, c.store, func(_ *model.Scope, in []*Node) []*Node {
-		defer panics.WithError()
-		return build(in)
-	})
+// call runs a program. Its failure breaks a law.
+func call[In, Out any](c *checker, p *program.Program[In, Out], in In) (Out, bool) {
+	out, err := p.Call(in)
 	if err != nil {
-		c.broke(lawRun, "%v", err)
+		c.Failed(err, lawRun)
 	}
-	return program{c, exec}
-}
-
-// call runs a program, or returns nil and false.
-func (p program) call(in ...*tensors.Tensor) ([]*tensors.Tensor, bool) {
-	if p.exec == nil {
-		return nil, false
-	}
-	out, err := p.exec.Call(in)
-	if err != nil {
-		p.c.broke(lawRun, "%v", err)
-		return nil, false
-	}
-	return out, true
-}
-
-func (p program) close() {
-	if p.exec != nil {
-		p.exec.Finalize()
-	}
+	return out, err == nil
 }
 
 // wide converts to float64.

@@ -3,98 +3,97 @@ package lvmtest
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/support/xslices"
 
-	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/laws"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/lvm"
 )
 
 const (
 	// ensemble is the number of pairs that Maximize gets.
 	ensemble = 64
-	// rivals is the number of batches whose maxima are tried against that of the first.
-	rivals = 8
+	// others is the number of batches whose maxima are tried against that of the first.
+	others = 8
 )
 
-// maximum checks that no values are better than those of Maximize: neither the present ones, nor those for other batches,
-// nor any on the lines from these to it and a little beyond. On such lines linear constraints hold, like that of
-// probabilities to sum to one; points with no finite log-joint are out of the domain.
+// maximum checks that no values are better than those of Maximize: neither the present ones, nor those for other
+// batches, nor any on the lines from these to it and a little beyond. On such lines linear constraints hold, like that
+// of probabilities to sum to one; points with no finite log-joint are out of the domain. What it sets stays set.
 func (c *checker) maximum() {
 	m, ok := c.model.(lvm.Maximizer)
 	if !ok {
 		return
 	}
-	batch := make([]lvm.Pairs, 1+rivals)
-	for i := range batch {
-		if batch[i], ok = c.draw(ensemble, uint64(10+i)); !ok {
-			return
-		}
-	}
-	width := len(batch[0].X)
 	var vs []*model.Variable
-	best := c.program(func(in []*Node) []*Node {
-		var values []*Node
-		vs, values = m.Maximize(c.scope(), in[:width], in[width:])
+	maximize := program.New[lvm.Pairs, []*tensors.Tensor](c.Set, "Maximize", func(in pairs) (values []*Node) {
+		vs, values = m.Maximize(c.scope(), in.X, in.Z)
 		if why := mismatch(vs, values); why != "" {
-			c.broke(lawMaximum, "%s", why)
-			return []*Node{in[0]}
+			panic(laws.Break(lawMaximum, "%s", why))
 		}
 		return values
 	})
-	defer best.close()
-	mean := c.program(func(in []*Node) []*Node {
-		return []*Node{wide(ReduceAllMean(m.LogJoint(c.scope(), gfn.Batch(in[:width]), gfn.State(in[width:]))))}
-	})
-	defer mean.close()
-
-	var points [][]*tensors.Tensor // values of the variables: the first one's maximum, the present ones, the rivals
-	for i := range batch {
-		out, ok := best.call(both(batch[i])...)
-		if _, bad := c.example[lawMaximum]; !ok || bad {
+	best := func(i uint64) (batch lvm.Pairs, values []*tensors.Tensor, ok bool) {
+		if batch, ok = c.draw(ensemble, 10+i); ok {
+			values, ok = call(c, maximize, batch)
+		}
+		return batch, values, ok
+	}
+	batch, values, ok := best(0)
+	if !ok {
+		return
+	}
+	rivals := []rival{{"the present ones", xslices.Map(vs, present)}}
+	for i := range uint64(others) {
+		_, values, ok := best(1 + i)
+		if !ok {
 			return
 		}
-		points = append(points, out)
-		if i == 0 {
-			points = append(points, present(vs))
-		}
+		rivals = append(rivals, rival{"those for another batch", values})
 	}
-	defer c.set(vs, points[1])
-	at := func(values []*tensors.Tensor) (float64, bool) {
-		c.set(vs, values)
-		out, ok := mean.call(both(batch[0])...)
-		if !ok {
-			return 0, false
+	mean := program.New[line[*tensors.Tensor, float64], float64](c.Set, "LogJoint", func(in line[*Node, *Node]) *Node {
+		for i, v := range vs {
+			way := ConvertDType(in.Way, v.DType())
+			rest := ConvertDType(OneMinus(in.Way), v.DType())
+			v.SetNodeValue(Add(Mul(in.From[i], rest), Mul(in.To[i], way)))
 		}
-		return numbers(out[0])[0], true
-	}
-	top, ok := at(points[0])
+		return ReduceAllMean(m.LogJoint(c.scope(), in.X, in.Z))
+	})
+	top, ok := call(c, mean, line[*tensors.Tensor, float64]{batch.X, batch.Z, values, values, 0})
 	if !ok {
 		return
 	}
 	if math.IsNaN(top) || math.IsInf(top, 0) {
-		c.broke(lawMaximum, "there the mean is %g", top)
+		c.Broke(lawMaximum, "there the mean is %g", top)
 		return
 	}
-	for i, rival := range points[1:] {
+	for _, r := range rivals {
 		for _, way := range []float64{1, 0.3, 0.1, -0.1, -0.3} {
-			l, ok := at(c.between(points[0], rival, way))
+			l, ok := call(c, mean, line[*tensors.Tensor, float64]{batch.X, batch.Z, values, r.values, way})
 			if !ok {
 				return
 			}
 			if l > top && !math.IsInf(l, 1) && !closer(l, top, 1e-5) {
-				where := "those for another batch"
-				if i == 0 {
-					where = "the present ones"
-				}
-				c.broke(lawMaximum, "there the mean is %g, but %g at %g of the way to %s", top, l, way, where)
+				c.Broke(lawMaximum, "there the mean is %g, but %g at %g of the way to %s", top, l, way, r.name)
 			}
 		}
 	}
+}
+
+// rival is other values of the variables.
+type rival struct {
+	name   string
+	values []*tensors.Tensor
+}
+
+// line is where LogJoint of a batch is asked for: at a fraction of the way from some values of the variables to others.
+type line[T, K any] struct {
+	X, Z, From, To []T
+	Way            K
 }
 
 // mismatch says what is wrong with the results of Maximize; "" if nothing is.
@@ -110,38 +109,9 @@ func mismatch(vs []*model.Variable, values []*Node) string {
 	return ""
 }
 
-// present copies the values of variables.
-func present(vs []*model.Variable) []*tensors.Tensor {
-	return xslices.Map(vs, func(v *model.Variable) *tensors.Tensor { return clone(v.MustValue()) })
-}
-
-// set gives variables copies of values.
-func (c *checker) set(vs []*model.Variable, values []*tensors.Tensor) {
-	for i, v := range vs {
-		if err := v.SetValue(clone(values[i])); err != nil {
-			c.broke(lawRun, "set variable %s: %v", v.Path(), err)
-		}
-	}
-}
-
-// between returns the point a fraction of the way from a to b.
-func (c *checker) between(a, b []*tensors.Tensor, way float64) []*tensors.Tensor {
-	out, err := CallOnceN(c.backend, func(in []*Node) []*Node {
-		mix := make([]*Node, len(a))
-		for i := range mix {
-			mix[i] = Add(MulScalar(in[i], 1-way), MulScalar(in[len(a)+i], way))
-		}
-		return mix
-	}, slices.Concat(a, b))
-	if err != nil {
-		c.broke(lawRun, "%v", err)
-		return a
-	}
-	return out
-}
-
-func clone(t *tensors.Tensor) *tensors.Tensor {
-	out, err := t.LocalClone()
+// present copies the value of a variable.
+func present(v *model.Variable) *tensors.Tensor {
+	out, err := v.MustValue().LocalClone()
 	if err != nil {
 		panic(err)
 	}

@@ -1,28 +1,26 @@
 package lvmtest
 
 import (
-	"slices"
-
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/support/xslices"
 
-	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/laws"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/rng"
 )
 
 // draw samples n pairs.
 func (c *checker) draw(n int, step uint64) (lvm.Pairs, bool) {
-	p, err := lvm.Draw(c.backend, c.scope(), c.model, rng.Key(Seed, "lvmtest pairs", step), n)
+	p, err := lvm.Draw(c.Backend, c.scope(), c.model, rng.Key(Seed, "lvmtest pairs", step), n)
 	if err != nil {
-		c.broke(lawRun, "%v", err)
+		c.Failed(err, lawRun)
 	}
 	return p, err == nil
 }
 
-// both feeds pairs to a program.
-func both(p lvm.Pairs) []*tensors.Tensor { return slices.Concat(p.X, p.Z) }
+// two are answers of two kinds to the same.
+type two[T any] struct{ A, B T }
 
 // rowByRow checks that LogJoint of a batch is LogJoint of its rows alone.
 func (c *checker) rowByRow() {
@@ -30,23 +28,21 @@ func (c *checker) rowByRow() {
 	if !ok {
 		return
 	}
-	p := c.program(func(in []*Node) []*Node {
-		x, z := gfn.Batch(in[:len(all.X)]), gfn.State(in[len(all.X):])
+	out, ok := call(c, program.New[lvm.Pairs, two[*tensors.Tensor]](c.Set, "LogJoint", func(in pairs) two[*Node] {
 		alone := make([]*Node, few)
 		for row := range alone {
-			alone[row] = c.model.LogJoint(c.scope(), takeRow(x, row), takeRow(z, row))
+			one := program.Map(in, func(t *Node) *Node { return SliceAxis(t, 0, AxisElem(row)) })
+			alone[row] = c.model.LogJoint(c.scope(), one.X, one.Z)
 		}
-		return []*Node{wide(c.model.LogJoint(c.scope(), x, z)), wide(Concatenate(alone, 0))}
-	})
-	defer p.close()
-	out, ok := p.call(both(all)...)
+		return two[*Node]{wide(c.model.LogJoint(c.scope(), in.X, in.Z)), wide(Concatenate(alone, 0))}
+	}), all)
 	if !ok {
 		return
 	}
-	together, alone := numbers(out[0]), numbers(out[1])
+	together, alone := numbers(out.A), numbers(out.B)
 	for row := range together {
 		if !near(alone[row], together[row]) {
-			c.broke(lawRows, "it is %g for a row among %d, and %g for the same row alone", together[row], few, alone[row])
+			c.Broke(lawRows, "it is %g for a row among %d, and %g for the same row alone", together[row], few, alone[row])
 		}
 	}
 }
@@ -65,24 +61,20 @@ func (c *checker) table() {
 	if !ok {
 		return
 	}
-	p := c.program(func(in []*Node) []*Node {
-		x, z := gfn.Batch(in[:len(a.X)]), gfn.State(in[len(a.X):])
-		fast := m.LogJointTable(c.scope(), x, z)
+	out, ok := call(c, program.New[lvm.Pairs, two[*tensors.Tensor]](c.Set, "LogJointTable", func(in pairs) two[*Node] {
+		fast := m.LogJointTable(c.scope(), in.X, in.Z)
 		if s := fast.Shape(); s.Rank() != 2 || s.Dim(0) != few || s.Dim(1) != few+1 {
-			c.broke(lawTable, "of %d observations and %d latents it is %s", few, few+1, s)
-			return []*Node{in[0]}
+			panic(laws.Break(lawTable, "of %d observations and %d latents it is %s", few, few+1, s))
 		}
-		return []*Node{wide(fast), wide(lvm.Table(pairwise{m}, c.scope(), x, z))}
-	})
-	defer p.close()
-	out, ok := p.call(both(lvm.Pairs{X: a.X, Z: b.Z})...)
-	if !ok || len(out) < 2 {
+		return two[*Node]{wide(fast), wide(lvm.Table(pairwise{m}, c.scope(), in.X, in.Z))}
+	}), lvm.Pairs{X: a.X, Z: b.Z})
+	if !ok {
 		return
 	}
-	fast, slow := numbers(out[0]), numbers(out[1])
+	fast, slow := numbers(out.A), numbers(out.B)
 	for i := range fast {
 		if !near(fast[i], slow[i]) {
-			c.broke(lawTable, "of observation %d and latent %d it is %g, and LogJoint is %g",
+			c.Broke(lawTable, "of observation %d and latent %d it is %g, and LogJoint is %g",
 				i/(few+1), i%(few+1), fast[i], slow[i])
 		}
 	}
@@ -90,8 +82,3 @@ func (c *checker) table() {
 
 // pairwise hides what a model has besides the methods of lvm.Model.
 type pairwise struct{ lvm.Model }
-
-// takeRow returns one row of every tensor, as a batch.
-func takeRow(ts []*Node, row int) []*Node {
-	return xslices.Map(ts, func(t *Node) *Node { return SliceAxis(t, 0, AxisElem(row)) })
-}

@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/support/xslices"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/laws"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -18,95 +21,82 @@ import (
 // among the samples, the logit of a probability of 0.001 say, has a gradient of this size and no variance.
 const overlooked = 2e-3
 
+// sample is log p(x,z) of sampled pairs, the gradient of its mean with respect to all variables, which may be left out,
+// and what terminal says of the latents.
+type sample[T any] struct{ LogP, Grad, Ended, Reached T }
+
 // samples checks what Sample draws, and returns whether the other laws can be checked.
 func (c *checker) samples() bool {
 	var names []string // of the entries of the gradient
-	p := c.program(func(in []*Node) []*Node {
-		x, z := c.model.Sample(c.scope(), rng.In(in[0]), rows)
-		if !c.shaped(x, z) {
-			return []*Node{in[0]}
-		}
+	p := program.New[*tensors.Tensor, sample[*tensors.Tensor]](c.Set, "sample", func(key *Node) (out sample[*Node]) {
+		x, z := c.model.Sample(c.scope(), rng.In(key), rows)
+		c.shaped(x, z)
 		x, z = xslices.Map(x, StopGradient), xslices.Map(z, StopGradient) // samples are data
 		logP := c.model.LogJoint(c.scope(), x, z)
 		if s := logP.Shape(); s.Rank() != 1 || s.Dim(0) != rows || !s.DType.IsFloat() {
-			c.broke(lawShape, "LogJoint of %d pairs is %s", rows, s)
-			return []*Node{in[0]}
+			panic(laws.Break(lawShape, "LogJoint of %d pairs is %s", rows, s))
 		}
-		out := []*Node{wide(logP), ConvertDType(c.terminal(x, z), dtypes.Int32)}
+		out.LogP = wide(logP)
+		out.Ended, out.Reached = c.terminal(x, z)
 		vs := c.variables(logP.Graph())
-		values := make([]*Node, len(vs))
-		for i, v := range vs {
-			values[i] = v.NodeValue(logP)
+		for _, v := range vs {
 			for k := range v.Shape().Size() {
 				names = append(names, fmt.Sprintf("%s[%d]", v.Path(), k))
 			}
 		}
 		if len(vs) > 0 {
-			for _, grad := range Gradient(ReduceAllMean(logP), values...) {
-				out = append(out, wide(Reshape(grad, -1)))
-			}
+			values := xslices.Map(vs, func(v *model.Variable) *Node { return v.NodeValue(logP) })
+			grads := Gradient(ReduceAllMean(logP), values...)
+			out.Grad = Concatenate(xslices.Map(grads, func(g *Node) *Node { return wide(Reshape(g, -1)) }), 0)
 		}
 		return out
 	})
-	defer p.close()
-
-	var logP [][]float64  // by batch
-	var grads [][]float64 // by entry, then batch
+	var logP, grads [][]float64 // by batch
 	for batch := range uint64(batches) {
-		out, ok := p.call(rng.Key(Seed, "lvmtest", batch))
-		if !ok || len(c.order) > 0 {
+		out, ok := call(c, p, rng.Key(Seed, "lvmtest", batch))
+		if !ok {
 			return false
 		}
-		logP = append(logP, numbers(out[0]))
+		logP = append(logP, numbers(out.LogP))
+		if out.Grad != nil {
+			grads = append(grads, numbers(out.Grad))
+		}
+		ended, reached := tensors.MustCopyFlatData[bool](out.Ended), tensors.MustCopyFlatData[bool](out.Reached)
 		for row, l := range logP[batch] {
 			if math.IsNaN(l) || math.IsInf(l, 0) {
-				c.broke(lawFinite, "it is %g for row %d of batch %d", l, row, batch)
+				c.Broke(lawFinite, "it is %g for row %d of batch %d", l, row, batch)
+			}
+			if !ended[row] {
+				c.Broke(lawTerminal, "row %d of batch %d can be built further", row, batch)
+			} else if !reached[row] {
+				c.Broke(lawTerminal, "row %d of batch %d cannot be built from the initial state", row, batch)
 			}
 		}
-		for row, code := range ints(out[1]) {
-			if code != reached {
-				c.broke(lawTerminal, "row %d of batch %d %s", row, batch, reasons[code])
-			}
-		}
-		if grads == nil {
-			grads = make([][]float64, len(names))
-		}
-		k := 0
-		for _, t := range out[2:] {
-			for _, g := range numbers(t) {
-				grads[k] = append(grads[k], g)
-				k++
-			}
+		if len(c.Found) > 0 {
+			return false
 		}
 	}
-	if _, bad := c.example[lawFinite]; !bad {
-		c.score(names, grads)
-		c.independent(logP)
-	}
-	_, bad := c.example[lawTerminal]
-	return !bad
+	c.score(names, grads)
+	c.independent(logP)
+	return true
 }
 
 // shaped checks that there are as many rows as asked for, and that latents look like states.
-func (c *checker) shaped(x gfn.Batch, z gfn.State) bool {
-	for _, t := range append(append([]*Node{}, x...), z...) {
+func (c *checker) shaped(x gfn.Batch, z gfn.State) {
+	for _, t := range program.Nodes(pairs{x, z}) {
 		if t.Rank() == 0 || t.Shape().Dim(0) != rows {
-			c.broke(lawShape, "%d rows were asked for, and a tensor is %s", rows, t.Shape())
-			return false
+			panic(laws.Break(lawShape, "%d rows were asked for, and a tensor is %s", rows, t.Shape()))
 		}
 	}
 	state := c.env.Initial(x)
 	if len(z) != len(state) {
-		c.broke(lawTerminal, "a latent has %d tensors, and a state %d", len(z), len(state))
-		return false
+		panic(laws.Break(lawTerminal, "a latent has %d tensors, and a state %d", len(z), len(state)))
 	}
 	for i := range z {
-		if !z[i].Shape().Equal(state[i].Shape()) {
-			c.broke(lawTerminal, "tensor %d of the latents is %s, and of states %s", i, z[i].Shape(), state[i].Shape())
-			return false
+		if a, b := z[i].Shape(), state[i].Shape(); !a.Equal(b) {
+			panic(laws.Break(lawTerminal, "tensor %d of the latents is %s, and of states %s", i, a, b))
 		}
 	}
-	return true
 }
 
 // score tests that every entry of the gradient has expectation zero, from its means over batches: Student's t with
@@ -118,21 +108,21 @@ func (c *checker) score(names []string, grads [][]float64) {
 	level := FalseAlarm / 2 / float64(2*len(names)) // two-sided
 	limit := distuv.StudentsT{Sigma: 1, Nu: batches - 1}.Quantile(1 - level)
 	worst, at, mean, deviation := 0.0, 0, 0.0, 0.0
-	for k, g := range grads {
-		m, sd := stat.MeanStdDev(g, nil)
+	for k := range names {
+		m, sd := stat.MeanStdDev(xslices.Map(grads, func(batch []float64) float64 { return batch[k] }), nil)
 		stderr := sd / math.Sqrt(batches)
 		if excess := math.Abs(m) / (limit*stderr + overlooked); !(excess <= worst) { // a NaN is worst
 			worst, at, mean, deviation = excess, k, m, stderr
 		}
 	}
 	if !(worst <= 1) {
-		c.broke(lawScore, "with respect to %s it is %.4g, with standard error %.2g (limit %.1f of these)",
+		c.Broke(lawScore, "with respect to %s it is %.4g, with standard error %.2g (limit %.1f of these)",
 			names[at], mean, deviation, limit)
 	}
 }
 
-// independent tests that batches differ by as much as their rows make them: one-way analysis of variance of log p(x,z), at
-// half the false-alarm rate.
+// independent tests that batches differ by as much as their rows make them: one-way analysis of variance of
+// log p(x,z), at half the false-alarm rate.
 func (c *checker) independent(logP [][]float64) {
 	means := make([]float64, batches)
 	within := 0.0
@@ -148,7 +138,7 @@ func (c *checker) independent(logP [][]float64) {
 	f := distuv.F{D1: batches - 1, D2: batches * (rows - 1)}
 	ratio := between / within
 	if low, high := f.Quantile(FalseAlarm/4), f.Quantile(1-FalseAlarm/4); !(low <= ratio && ratio <= high) {
-		c.broke(lawIndependent, "the mean of log p(x,z) over %d rows varies %.3g times as much as it should (limits %.2f and %.2f)",
+		c.Broke(lawIndependent, "the mean of log p(x,z) over %d rows varies %.3g times as much as it should (limits %.2f and %.2f)",
 			rows, ratio, low, high)
 	}
 }
