@@ -56,9 +56,9 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 	all := pointTensor(t.data.X)
 	seed := rng.New(c.Seed, "mixture/learner", uint64(c.Run)).Uint64()
 
+	var err error
 	batches := em.Full(all)
 	if c.Batch > 0 && c.Batch < c.Points {
-		var err error
 		if batches, err = em.Shuffled(seed, c.Batch, all); err != nil {
 			return nil, err
 		}
@@ -69,7 +69,6 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 	}
 	phi := optim.Rate{Base: c.Optim.Phi.Rate, Drops: []optim.Drop{{Step: half, Factor: c.Optim.Phi.Drop}}}
 	theta := optim.Rate{Base: c.Optim.Theta.Rate}
-	var err error
 	t.learner, err = em.New(b, model.NewStore(), em.Spec{
 		Model:  t.model,
 		Env:    t.model.env(),

@@ -19,10 +19,18 @@ import (
 // Spec is GFlowNet-EM as configured, for images [B,H,W,1] that data supplies, an epoch having so many minibatches.
 func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 	m := Model{Size: size, Learned: c.learnsPrior()}
-	gate, drop := c.gate(), c.dropAt(perEpoch)
+	drop := c.dropAt(perEpoch)
 	dropM := drop // M-updates are counted apart
-	if turns, ok := gate.(em.Turns); ok && c.Optim.DropOn > 0 {
-		dropM = turns.MBefore(drop)
+	var gate em.Gate = em.Blocks{}
+	if c.Gate.Turn > 0 {
+		turns := em.Turns{Length: c.Gate.Turn}
+		if gate = turns; c.Optim.DropOn > 0 {
+			dropM = turns.MBefore(drop)
+		}
+	}
+	var sleep em.Sleep // as published: a step of its own that follows some of the E-steps
+	if s := c.Sleep; s.Probability > 0 && s.Weight > 0 {
+		sleep = em.Sleep{Weight: s.Weight / float64(size.Positions()), Probability: s.Probability, Batch: c.Batch, Apart: true}
 	}
 	var objective gfn.Objective = gfn.TB{}
 	if c.Policy.LogZ == logZNone {
@@ -42,31 +50,14 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 			Rescore:   true,
 			Optimizer: c.phi(drop),
 		},
-		Sleep: c.sleep(size),
+		Sleep: sleep,
 		Gate:  gate,
 		MStep: em.MStep{Latents: c.latents(), Moves: c.Moves.Count, Loss: m.decoderLoss, Optimizer: c.theta(dropM)},
 	}
 }
 
-// sleep is the published sleep phase: a step of its own that follows some of the E-steps.
-func (c *Config) sleep(size Size) em.Sleep {
-	s := c.Sleep
-	if s.Probability == 0 || s.Weight == 0 {
-		return em.Sleep{}
-	}
-	return em.Sleep{Weight: s.Weight / float64(size.Positions()), Probability: s.Probability, Batch: c.Batch, Apart: true}
-}
-
 func (c *Config) policy(size Size) Policy {
 	return Policy{Size: size, Conditional: c.Policy.LogZ == logZImage, Floor: c.Policy.Floor}
-}
-
-// gate makes E- and M-updates in turns, or both of each minibatch.
-func (c *Config) gate() em.Gate {
-	if c.Gate.Turn > 0 {
-		return em.Turns{Length: c.Gate.Turn}
-	}
-	return em.Blocks{}
 }
 
 func (c *Config) latents() em.Latents {

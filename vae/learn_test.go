@@ -141,7 +141,7 @@ func TestSleep(t *testing.T) {
 	t.Logf("seed %d", seed)
 	store, spec, m := frozen(t, b, seed, 0)
 	c := PaperConfig()
-	spec.Sleep = c.sleep(m.Size)
+	spec.Sleep = c.Spec(m.Size, nil, 1).Sleep
 	if spec.Sleep.Weight != 10.0/4 {
 		t.Errorf("the weight of sleep is %g", spec.Sleep.Weight)
 	}
