@@ -46,11 +46,7 @@ func spreadLengths(sentences []treebank.Sentence, count int) []int {
 	count = min(count, len(lengths))
 	out := make([]int, count)
 	for k := range out {
-		at := 0
-		if count > 1 {
-			at = k * (len(lengths) - 1) / (count - 1)
-		}
-		out[k] = first[lengths[at]]
+		out[k] = first[lengths[k*(len(lengths)-1)/max(count-1, 1)]]
 	}
 	return out
 }

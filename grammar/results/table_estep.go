@@ -18,7 +18,7 @@ func estepTable() paperTable {
 	objectiveAlone := func(c *induce.Config) { c.Moves.Balance, c.Moves.ECount = 0, 0 }
 	row := func(key, title string, bound, std float64, with ...string) tableRow {
 		return tableRow{
-			key: key, title: title, bound: bound, nll: published(bound, std), unless: objectiveAlone,
+			key: key, title: title, bound: bound, nll: paper(bound, std), unless: objectiveAlone,
 			with: append(config.Set{"method=gfn"}, with...),
 		}
 	}
