@@ -24,7 +24,7 @@ func estepTable() paperTable {
 	}
 	onPolicy := func(with ...string) []string { return append(with, "sleep.weight=0", "wake.beta=1", "wake.epsilon=0") }
 	return paperTable{
-		name: "grammar-estep", title: "E-step of GFlowNet-EM, the grammar being given", preset: "small", seeds: 3,
+		name: "grammar-estep", title: "E-step of GFlowNet-EM, the grammar being given", preset: "small",
 		show: compareEStep,
 		figures: []tableFigure{
 			{"bound", "nats per word above the exact value", "How far the variational bound is above the exact −log p(x), all runs.",
