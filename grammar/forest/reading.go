@@ -34,7 +34,8 @@ func (w *weights) read(f Forest, nodes *Node, maxTrees int) reading {
 	all := shapes.Make(dtypes.Int32, b, m, n)
 	wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 1), b, m, n) }
 	is := LogicalAnd(wide(starts), Equal(wide(r.place), Iota(g, all, 1)))
-	columns := ConvertDType(Stack([]*Node{Iota(g, shapes.Make(dtypes.Int32, n), 0), Const(g, slices.Repeat([]int32{1}, n))}, 1), dtypes.Float32) // [n,2]
+	word, one := Iota(g, shapes.Make(dtypes.Int32, n), 0), Const(g, slices.Repeat([]int32{1}, n))
+	columns := ConvertDType(Stack([]*Node{word, one}, 1), dtypes.Float32) // [n,2]
 	found := ConvertDType(DotGeneral(ConvertDType(is, dtypes.Float32), []int{2}, nil, columns, []int{0}, nil), dtypes.Int32)
 	of := func(i int) *Node { return Squeeze(SliceAxis(found, 2, AxisElem(i)), 2) }
 	r.word, r.there = of(0), GreaterThan(of(1), Const(g, int32(0)))

@@ -65,8 +65,8 @@ func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beh
 	return s
 }
 
-// Segment runs so many passes (int32 scalar, at least 1) of the loop that makes walks, or fewer if they end. No gradient flows. It
-// cannot be nn.Repeat, whose rounds are fixed when a program is compiled.
+// Segment runs so many passes (int32 scalar, at least 1) of the loop that makes walks, or fewer if they end. No
+// gradient flows. It cannot be nn.Repeat, whose rounds are fixed when a program is compiled.
 //
 // Each pass of the loop evaluates the network once for all walks. It settles what the pass before left open, since the forward
 // probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step. The
@@ -145,7 +145,8 @@ func (s *stepper) pass() {
 	add(&s.MadeForward, joins, Add(rows(logJoin, next), rows(part(logLabel, 1), label)))
 	add(&s.UndoneBack, parts, rows(logSplit, next))
 	word := rows(r.word, next)
-	s.move(joins, parts, rows(s.Forest.Last, word), MaxScalar(SubScalar(rows(s.Forest.Root, word), s.Forest.Words()), 0), label)
+	top := MaxScalar(SubScalar(rows(s.Forest.Root, word), s.Forest.Words()), 0)
+	s.move(joins, parts, rows(s.Forest.Last, word), top, label)
 	s.Done = Add(s.Done, ConvertDType(down, dtypes.Int32))
 	s.Ups = Add(s.Ups, ConvertDType(LogicalNot(down), dtypes.Int32))
 	// A walk that rises goes on while it has a gap to close: its first tree does not end with its last word. A network that says nothing

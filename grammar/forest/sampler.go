@@ -51,7 +51,9 @@ func Weigh(t grammar.LogProbs, x Sentences) grammar.PotentialParts[*Node] {
 }
 
 // Weigher is Weigh as a program.
-func Weigher(set *program.Set, tables func(*Graph) grammar.LogProbs) *program.Program[SentenceTensors, grammar.PotentialTensors] {
+func Weigher(
+	set *program.Set, tables func(*Graph) grammar.LogProbs,
+) *program.Program[SentenceTensors, grammar.PotentialTensors] {
 	weigh := func(x Sentences) grammar.PotentialParts[*Node] { return Weigh(tables(x.Words.Graph()), x) }
 	return program.New[SentenceTensors, grammar.PotentialTensors](set, "potentials", weigh)
 }
@@ -116,9 +118,8 @@ func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogPr
 	s.segment = program.New[segmentTensors, RolloutTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Rollout {
 		return s.Segment(s.scope(), in.Rollout, in.Passes, in.MaxTrees)
 	})
-	s.Reward = program.New[RewardTensors, Rewards[*tensors.Tensor]](set, "reward", func(in rewardIn[*Node, Forest]) Rewards[*Node] {
-		return s.RewardOf(in.Target, in.Forest)
-	})
+	reward := func(in rewardIn[*Node, Forest]) Rewards[*Node] { return s.RewardOf(in.Target, in.Forest) }
+	s.Reward = program.New[RewardTensors, Rewards[*tensors.Tensor]](set, "reward", reward)
 	s.Flow = program.New[SentenceTensors, Flows[*tensors.Tensor]](set, "flow", func(x Sentences) Flows[*Node] {
 		return Flows[*Node]{ConvertDType(s.LogZ(s.scope(), x), dtypes.Float64)}
 	})

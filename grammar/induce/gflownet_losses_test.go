@@ -270,7 +270,8 @@ func rewardsOf(t testing.TB, w *iteration, f forest.ForestTensors) (logR, nodes 
 func sleepLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 	t.Helper()
 	d, undone := w.learning.Sleep.Dream, w.learning.Sleep.Undone
-	start, err := w.StandAt.Call(forest.TreesTensors{Sentences: forest.SentenceTensors{Words: d.Leaves, Lengths: d.Lengths}, Trees: d.Trees})
+	leaves := forest.SentenceTensors{Words: d.Leaves, Lengths: d.Lengths}
+	start, err := w.StandAt.Call(forest.TreesTensors{Sentences: leaves, Trees: d.Trees})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,11 +91,7 @@ func top(row []float64, count int, name func(int) string) string {
 // shown are the numbers of the greatest positive counts.
 func shown(counts []float64) []int {
 	order := mostFirst(counts)
-	order = order[:min(shownSymbols, len(order))]
-	for len(order) > 0 && counts[order[len(order)-1]] == 0 {
-		order = order[:len(order)-1]
-	}
-	return order
+	return slices.DeleteFunc(order[:min(shownSymbols, len(order))], func(x int) bool { return counts[x] == 0 })
 }
 
 // mostFirst are the numbers of values, greatest value first.

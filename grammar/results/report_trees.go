@@ -46,11 +46,7 @@ func spreadLengths(sentences []treebank.Sentence, count int) []int {
 	count = min(count, len(lengths))
 	out := make([]int, count)
 	for k := range out {
-		at := 0
-		if count > 1 {
-			at = k * (len(lengths) - 1) / (count - 1)
-		}
-		out[k] = first[lengths[at]]
+		out[k] = first[lengths[k*(len(lengths)-1)/max(count-1, 1)]]
 	}
 	return out
 }
@@ -60,32 +56,29 @@ func (p *parsed) treeFigure(i int) (report.Named, error) {
 	sentence := p.split.Sentences[i]
 	found := p.found(i, p.trees[i])
 	found.Title, found.Caption = "learned", "log p = "+report.Number(p.logP[i], 2).String()
-	caption := fmt.Sprintf("The most probable derivation of a sentence of %d words with log p(x) = %s", len(sentence.Words), report.Number(p.logX[i], 2))
+	caption := fmt.Sprintf("The most probable derivation of a sentence of %d words with log p(x) = %s",
+		len(sentence.Words), report.Number(p.logX[i], 2))
 	drawn := p.gfn.panels(p, i, &found)
 	if drawn != nil {
-		caption += fmt.Sprintf(", and %d draws of the GFlowNet, a perfect one of which would have log q(z) = log p(x,z) − log p(x)", len(drawn))
+		caption += fmt.Sprintf(", and %d draws of the GFlowNet, a perfect one of which would have "+
+			"log q(z) = log p(x,z) − log p(x)", len(drawn))
 	}
-	if !p.split.Gold {
-		return report.Named{Caption: caption + ".", Figure: arrange(len(sentence.Words), append([]report.Panel{found}, drawn...))}, nil
+	trees := append([]report.Panel{found}, drawn...)
+	if p.split.Gold {
+		f1, err := treebank.F1([]treebank.Sentence{sentence}, parse.Spans(p.trees[i:i+1]), treebank.Standard)
+		if err != nil {
+			return report.Named{}, err
+		}
+		caption += fmt.Sprintf(", and its gold tree; F1 %.1f", f1.Sentence)
+		trees = slices.Insert(trees, 0, report.Panel(p.gold(i)))
 	}
-	f1, err := treebank.F1([]treebank.Sentence{sentence}, parse.Spans(p.trees[i:i+1]), treebank.Standard)
-	if err != nil {
-		return report.Named{}, err
-	}
-	caption += fmt.Sprintf(", and its gold tree; F1 %.1f.", f1.Sentence)
-	return report.Named{Caption: caption, Figure: arrange(len(sentence.Words), append([]report.Panel{p.gold(i), found}, drawn...))}, nil
-}
-
-// arrange puts trees over so many words below each other, or two by two if they are small.
-func arrange(words int, trees []report.Panel) (f report.Figure) {
 	columns := 1
-	if words <= sideBySide {
+	if len(sentence.Words) <= sideBySide {
 		columns = 2
 	}
-	for row := range slices.Chunk(trees, columns) {
-		f.Panels = append(f.Panels, row)
-	}
-	return f
+	return report.Named{
+		Caption: caption + ".", Figure: report.Figure{Panels: slices.Collect(slices.Chunk(trees, columns))},
+	}, nil
 }
 
 // words of a sentence.

@@ -20,7 +20,6 @@ func (Task) Adjustable() {}
 type paperTable struct {
 	name, title string
 	preset      string // the default
-	seeds       int    // how many, by default
 	rows        []tableRow
 	check       func(c induce.Config) error // of the configuration of every row; may be nil
 	show        func(r *reproduced) *report.Table
@@ -60,7 +59,7 @@ func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 		s.Preset = t.preset
 	}
 	if s.Runs == 0 {
-		s.Runs = t.seeds
+		s.Runs = 3
 	}
 	if s.Seeds == nil {
 		for k := range s.Runs {

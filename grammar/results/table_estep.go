@@ -18,13 +18,13 @@ func estepTable() paperTable {
 	objectiveAlone := func(c *induce.Config) { c.Moves.Balance, c.Moves.ECount = 0, 0 }
 	row := func(key, title string, bound, std float64, with ...string) tableRow {
 		return tableRow{
-			key: key, title: title, bound: bound, nll: published(bound, std), unless: objectiveAlone,
+			key: key, title: title, bound: bound, nll: paper(bound, std), unless: objectiveAlone,
 			with: append(config.Set{"method=gfn"}, with...),
 		}
 	}
 	onPolicy := func(with ...string) []string { return append(with, "sleep.weight=0", "wake.beta=1", "wake.epsilon=0") }
 	return paperTable{
-		name: "grammar-estep", title: "E-step of GFlowNet-EM, the grammar being given", preset: "small", seeds: 3,
+		name: "grammar-estep", title: "E-step of GFlowNet-EM, the grammar being given", preset: "small",
 		show: compareEStep,
 		figures: []tableFigure{
 			{"bound", "nats per word above the exact value", "How far the variational bound is above the exact −log p(x), all runs.",

@@ -12,7 +12,12 @@ func paperTables() []paperTable {
 	return []paperTable{methodTable(), estepTable(), thresholdTable(), ablationTable()}
 }
 
-func published(mean, std float64) report.Cell { return report.MeanStd(mean, std, 2) }
+func paper(mean, std float64) report.Cell { return report.MeanStd(mean, std, 2) }
+
+// trainings is a table whose rows learn grammars.
+func trainings(name, title string, rows ...tableRow) paperTable {
+	return paperTable{name: name, title: title, preset: "quick", show: compare, figures: compareFigures, rows: rows}
+}
 
 // methodTable is the main table. Thresholds of the gate are those of the preset, which differ by row if it leaves them
 // as published.
@@ -22,37 +27,34 @@ func methodTable() paperTable {
 		return tableRow{key: key, title: title, nll: nll, f1: f1, with: with}
 	}
 	var none report.Cell
-	return paperTable{
-		name: "grammar", title: "Grammar induction", preset: "quick", seeds: 3, show: compare, figures: compareFigures,
-		rows: []tableRow{
-			row("marginal", "cfg", "false", induce.Marginal, "CFG, marginalisation", published(5.61, 0.01), published(39.51, 7.01)),
-			row("exact", "cfg", "false", induce.Exact, "CFG, exact-sampling EM", published(5.74, 0.05), published(31.17, 6.06)),
-			row("mcem", "cfg", "false", induce.MCEM, "CFG, MC-EM", published(5.88, 0.01), published(22.31, 1.04)),
-			row("mcem-ebm", "cfg", "true", induce.MCEM, "CFG, MC-EM, prior on shapes", published(5.91, 0.02), published(23.81, 1.41)),
-			row("gfn", "cfg", "false", induce.GFN, "CFG, GFlowNet-EM", published(5.70, 0.03), published(34.85, 3.39)),
-			row("gfn-ebm", "cfg", "true", induce.GFN, "CFG, GFlowNet-EM, prior on shapes", published(5.79, 0.03), published(48.41, 1.38)),
-			row("ncfg-mcem", "ncfg", "false", induce.MCEM, "Non-CFG, MC-EM", none, published(18.98, 0.26)),
-			row("ncfg-gfn", "ncfg", "false", induce.GFN, "Non-CFG, GFlowNet-EM", report.Text("≤ 5.46 ± 0.07"), published(38.68, 1.90)),
-			row("ncfg-marginal", "ncfg", "false", induce.Marginal, "Non-CFG, marginalisation", none, none),
-		},
-	}
+	return trainings("grammar", "Grammar induction",
+		row("marginal", "cfg", "false", induce.Marginal, "CFG, marginalisation", paper(5.61, 0.01), paper(39.51, 7.01)),
+		row("exact", "cfg", "false", induce.Exact, "CFG, exact-sampling EM", paper(5.74, 0.05), paper(31.17, 6.06)),
+		row("mcem", "cfg", "false", induce.MCEM, "CFG, MC-EM", paper(5.88, 0.01), paper(22.31, 1.04)),
+		row("mcem-ebm", "cfg", "true", induce.MCEM, "CFG, MC-EM, prior on shapes", paper(5.91, 0.02), paper(23.81, 1.41)),
+		row("gfn", "cfg", "false", induce.GFN, "CFG, GFlowNet-EM", paper(5.70, 0.03), paper(34.85, 3.39)),
+		row("gfn-ebm", "cfg", "true", induce.GFN, "CFG, GFlowNet-EM, prior on shapes",
+			paper(5.79, 0.03), paper(48.41, 1.38)),
+		row("ncfg-mcem", "ncfg", "false", induce.MCEM, "Non-CFG, MC-EM", none, paper(18.98, 0.26)),
+		row("ncfg-gfn", "ncfg", "false", induce.GFN, "Non-CFG, GFlowNet-EM",
+			report.Text("≤ 5.46 ± 0.07"), paper(38.68, 1.90)),
+		row("ncfg-marginal", "ncfg", "false", induce.Marginal, "Non-CFG, marginalisation", none, none),
+	)
 }
 
 // thresholdTable varies the loss below which the grammar is updated.
 func thresholdTable() paperTable {
 	row := func(key, title, from, to string, nll, f1 report.Cell) tableRow {
-		return tableRow{key: key, title: title, nll: nll, f1: f1, with: config.Set{"method=gfn", "gate.threshold=" + from, "gate.threshold_end=" + to}}
+		with := config.Set{"method=gfn", "gate.threshold=" + from, "gate.threshold_end=" + to}
+		return tableRow{key: key, title: title, nll: nll, f1: f1, with: with}
 	}
-	return paperTable{
-		name: "grammar-threshold", title: "Threshold of the gate, GFlowNet-EM", preset: "quick", seeds: 3, show: compare, figures: compareFigures,
-		rows: []tableRow{
-			row("12-6", "12 to 6", "12", "6", published(5.77, 0.02), published(32.12, 2.93)),
-			row("8-4", "8 to 4", "8", "4", published(5.78, 0.02), published(32.23, 3.25)),
-			row("6-3", "6 to 3", "6", "3", published(5.76, 0.02), published(34.49, 2.81)),
-			row("4-2", "4 to 2", "4", "2", published(5.79, 0.02), published(30.56, 4.42)),
-			row("none", "none, always open", "1e300", "1e300", report.Text("collapses"), report.Cell{}),
-		},
-	}
+	return trainings("grammar-threshold", "Threshold of the gate, GFlowNet-EM",
+		row("12-6", "12 to 6", "12", "6", paper(5.77, 0.02), paper(32.12, 2.93)),
+		row("8-4", "8 to 4", "8", "4", paper(5.78, 0.02), paper(32.23, 3.25)),
+		row("6-3", "6 to 3", "6", "3", paper(5.76, 0.02), paper(34.49, 2.81)),
+		row("4-2", "4 to 2", "4", "2", paper(5.79, 0.02), paper(30.56, 4.42)),
+		row("none", "none, always open", "1e300", "1e300", report.Text("collapses"), report.Cell{}),
+	)
 }
 
 // ablationTable leaves parts of GFlowNet-EM out. Which flags the paper's rows had is not published; the names say what
@@ -61,15 +63,13 @@ func ablationTable() paperTable {
 	row := func(key, title string, nll, f1 report.Cell, with ...string) tableRow {
 		return tableRow{key: key, title: title, nll: nll, f1: f1, with: append(config.Set{"method=gfn"}, with...)}
 	}
-	return paperTable{
-		name: "grammar-ablation", title: "GFlowNet-EM without some of its parts", preset: "quick", seeds: 3, show: compare, figures: compareFigures,
-		rows: []tableRow{
-			row("full", "full", published(5.70, 0.03), published(34.85, 3.39)),
-			row("no-mcmc", "without moves", published(6.02, 0.01), published(28.56, 0.55), "moves.count=0", "moves.e_count=0", "moves.balance=0"),
-			row("no-sleep", "without sleep", published(5.91, 0.04), published(28.13, 0.43), "sleep.weight=0"),
-			row("no-subtb", "trajectory balance instead of SubTB", published(5.84, 0.08), published(26.56, 7.82), "wake.objective=tb"),
-			row("no-exploration", "without exploration", published(5.70, 0.02), published(31.87, 1.06), "wake.beta=1", "wake.epsilon=0"),
-			row("sleep-only", "sleep only", published(6.08, 0.06), published(48.41, 1.38), "wake.objective=none", "moves.balance=0"),
-		},
-	}
+	return trainings("grammar-ablation", "GFlowNet-EM without some of its parts",
+		row("full", "full", paper(5.70, 0.03), paper(34.85, 3.39)),
+		row("no-mcmc", "without moves", paper(6.02, 0.01), paper(28.56, 0.55),
+			"moves.count=0", "moves.e_count=0", "moves.balance=0"),
+		row("no-sleep", "without sleep", paper(5.91, 0.04), paper(28.13, 0.43), "sleep.weight=0"),
+		row("no-subtb", "trajectory balance instead of SubTB", paper(5.84, 0.08), paper(26.56, 7.82), "wake.objective=tb"),
+		row("no-exploration", "without exploration", paper(5.70, 0.02), paper(31.87, 1.06), "wake.beta=1", "wake.epsilon=0"),
+		row("sleep-only", "sleep only", paper(6.08, 0.06), paper(48.41, 1.38), "wake.objective=none", "moves.balance=0"),
+	)
 }
