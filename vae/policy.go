@@ -7,6 +7,7 @@ import (
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
 )
 
@@ -41,22 +42,33 @@ const (
 // zetaScope is where log Z is kept, so that it can have a learning rate of its own.
 const zetaScope = "log z"
 
-// Encode implements em.Encoder: features u [B,64] and, if log Z depends on the image, its part of log Z/n, [B].
+// features are what the policy reads of images: [B,64] and, if log Z depends on the image, its part of log Z/n, [B].
+type features struct{ Image, LogZ *Node }
+
+func (p Policy) features(u gfn.Batch) (f features) {
+	if p.Conditional {
+		return program.Of[features](u)
+	}
+	f.Image = program.Of[struct{ Image *Node }](u).Image
+	return f
+}
+
+// Encode implements em.Encoder.
 func (p Policy) Encode(scope *model.Scope, x gfn.Batch) gfn.Batch {
 	at := scope.At("image")
 	y := p.shrink(at, x[0], plain)
 	y = Reshape(y, y.Shape().Dim(0), -1)
-	features := gfn.Batch{nn.Linear(at.At("features"), y, featureWidth)}
+	f := features{Image: nn.Linear(at.At("features"), y, featureWidth)}
 	if p.Conditional {
-		features = append(features, Squeeze(nn.Linear(at.At("log z"), y, 1), 1))
+		f.LogZ = Squeeze(nn.Linear(at.At("log z"), y, 1), 1)
 	}
-	return features
+	return program.Nodes(f)
 }
 
 // Heads implements gfn.Policy on features.
 func (p Policy) Heads(scope *model.Scope, u gfn.Batch, s gfn.State, k int) gfn.Heads {
 	p.zeta(scope, u[0].Graph()) // so that updates without log Z move it by its momentum, as published
-	return gfn.Heads{Forward: p.next(p.logits(scope, u[:1].Repeat(k)[0], s[0]), s[0])}
+	return gfn.Heads{Forward: p.next(p.logits(scope, p.features(u.Repeat(k)).Image, s[0]), s[0])}
 }
 
 // logits are those of all pairs, [N,K*n], given features [N,64] and states [N,n].
@@ -97,7 +109,7 @@ func (p Policy) zeta(scope *model.Scope, g *Graph) *Node {
 func (p Policy) LogZ(scope *model.Scope, u gfn.Batch) *Node {
 	z := BroadcastToDims(p.zeta(scope, u[0].Graph()), u.Size())
 	if p.Conditional {
-		z = Add(z, u[1])
+		z = Add(z, p.features(u).LogZ)
 	}
 	return MulScalar(z, p.Positions())
 }
