@@ -99,22 +99,18 @@ func (r *rig) walk(t testing.TB, seed uint64, back int32, how func(g *Graph) gfn
 // finish runs rollouts of so many steps back, or from bare words.
 func (r *rig) finish(t testing.TB, back int, s RolloutTensors) WalkTensors {
 	t.Helper()
-	run := func(maxTrees int, passes int32) {
-		t.Helper()
-		s = call[RolloutTensors](t, r, func(in segmentIn[*Node, Rollout]) Rollout {
-			return r.Segment(r.scope(), in.Rollout, in.Passes, in.MaxTrees)
-		}, segmentTensors{maxTrees, passes, s})
-	}
 	if !r.segments {
-		run(r.Positions, math.MaxInt32)
-		return s.WalkTensors
+		return call[WalkTensors](t, r, func(s Rollout) Walk { return r.Run(r.scope(), s, r.Positions) }, s)
 	}
 	trees := 2
 	if back == 0 {
 		trees, back = r.n, 1
 	}
 	for pass := 0; trees > 1; pass++ {
-		run(trees, 1)
+		one := int32(1)
+		s = call[RolloutTensors](t, r, func(in segmentIn[*Node, Rollout]) Rollout {
+			return r.Segment(r.scope(), in.Rollout, in.Passes, in.MaxTrees)
+		}, segmentTensors{trees, &one, s})
 		if pass < back-1 {
 			trees++
 		} else {

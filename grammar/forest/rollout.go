@@ -65,8 +65,7 @@ func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beh
 	return s
 }
 
-// Segment runs so many passes (int32 scalar, at least 1) of the loop that makes walks, or fewer if they end. No
-// gradient flows. It cannot be nn.Repeat, whose rounds are fixed when a program is compiled.
+// Run makes walks. No gradient flows.
 //
 // Each pass of the loop evaluates the network once for all walks. It settles what the pass before left open, since the forward
 // probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step. The
@@ -74,6 +73,20 @@ func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beh
 //
 // No forest may have more than maxTrees trees, or what it returns is wrong without saying so; a greater maximum costs arithmetic and
 // changes nothing but how a backend may round sums.
+func (m Network) Run(scope *model.Scope, s Rollout, maxTrees int) Walk {
+	w := m.weights(scope, s.Nodes.Graph()).halved()
+	type state struct {
+		Rollout Rollout
+		Weights []*Node
+	}
+	more := func(s state) *Node { return s.Rollout.More }
+	return nn.Loop(state{s, w.list()}, more, func(s state) state {
+		return state{w.with(s.Weights).pass(s.Rollout, maxTrees), s.Weights}
+	}).Rollout.Walk
+}
+
+// Segment runs so many passes (int32 scalar, at least 1) of the loop, or fewer if the rollouts end. It cannot be nn.Repeat, whose
+// rounds are fixed when a program is compiled.
 func (m Network) Segment(scope *model.Scope, s Rollout, passes *Node, maxTrees int) Rollout {
 	w := m.weights(scope, s.Nodes.Graph()).halved()
 	type state struct {
@@ -83,11 +96,17 @@ func (m Network) Segment(scope *model.Scope, s Rollout, passes *Node, maxTrees i
 	}
 	more := func(s state) *Node { return s.GoesOn }
 	return nn.Loop(state{s.More, passes, s, w.list()}, more, func(s state) state {
-		next := stepper{s.Rollout, w.with(s.Weights), maxTrees}
-		next.pass()
+		next := w.with(s.Weights).pass(s.Rollout, maxTrees)
 		left := SubScalar(s.Left, 1)
-		return state{LogicalAnd(next.More, GreaterThan(left, ZerosLike(left))), left, next.Rollout, s.Weights}
+		return state{LogicalAnd(next.More, GreaterThan(left, ZerosLike(left))), left, next, s.Weights}
 	}).Rollout
+}
+
+// pass makes one pass of the loop.
+func (w *weights) pass(r Rollout, maxTrees int) Rollout {
+	s := stepper{r, w, maxTrees}
+	s.pass()
+	return s.Rollout
 }
 
 // stepper makes the steps of rollouts.

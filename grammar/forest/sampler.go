@@ -39,6 +39,7 @@ type Sampler struct {
 	start   *program.Program[startTensors, RolloutTensors]
 	undo    *program.Program[undoTensors, RolloutTensors]
 	segment *program.Program[segmentTensors, RolloutTensors]
+	whole   *program.Program[segmentTensors, WalkTensors]
 }
 
 // SentenceTensors are Sentences on the host.
@@ -82,7 +83,7 @@ type (
 	}
 	segmentIn[P, R any] struct {
 		MaxTrees int
-		Passes   P
+		Passes   P // nil: all of them
 		Rollout  R
 	}
 	rewardIn[T, F any] struct {
@@ -97,7 +98,7 @@ type (
 
 	startTensors   = startIn[*tensors.Tensor, SentenceTensors]
 	undoTensors    = undoIn[*tensors.Tensor, int32, WalkTensors]
-	segmentTensors = segmentIn[int32, RolloutTensors]
+	segmentTensors = segmentIn[*int32, RolloutTensors]
 	RewardTensors  = rewardIn[*tensors.Tensor, ForestTensors]
 	TreesTensors   = embedIn[SentenceTensors, grammar.TreeTensors]
 )
@@ -117,6 +118,9 @@ func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogPr
 	})
 	s.segment = program.New[segmentTensors, RolloutTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Rollout {
 		return s.Segment(s.scope(), in.Rollout, in.Passes, in.MaxTrees)
+	})
+	s.whole = program.New[segmentTensors, WalkTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Walk {
+		return s.Run(s.scope(), in.Rollout, in.MaxTrees)
 	})
 	reward := func(in rewardIn[*Node, Forest]) Rewards[*Node] { return s.RewardOf(in.Target, in.Forest) }
 	s.Reward = program.New[RewardTensors, Rewards[*tensors.Tensor]](set, "reward", reward)

@@ -52,15 +52,16 @@ const fewTrees = 10
 // trees are nearly whole. Elsewhere, where a call costs more than this saves, one program runs the whole loop: that for few trees, if
 // there are never more. A network that says nothing finite may leave forests with more trees than that; its walks mean nothing anyway.
 func (s *Sampler) Finish(trees []int, r RolloutTensors) (WalkTensors, error) {
-	parts := []segment{{s.Positions, math.MaxInt32}}
-	if s.Quick {
-		parts = plan(trees, r.Forest.Words())
-	} else if len(trees) > 0 && slices.Max(trees) <= fewTrees {
-		parts[0].maxTrees = fewTrees
+	if !s.Quick {
+		most := s.Positions
+		if len(trees) > 0 && slices.Max(trees) <= fewTrees {
+			most = fewTrees
+		}
+		return s.whole.Call(segmentTensors{MaxTrees: most, Rollout: r})
 	}
-	for _, part := range parts {
+	for _, part := range plan(trees, r.Forest.Words()) {
 		var err error
-		if r, err = s.segment.Call(segmentTensors{part.maxTrees, part.passes, r}); err != nil {
+		if r, err = s.segment.Call(segmentTensors{part.maxTrees, &part.passes, r}); err != nil {
 			return WalkTensors{}, err
 		}
 	}

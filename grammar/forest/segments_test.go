@@ -59,11 +59,11 @@ func TestSamplerInSegments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err = s.segment.Call(segmentTensors{MaxTrees: s.Positions, Passes: math.MaxInt32, Rollout: r})
+			w, err := s.whole.Call(segmentTensors{MaxTrees: s.Positions, Rollout: r})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return r.WalkTensors
+			return w
 		}
 		drawn := whole(s.start.Call(startTensors{Key: rng.Key(seed, "draw"), Sentences: x}))
 		undone := whole(s.undo.Call(undoTensors{rng.Key(seed, "undo"), int32(c.longest), drawn}))
@@ -140,6 +140,10 @@ func TestFinish(t *testing.T) {
 		s.segment = program.New[segmentTensors, RolloutTensors](s.Set, "rollout", func(in segmentIn[*Node, Rollout]) Rollout {
 			got = append(got, in.MaxTrees)
 			return in.Rollout
+		})
+		s.whole = program.New[segmentTensors, WalkTensors](s.Set, "rollout", func(in segmentIn[*Node, Rollout]) Walk {
+			got = append(got, in.MaxTrees)
+			return in.Rollout.Walk
 		})
 		r, err := s.start.Call(startTensors{Key: rng.Key(1, "draw"), Sentences: x})
 		if err != nil {
