@@ -27,8 +27,8 @@ type Entry struct {
 	Draw       func(all []Result) report.Figure // nil if results make no figure
 }
 
-// series measures several things, and calls each with every result as soon as it is there. The name of a result need only
-// tell it from others of the workload.
+// series measures several things, and calls each with every result as soon as it is there. The name of a result need
+// only tell it from others of the workload.
 type series func(b compute.Backend, o Options, each func(Result) error) error
 
 // Workloads are all that can be measured.
@@ -73,7 +73,8 @@ func (e Entry) Check(o Options) error {
 	return nil
 }
 
-// Run measures, and calls each with every result as soon as it is there. Results have the name of the entry before their own.
+// Run measures, and calls each with every result as soon as it is there. Results have the name of the entry before
+// their own.
 func (e Entry) Run(b compute.Backend, o Options, each func(Result) error) error {
 	measure := e.series
 	if e.step != nil {

@@ -75,7 +75,7 @@ func (s *stats) maximise(mu Means) {
 //
 //	mu_i += rate/sigma² (N_i/N) (mean of x - o_j over the N_i points assigned to i  -  mu_i)
 //
-// which for the paper's rate and sigma relaxes balanced clusters by 0.4, none by more than 1.6, and leaves an empty one.
+// which for the paper's rate and sigma relaxes balanced clusters by 0.4, none by more than 1.6; an empty one stays.
 func (s *stats) descend(mu Means, rate, precision float64, n int) {
 	c := rate * precision / float64(n)
 	for i := range mu {

@@ -113,5 +113,7 @@ func (p Problem) Centres(mu Means) []Point {
 
 // Figure2Means returns the means at which the paper's Figure 2 compares posteriors.
 func Figure2Means() Means {
-	return Means{{-2.47049352, 0.38887989}, {1.14934963, -0.60384374}, {-0.19642042, -1.42613101}, {0.21112086, 1.14786994}}
+	return Means{
+		{-2.47049352, 0.38887989}, {1.14934963, -0.60384374}, {-0.19642042, -1.42613101}, {0.21112086, 1.14786994},
+	}
 }

@@ -67,8 +67,9 @@ func figure2(ctx context.Context, s run.Study) (f report.Named, agree *agreement
 	}
 	agree = &agreement{share(factorised), share(assigned[2])}
 	f.Name, f.Figure = "figure2", posteriorFigure(t.data, mu, []string{"exact", "factorised", "GFlowNet"}, assigned)
-	f.Caption = fmt.Sprintf("Figure 2: the most probable pair under the exact posterior, a factorised one and the GFlowNet's, at fixed "+
-		"means. They agree with the exact one on %.1f %% and %.1f %% of the points.", 100*agree.Factorised, 100*agree.GFN)
+	f.Caption = fmt.Sprintf("Figure 2: the most probable pair under the exact posterior, a factorised one and "+
+		"the GFlowNet's, at fixed means. They agree with the exact one on %.1f %% and %.1f %% of the points.",
+		100*agree.Factorised, 100*agree.GFN)
 	return f, agree, nil
 }
 

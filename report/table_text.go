@@ -37,8 +37,8 @@ func (t *Table) String() string {
 	return b.String()
 }
 
-// text returns the lines of a column, head first, all of the same width. Numbers align on their last digit, whether or not
-// something follows it.
+// text returns the lines of a column, head first, all of the same width. Numbers align on their last digit, whether or
+// not something follows it.
 func (c shownColumn) text() []string {
 	col := []string{oneLine(c.Name)}
 	for _, cell := range c.cells {

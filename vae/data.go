@@ -73,8 +73,10 @@ func chunks(n, size int, do func(indices []int, fresh int) error) error {
 	return nil
 }
 
-// each calls a program with n rows, so many at a time; use sees what it returns, and the numbers of the rows that are fresh.
-func each[I, O any](n, size int, p *program.Program[I, O], in func(indices []int) I, use func(out O, fresh []int)) error {
+// each calls a program with n rows, so many at a time; use sees what it returns, and the numbers of the fresh rows.
+func each[I, O any](
+	n, size int, p *program.Program[I, O], in func(indices []int) I, use func(out O, fresh []int),
+) error {
 	return chunks(n, size, func(indices []int, fresh int) error {
 		out, err := p.Call(in(indices))
 		if err == nil {

@@ -101,8 +101,8 @@ func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *ru
 	return nil
 }
 
-// likelihoodAfter estimates the likelihood of test images once a posterior is fitted to a copy of the model, which is no
-// part of the training.
+// likelihoodAfter estimates the likelihood of test images once a posterior is fitted to a copy of the model, which is
+// no part of the training.
 func (s *session) likelihoodAfter(fit func(*model.Store) error) (*NLL, error) {
 	arrays, err := run.StoreArrays(s.store)
 	if err != nil {

@@ -30,7 +30,8 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 	}
 	var sleep em.Sleep // as published: a step of its own that follows some of the E-steps
 	if s := c.Sleep; s.Probability > 0 && s.Weight > 0 {
-		sleep = em.Sleep{Weight: s.Weight / float64(size.Positions()), Probability: s.Probability, Batch: c.Batch, Apart: true}
+		weight := s.Weight / float64(size.Positions())
+		sleep = em.Sleep{Weight: weight, Probability: s.Probability, Batch: c.Batch, Apart: true}
 	}
 	var objective gfn.Objective = gfn.TB{}
 	if c.Policy.LogZ == logZNone {

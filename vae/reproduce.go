@@ -155,7 +155,8 @@ func (r *reproduced) page(dir string, strip report.Strip) error {
 	}
 	page.Section("Table").Table(r.table)
 	if len(strip.Groups) > 0 {
-		f := report.Named{Name: "distributions", Figure: report.NewFigure(strip), Caption: "All runs, by method and number of codes."}
+		f := report.Named{Name: "distributions", Figure: report.NewFigure(strip)}
+		f.Caption = "All runs, by method and number of codes."
 		if err := page.Section("Runs").Figures(dir, f); err != nil {
 			return err
 		}
