@@ -51,6 +51,7 @@ type scripted struct {
 	trace          []string
 	unfit, skipped []uint64
 	failsE, failsM []uint64
+	sleeps, both   bool   // E-steps are sleep alone; they make M-updates that are certain
 	promised       []bool // whether E-steps were told that an M-step is certain
 }
 
@@ -64,6 +65,13 @@ func (s *scripted) Infer(at Moment, _ int) (Inference[int], error) {
 	out := NewInference(0)
 	out.Wake = Update{Loss: 1, GradNorm: 1, OK: !slices.Contains(s.skipped, at.Iteration)}
 	out.Unfit = slices.Contains(s.unfit, at.Iteration)
+	if s.sleeps {
+		wake := out.Wake
+		out.Wake, out.Sleep = Update{}, &wake
+	}
+	if s.both && at.Maximizes {
+		out.M = &Update{Loss: 1, OK: true}
+	}
 	s.promised = append(s.promised, at.Maximizes)
 	return out, nil
 }
@@ -91,6 +99,9 @@ func TestMoments(t *testing.T) {
 		{Adaptive{Threshold: open, Epoch: 3}, scripted{}, "E0 E1 M1.0 E2 M2.1 E3 E4 M4.2 E5 M5.3 E6"},
 		{Adaptive{Threshold: open}, scripted{unfit: []uint64{1, 4}}, "E0 E1 E2 M2.0 E3 M3.1 E4 E5 M5.2 E6 M6.3"},
 		{Adaptive{Threshold: open}, scripted{skipped: []uint64{1}}, "E0 E1 M1.0 E2 M2.1 E3 M3.2 E4 M4.3 E5 M5.4 E6 M6.5"},
+		{Blocks{Below: 0.5}, scripted{}, "E0 E1 E2 E3 E4 E5 E6"},
+		{Blocks{E: 3, Below: 2}, scripted{sleeps: true}, "E0 E1 E2 M2.0 E3 E4 E5 M5.1 E6"},
+		{Blocks{M: 2}, scripted{both: true}, "E0 M0.1 E1 M1.3 E2 M2.5 E3 M3.7 E4 M4.9 E5 M5.11 E6 M6.13"},
 		{Turns{2}, scripted{}, "M0.0 E1 E2 M3.1 M4.2 E5 E6"},
 	} {
 		l := Loop[int, int]{Data: func(uint64) int { return 0 }, E: &c.steps, M: &c.steps, Gate: c.gate}
@@ -100,7 +111,8 @@ func TestMoments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(c.steps.promised) > promised && c.steps.unfit == nil && c.steps.promised[promised] != (r.M != nil) {
+			certain := c.steps.unfit == nil && !c.steps.sleeps
+			if certain && len(c.steps.promised) > promised && c.steps.promised[promised] != (r.M != nil) {
 				t.Errorf("%+v, %+v: an M-step was promised: %t", c.gate, r, c.steps.promised[promised])
 			}
 		}
@@ -142,5 +154,18 @@ func TestFailedCalls(t *testing.T) {
 		if trace := strings.Join(c.steps.trace, " "); trace != c.trace {
 			t.Errorf("%+v: %s, want %s", c.gate, trace, c.trace)
 		}
+	}
+}
+
+// Both updates of an E-step that makes two are counted, also when the first of them is one too many to be skipped.
+func TestBothCount(t *testing.T) {
+	steps := scripted{both: true, skipped: []uint64{1, 2, 3, 4, 5}}
+	l := Loop[int, int]{Data: func(uint64) int { return 0 }, E: &steps, M: &steps}
+	err := l.Train(t.Context(), func(s State) bool { return s.Iteration == 10 }, nil)
+	want := State{Iteration: 6, M: 6, Skipped: 5, InARow: InARow{E: 5}}
+	got := l.State()
+	got.Gate = GateState{}
+	if d := cmp.Diff(want, got); d != "" || !errors.Is(err, ErrDiverged) {
+		t.Errorf("error %v, state (-want +got)\n%s", err, d)
 	}
 }
