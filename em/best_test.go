@@ -71,6 +71,22 @@ func TestBestRates(t *testing.T) {
 	}
 }
 
+// The rates of an M-update that is made with an E-update go by the number of M-updates.
+func TestBestRatesOverTime(t *testing.T) {
+	spec := toySpec(newToy(3, dtypes.Float32))
+	spec.Wake.Samples, spec.MStep.Latents, spec.Gate = 4, BestOfWake{}, Blocks{E: 2}
+	spec.MStep.Optimizer = adam(Theta, optim.Rate{Base: 0.1, Drops: []optim.Drop{{Step: 2, Factor: 0}}})
+	l := newLearner(t, newBackend(t), spec)
+	steps(t, l, 2)
+	for m := 1; m < 3; m++ {
+		before := snapshot(t, l.Store(), Theta)
+		steps(t, l, 2)
+		if moved := changed(before, snapshot(t, l.Store(), Theta)); (len(moved) > 0) != (m < 2) {
+			t.Errorf("M-update %d moved %v", m, moved)
+		}
+	}
+}
+
 // Whatever the best latents are combined with: where the E-step has none for an M-step, the M-step draws as many.
 func TestBestWithAll(t *testing.T) {
 	b, m := newBackend(t), newToy(3, dtypes.Float32)
