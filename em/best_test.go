@@ -122,6 +122,27 @@ func TestBestWithAll(t *testing.T) {
 	}
 }
 
+// An E-step hands the best latents on, unless it has made the M-update with them.
+func TestBestAreHandedOn(t *testing.T) {
+	b := newBackend(t)
+	for name, change := range map[string]func(*Spec){
+		"plain":          func(*Spec) {},
+		"sleep together": func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 4} },
+		"moves":          func(s *Spec) { s.MStep.Moves = 1 },
+	} {
+		for _, certain := range []bool{false, true} {
+			spec := toySpec(newToy(3, dtypes.Float32))
+			spec.Wake.Samples, spec.MStep.Latents = 2, BestOfWake{}
+			change(&spec)
+			out, err := newLearner(t, b, spec).E.Infer(Moment{Maximizes: certain}, spec.Data(0))
+			both := certain && name == "plain"
+			if err != nil || (out.M != nil) != both || (len(out.Z) > 0) == both {
+				t.Errorf("%s, an M-step is certain: %t: M-update %v, %d latents, error %v", name, certain, out.M, len(out.Z), err)
+			}
+		}
+	}
+}
+
 // Moves refine the best latents, too.
 func TestBestMoves(t *testing.T) {
 	spec := toySpec(newToy(3, dtypes.Float32))
