@@ -71,6 +71,22 @@ func TestBestRates(t *testing.T) {
 	}
 }
 
+// The rates of an M-update that is made with an E-update go by the number of M-updates.
+func TestBestRatesOverTime(t *testing.T) {
+	spec := toySpec(newToy(3, dtypes.Float32))
+	spec.Wake.Samples, spec.MStep.Latents, spec.Gate = 4, BestOfWake{}, Blocks{E: 2}
+	spec.MStep.Optimizer = adam(Theta, optim.Rate{Base: 0.1, Drops: []optim.Drop{{Step: 2, Factor: 0}}})
+	l := newLearner(t, newBackend(t), spec)
+	steps(t, l, 2)
+	for m := 1; m < 3; m++ {
+		before := snapshot(t, l.Store(), Theta)
+		steps(t, l, 2)
+		if moved := changed(before, snapshot(t, l.Store(), Theta)); (len(moved) > 0) != (m < 2) {
+			t.Errorf("M-update %d moved %v", m, moved)
+		}
+	}
+}
+
 // Whatever the best latents are combined with: where the E-step has none for an M-step, the M-step draws as many.
 func TestBestWithAll(t *testing.T) {
 	b, m := newBackend(t), newToy(3, dtypes.Float32)
@@ -102,6 +118,27 @@ func TestBestWithAll(t *testing.T) {
 		}
 		if (made == 0) != (name == "no M-steps") {
 			t.Errorf("%s: %d M-updates", name, made)
+		}
+	}
+}
+
+// An E-step hands the best latents on, unless it has made the M-update with them.
+func TestBestAreHandedOn(t *testing.T) {
+	b := newBackend(t)
+	for name, change := range map[string]func(*Spec){
+		"plain":          func(*Spec) {},
+		"sleep together": func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 4} },
+		"moves":          func(s *Spec) { s.MStep.Moves = 1 },
+	} {
+		for _, certain := range []bool{false, true} {
+			spec := toySpec(newToy(3, dtypes.Float32))
+			spec.Wake.Samples, spec.MStep.Latents = 2, BestOfWake{}
+			change(&spec)
+			out, err := newLearner(t, b, spec).E.Infer(Moment{Maximizes: certain}, spec.Data(0))
+			both := certain && name == "plain"
+			if err != nil || (out.M != nil) != both || (len(out.Z) > 0) == both {
+				t.Errorf("%s, an M-step is certain: %t: M-update %v, %d latents, error %v", name, certain, out.M, len(out.Z), err)
+			}
 		}
 	}
 }

@@ -22,7 +22,7 @@ type MStepper[B, Z any] interface {
 
 // Moment is when a step of a loop happens.
 type Moment struct {
-	Iteration uint64 // E-steps before
+	Iteration uint64 // iterations before
 	M         uint64 // M-steps before
 	// Maximizes tells an E-step that an M-step is certain to follow in this iteration.
 	Maximizes bool

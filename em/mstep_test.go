@@ -171,3 +171,21 @@ func TestGreedyLatents(t *testing.T) {
 		}
 	}
 }
+
+// Moves explore as the E-step of their iteration does.
+func TestMovesExplore(t *testing.T) {
+	spec := toySpec(newToy(3, dtypes.Float32))
+	spec.Wake.Explore.Epsilon = Linear{To: 1, Over: 100}
+	spec.MStep.Moves, spec.MStep.Optimizer = 3, adam(Theta, optim.Rate{})
+	l := newLearner(t, newBackend(t), spec)
+	loss := func(iteration uint64) float64 {
+		m, err := l.M.Maximize(Moment{Iteration: iteration}, spec.Data(0), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Loss
+	}
+	if first, last := loss(0), loss(100); first == last {
+		t.Errorf("the same moves without exploration and with nothing else: loss %g", first)
+	}
+}

@@ -1,8 +1,11 @@
 package mixture
 
 import (
+	"maps"
+	"strings"
 	"testing"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/run/runtest"
 )
@@ -26,5 +29,32 @@ func TestResume(t *testing.T) {
 		if s := job.(*trainer).learner.State(); s.M != uint64(c.Iterations*c.Gate.MSteps) || s.Skipped != 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
+	}
+}
+
+// The policy's rate drops when half of the E-updates are made.
+func TestDrop(t *testing.T) {
+	c := QuickConfig()
+	c.Points, c.Iterations, c.Gate.ESteps, c.Optim.Phi.Drop = 40, 4, 2, 0
+	tr, err := newTrainer(open(t), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	before := ""
+	for update := range 8 {
+		if _, err := tr.Step(); err != nil {
+			t.Fatal(err)
+		}
+		s, err := tr.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.DeleteFunc(s.Arrays, func(path string, _ run.Array) bool { return !strings.HasPrefix(path, em.Phi+"/") })
+		after := run.StateHash(run.State{Arrays: s.Arrays})
+		if (after != before) != (update < 4) {
+			t.Errorf("update %d of 8 moves the policy: %t", update, after != before)
+		}
+		before = after
 	}
 }

@@ -144,6 +144,37 @@ func TestDriveResumes(t *testing.T) {
 	}
 }
 
+// giving is a job that gives up after a number of steps.
+type giving struct {
+	counting
+	after uint64
+}
+
+func (g *giving) Step() (Tick, error) {
+	if g.N == g.after {
+		return Tick{}, fmt.Errorf("%w: it leads nowhere", ErrGaveUp)
+	}
+	return g.counting.Step()
+}
+
+// What a job has that gives up is saved.
+func TestDriveGivesUp(t *testing.T) {
+	r, err := Create(filepath.Join(t.TempDir(), "run"), Options{Task: "count"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	err = r.Drive(t.Context(), &giving{counting{total: 50}, 7}, time.Hour, nil)
+	if !errors.Is(err, ErrGaveUp) || !strings.Contains(err.Error(), "it leads nowhere; the last good state is kept in "+r.Dir()) {
+		t.Errorf("error %v", err)
+	}
+	s, _, err := r.Load()
+	var job counting
+	if err != nil || s.Step != 7 || job.Restore(s) != nil || job.Sum != 7*8/2 {
+		t.Errorf("step %d with %+v is kept, error %v", s.Step, job, err)
+	}
+}
+
 // countTask is a task of counting jobs.
 type countTask struct {
 	mu      *sync.Mutex

@@ -2,7 +2,6 @@ package vae
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -27,10 +26,7 @@ func Load(b compute.Backend, r *run.Run) (*Codec, []string, error) {
 		return nil, nil, err
 	}
 	state, warnings, err := r.Load()
-	if errors.Is(err, run.ErrNoCheckpoint) {
-		return nil, nil, badinput.Errorf(
-			"%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"", r.Dir(), r.Dir())
-	} else if err != nil {
+	if err != nil {
 		return nil, warnings, err
 	}
 	codec, err := c.codec(b, state)

@@ -408,6 +408,27 @@ func TestBadConfig(t *testing.T) {
 }
 
 // A run's folder has a report with all figures, and its model can be loaded without the data.
+// A state knows the size of its images, whose sides differ here.
+func TestLoadedSize(t *testing.T) {
+	size := mnist.Size{Height: 6, Width: 10}
+	images := mnist.NewImages(size, make([]byte, 8*60))
+	c := tinyConfig(MethodVQ)
+	s, err := newSession(open(t), c, &mnist.Set{Name: "blank", Size: size, Train: images, Test: images})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	steps(t, s, 1)
+	codec, err := c.codec(s.backend, stateOf(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer codec.Close()
+	if codec.Height != size.Height || codec.Width != size.Width {
+		t.Errorf("images of %dx%d, want %dx%d", codec.Height, codec.Width, size.Height, size.Width)
+	}
+}
+
 func TestReportAndLoad(t *testing.T) {
 	for name, c := range methods() {
 		if name == MethodGFN || name == MethodGD || name == "compared" || name == "best" {

@@ -61,6 +61,9 @@ func TestFixedStays(t *testing.T) {
 	if s.loop.State().Iteration != 12 || s.made() != 12 || last.Step != 12 || last.Total != 12 || s.loop.State().M != 0 {
 		t.Errorf("%d iterations, %d updates, tick %+v, state %+v", s.loop.State().Iteration, s.made(), last, s.loop.State())
 	}
+	if _, ok := s.metrics(em.Report{})["skipped"]; !ok {
+		t.Error("skipped updates are not told")
+	}
 	moved := false
 	for path, a := range after.Arrays {
 		if strings.HasPrefix(path, em.Theta+"/") {

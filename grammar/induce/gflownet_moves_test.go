@@ -474,6 +474,19 @@ func TestStepsBack(t *testing.T) {
 			t.Errorf("in epoch %d trained moves go back by %v, want any up to %d", epoch, seen, most)
 		}
 	}
+	// Epochs are those of iterations, however few M-steps they have.
+	losses := map[float64]bool{}
+	for _, m := range []uint64{0, 1000} {
+		s := tinySession(t, c)
+		out, err := s.loop.E.Infer(em.Moment{Iteration: 2 * s.sampler.perEpoch(), M: m}, s.sampler.at(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses[out.Metrics["balance/loss"]] = true
+	}
+	if len(losses) != 1 {
+		t.Errorf("the trained move depends on the number of M-steps: losses %v", losses)
+	}
 }
 
 // rowOf writes one row of a tensor.

@@ -135,6 +135,10 @@ func TestGFNGate(t *testing.T) {
 			}
 		}
 	}
+	// What is told is the threshold that the average was compared with, also of an iteration that made an M-step since.
+	for _, r := range []em.Report{{State: em.State{M: 5000}}, {State: em.State{M: 5001}, M: &em.Update{}}} {
+		closeTo(t, "threshold told", s.metrics(r)["gate/threshold"], 4.5, 1e-12)
+	}
 }
 
 // The temperature of the prior follows the number of M-steps up to the horizon, not that of iterations.

@@ -259,6 +259,13 @@ func TestChainsWithPrior(t *testing.T) {
 		posterior[k] /= sum
 		grammarAlone[k] /= sumAlone
 	}
+	// The prior cools with the number of M-steps.
+	logPrior := func(m uint64) float64 {
+		return e.logPrior(em.Moment{Iteration: 3, M: m}, 1)(0, chain.NewTree(labelled(shapesOf(3)[0], 2)[0]))
+	}
+	if got, want := logPrior(0)/logPrior(uint64(s.Horizon)), s.Prior.TemperatureEnd/s.Prior.Temperature; math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("over the horizon the prior fades by %g, want %g", got, want)
+	}
 	s.Chain = 60
 	e.logPrior = func(_ em.Moment, sentences int) func(int, *chain.Tree) float64 {
 		return s.prior.LogPrior(sentences, temperature)

@@ -87,10 +87,6 @@ func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state
 		return c, nil, state, nil, err
 	}
 	state, warnings, err = r.Load()
-	if errors.Is(err, run.ErrNoCheckpoint) {
-		err = badinput.Errorf("%s has no checkpoint yet: wait for its first save, or continue it with \"gfnem resume %s\"",
-			r.Dir(), r.Dir())
-	}
 	if err != nil {
 		return c, nil, state, warnings, err
 	}

@@ -245,8 +245,14 @@ func TestPriorDiverges(t *testing.T) {
 		s.prior.Params[i] = 1e200
 	}
 	steps(t, s, patience-1)
-	if _, err := s.Step(); !errors.Is(err, run.ErrGaveUp) {
-		t.Errorf("error %v", err)
+	resumed := tinySession(t, c)
+	if err := resumed.Restore(stateOf(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Session{s, resumed} {
+		if _, err := s.Step(); !errors.Is(err, run.ErrGaveUp) {
+			t.Errorf("error %v", err)
+		}
 	}
 	for _, p := range s.prior.Params {
 		if p != 1e200 {
@@ -279,6 +285,14 @@ func TestPaperLearningRate(t *testing.T) {
 	for step, want := range map[uint64]float64{0: 0, 1: 1.0 / 40, 39: 39.0 / 40, 40: 39.0 / 40, 1000: 39.0 / 40, 9999: 39.0 / 40} {
 		if got := rate.At(step) / 1e-3; !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("update %d has %g of the nominal rate, want %g", step, got, want)
+		}
+	}
+	fast := QuickConfig()
+	fast.Updates, fast.Optim.Warmup = 400, 0
+	rate = newMStep(program.NewSet(simd(), nil), nil, &fast).optimizer.Groups[0].Rate
+	for step, want := range map[uint64]float64{0: 1, 100: 1, 250: math.Sqrt(0.05), 400: 0.05} {
+		if got := rate.At(step) / 3e-3; !(math.Abs(got-want) <= 1e-12) {
+			t.Errorf("update %d of preset quick has %g of the nominal rate, want %g", step, got, want)
 		}
 	}
 	if p.optimizer.ClipNorm != 3 || c.Optim.Theta.Beta1 != 0.75 || c.Optim.Theta.Beta2 != 0.999 || c.Batch != 32 || c.Updates != 10_000 {

@@ -152,10 +152,10 @@ func (a *arguments) add(k kind, host, _ reflect.Value) {
 	case k == graph:
 	case k == constant:
 		fmt.Fprintf(&a.key, "%q", fmt.Sprint(host.Interface()))
-	case k == list:
-		fmt.Fprintf(&a.key, "[%d]", host.Len())
 	case isNil(host):
 		a.key.WriteByte('-')
+	case k == list:
+		fmt.Fprintf(&a.key, "[%d]", host.Len())
 	case k == option:
 		a.key.WriteByte('+')
 	case host.Type() == numberType:

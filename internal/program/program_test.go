@@ -121,6 +121,78 @@ func TestFieldsKeepTheirNames(t *testing.T) {
 	}
 }
 
+// keyed are parts that come in twos, so that what one has could be taken for what the other has.
+type keyed[T, R, N any] struct {
+	Words      pair[string]
+	Lists      pair[[]T]
+	Rows       pair[R]
+	Left       pair[T]
+	Maybe      pair[*pair[N]]
+	Given, End []T
+}
+
+type (
+	keyedIn    = keyed[*tensors.Tensor, []float32, float32]
+	keyedNodes = keyed[*Node, *Node, *Node]
+)
+
+// Programs whose arguments differ neither in number nor in shapes are told apart by where these stand.
+func TestProgramsAreToldApart(t *testing.T) {
+	set := newSet(t)
+	p := program.New[keyedIn, pair[float64]](set, "keyed", func(in keyedNodes) pair[*Node] {
+		total := ReduceAllSum(in.End[0])
+		add := func(weight float64, x *Node) {
+			if x != nil {
+				total = Add(total, MulScalar(ReduceAllSum(x), weight))
+			}
+		}
+		for _, x := range in.Lists.A {
+			add(10, x)
+		}
+		add(100, in.Rows.A)
+		add(1000, in.Left.A)
+		if in.Maybe.A != nil {
+			add(1e4, in.Maybe.A.A)
+		}
+		if in.Given != nil {
+			total = AddScalar(total, 1e5)
+		}
+		total = AddScalar(total, float64(1e6*len(in.Words.A)))
+		return pair[*Node]{total, total}
+	})
+	one := vector(1)
+	ones, some := []*tensors.Tensor{one}, &pair[float32]{1, 1}
+	type (
+		lists = pair[[]*tensors.Tensor]
+		rows  = pair[[]float32]
+	)
+	for range 2 { // programs that were closed are compiled again
+		for _, c := range []struct {
+			in   keyedIn
+			want float64
+		}{
+			{keyedIn{Lists: lists{[]*tensors.Tensor{one, one}, ones}}, 21},
+			{keyedIn{Lists: lists{ones, []*tensors.Tensor{one, one}}}, 11},
+			{keyedIn{Rows: rows{[]float32{1, 1}, []float32{1}}}, 201},
+			{keyedIn{Rows: rows{[]float32{1}, []float32{1, 1}}}, 101},
+			{keyedIn{Left: pair[*tensors.Tensor]{A: one}}, 1001},
+			{keyedIn{Left: pair[*tensors.Tensor]{B: one}}, 1},
+			{keyedIn{Maybe: pair[*pair[float32]]{A: some}}, 10_001},
+			{keyedIn{Maybe: pair[*pair[float32]]{B: some}}, 1},
+			{keyedIn{Given: []*tensors.Tensor{}}, 100_001},
+			{keyedIn{}, 1},
+			{keyedIn{Words: pair[string]{"ab", "c"}}, 2_000_001},
+			{keyedIn{Words: pair[string]{"a", "bc"}}, 1_000_001},
+		} {
+			c.in.End = ones
+			if got, err := p.Call(c.in); err != nil || got.A != c.want {
+				t.Errorf("%+v: got %g, %v, want %g", c.in, got.A, err, c.want)
+			}
+		}
+		set.Close()
+	}
+}
+
 func TestPanicsBecomeErrors(t *testing.T) {
 	type no struct{}
 	for _, value := range []any{"a word", error(nil)} {
