@@ -97,7 +97,7 @@ func check(b compute.Backend, env gfn.Env, x []*tensors.Tensor) *checker {
 		backend: b, env: env,
 		actions:  side{"Legal", "Step", "Back", env.Actions(), env.Legal, env.Step, env.Back},
 		backward: side{"LegalBack", "Undo", "Redo", env.BackActions(), env.LegalBack, env.Undo, env.Redo},
-		start:    program.New[[]*tensors.Tensor, []*tensors.Tensor](s, "Initial", func(x gfn.Batch) gfn.State {
+		start: program.New[[]*tensors.Tensor, []*tensors.Tensor](s, "Initial", func(x gfn.Batch) gfn.State {
 			s := env.Initial(x)
 			if len(s) == 0 {
 				panic(laws.Break(lawShape, "Initial returns no tensor"))

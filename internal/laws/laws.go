@@ -16,7 +16,9 @@ type Broken struct {
 }
 
 // Break returns a broken law.
-func Break(law, format string, args ...any) Broken { return Broken{law: law, example: fmt.Sprintf(format, args...)} }
+func Break(law, format string, args ...any) Broken {
+	return Broken{law: law, example: fmt.Sprintf(format, args...)}
+}
 
 // Error implements error.
 func (b Broken) Error() string {
