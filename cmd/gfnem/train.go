@@ -34,7 +34,7 @@ type backendFlag struct {
 type shortcuts struct {
 	Data    *string `help:"Data, the same as --set data=DATA. Grammars: a folder of \"gfnem data treebank\", synthetic, synthetic-ncfg or small; vae: digits, binarized or a folder of idx files." placeholder:"DATA"`
 	Method  *string `help:"How to learn, the same as --set method=NAME. Grammars: marginal, exact, mcem or gfn; vae: vq, gfn, gfn-gd or gfn-gd-prior." placeholder:"NAME"`
-	Grammar *string `help:"Kind of a grammar, the same as --set grammar=KIND: cfg, or ncfg, whose rules depend on the parent." placeholder:"KIND"`
+	Grammar *string `help:"Kind of a grammar, the same as --set model.grammar=KIND: cfg, or ncfg, whose rules depend on the parent." placeholder:"KIND"`
 	K       *string `name:"k" help:"Number of codes of a vae, the same as --set model.codes=K." placeholder:"K"`
 	EBM     bool    `name:"ebm" help:"With mcem and gfn, learn a prior on the shapes of trees first, the same as --set prior.on=true."`
 }

@@ -68,9 +68,9 @@ func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beh
 // Segment runs so many passes (int32 scalar, at least 1) of the loop that makes walks, or fewer if they end. No gradient flows. It
 // cannot be nn.Repeat, whose rounds are fixed when a program is compiled.
 //
-// Each pass of the loop evaluates the network once for all walks. It settles what the pass before left open, since the forward
-// probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step. The
-// top of a whole tree is the only thing to split, so the first step back needs no network.
+// Each pass of the loop evaluates the network once for all walks. It completes the scores of the step before, since the
+// forward probability of an undone step is read at the state that the step back leads to, and the other way round; and it
+// makes a step. The top of a whole tree is the only thing to split, so the first step back needs no network.
 //
 // No forest may have more than maxTrees trees, or what it returns is wrong without saying so; a greater maximum costs arithmetic and
 // changes nothing but how a backend may round sums.
@@ -110,7 +110,7 @@ func anywhere(marks *Node) *Node {
 	return GreaterThan(n, ZerosLike(n))
 }
 
-// pass evaluates the network once, settles the last step and makes the next.
+// pass evaluates the network once, completes the scores of the last step and makes the next.
 func (s *stepper) pass() {
 	r := s.read(s.Forest, s.Nodes, s.maxTrees)
 	position, mayJoin := r.position()
