@@ -13,9 +13,9 @@ type evalCmd struct {
 	Dir string `arg:"" name:"run" help:"Folder of the run."`
 	backendFlag
 	NLL     bool `name:"nll" help:"Estimate the likelihood of a vae by importance sampling, which takes long."`
-	Samples int  `help:"With --nll, latents per image (default: the run's importance_samples)."`
-	Images  int  `help:"With --nll, the first so many test images (default: the run's nll_images)."`
-	Fit     int  `help:"With --nll, updates of the posterior that is fitted to a VQ-VAE (default: the run's fit_updates)."`
+	Samples int  `help:"With --nll, latents per image (default: the run's eval.samples)."`
+	Images  int  `help:"With --nll, the first so many test images (default: the run's eval.images)."`
+	Fit     int  `help:"With --nll, updates of the posterior that is fitted to a VQ-VAE (default: the run's eval.fit_updates)."`
 	JSON    bool `help:"Print the result as one JSON object on standard output."`
 }
 
