@@ -15,7 +15,6 @@ import (
 	"github.com/gomlx/gomlx/support/xslices"
 
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/internal/laws"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/rows"
 )
@@ -64,19 +63,19 @@ func Run(t *testing.T, env gfn.Env, x ...*tensors.Tensor) {
 	if c.walked {
 		t.Logf("envtest: more than %d states: %d random walks, seed %d", limit, walks, seed)
 	}
-	for _, v := range c.Lines() {
+	for _, v := range c.lines() {
 		t.Errorf("envtest: broken law: %s", v)
 	}
 }
 
 // Check returns the laws that env breaks, one line each, with an example.
 func Check(b compute.Backend, env gfn.Env, x ...*tensors.Tensor) []string {
-	return check(b, env, x).Lines()
+	return check(b, env, x).lines()
 }
 
 // checker collects what it finds.
 type checker struct {
-	laws.Found
+	found
 	backend  compute.Backend
 	env      gfn.Env
 	actions  side
@@ -100,7 +99,7 @@ func check(b compute.Backend, env gfn.Env, x []*tensors.Tensor) *checker {
 		start: program.New[[]*tensors.Tensor, []*tensors.Tensor](s, "Initial", func(x gfn.Batch) gfn.State {
 			s := env.Initial(x)
 			if len(s) == 0 {
-				panic(laws.Break(lawShape, "Initial returns no tensor"))
+				panic(breaks(lawShape, "Initial returns no tensor"))
 			}
 			return s
 		}),
@@ -117,12 +116,12 @@ func (c *checker) initial(x []*tensors.Tensor) []string {
 	n := x[0].Shape().Dim(0)
 	state, err := c.start.Call(x)
 	if err != nil {
-		c.Failed(err, lawRun)
+		c.failed(err, lawRun)
 		return nil
 	}
 	for i, t := range state {
 		if t.Rank() == 0 || t.Shape().Dim(0) != n {
-			c.Broke(lawShape, "Initial returns %s as tensor %d, for %d observations", t.Shape(), i, n)
+			c.broke(lawShape, "Initial returns %s as tensor %d, for %d observations", t.Shape(), i, n)
 			return nil
 		}
 	}
@@ -131,14 +130,14 @@ func (c *checker) initial(x []*tensors.Tensor) []string {
 	for i := range min(n, singles) {
 		alone, err := c.start.Call(rows.Take(x, []int{i}))
 		if err != nil {
-			c.Broke(lawRun, "of one row: %v", err)
+			c.broke(lawRun, "of one row: %v", err)
 			return nil
 		}
 		if got := rows.Of(alone)[0]; got != together[i] {
-			c.Broke(lawRows, "Initial of row %d is %s in a batch of %d, and %s alone", i, c.show(together[i]), n, c.show(got))
+			c.broke(lawRows, "Initial of row %d is %s in a batch of %d, and %s alone", i, c.show(together[i]), n, c.show(got))
 		}
 	}
-	if len(c.Found) > 0 {
+	if len(c.found) > 0 {
 		return nil
 	}
 	return together
@@ -156,12 +155,12 @@ func (c *checker) observation(x []*tensors.Tensor, initial string) {
 		c.all(d, initial)
 	case errors.Is(err, gfn.ErrTooMany), errors.Is(err, gfn.ErrCycle):
 		if errors.Is(err, gfn.ErrCycle) {
-			c.Broke(lawSteps, "actions form a cycle")
+			c.broke(lawSteps, "actions form a cycle")
 		}
 		c.walked = true
 		c.walk(initial, first[0])
 	default:
-		c.Failed(err, lawRun)
+		c.failed(err, lawRun)
 	}
 }
 

@@ -28,7 +28,7 @@ func (c *checker) all(d *gfn.DAG, initial string) {
 			c.laws(a, initial)
 			for b, m := range a.prev {
 				if m.legal && !known[m.to] {
-					c.Broke(lawReach, "backward action %d leads from %s to %s", b, c.show(a.state), c.show(m.to))
+					c.broke(lawReach, "backward action %d leads from %s to %s", b, c.show(a.state), c.show(m.to))
 				}
 			}
 		}
@@ -40,7 +40,7 @@ func (c *checker) all(d *gfn.DAG, initial string) {
 	}
 	for i, n := range depth {
 		if n > c.env.Steps() {
-			c.Broke(lawSteps, "%d actions lead to %s", n, c.show(states[i]))
+			c.broke(lawSteps, "%d actions lead to %s", n, c.show(states[i]))
 		}
 	}
 }
@@ -49,19 +49,19 @@ func (c *checker) all(d *gfn.DAG, initial string) {
 func (c *checker) laws(a answer, initial string) {
 	s := c.show(a.state)
 	if a.state != initial && len(legal(a.prev)) == 0 {
-		c.Broke(lawOthers, "none is legal in %s", s)
+		c.broke(lawOthers, "none is legal in %s", s)
 	}
 	for b, m := range a.prev {
 		if m.legal && a.state == initial {
-			c.Broke(lawInitial, "action %d is legal in %s", b, s)
+			c.broke(lawInitial, "action %d is legal in %s", b, s)
 		}
 		if m.legal && (!m.allowed || m.end != a.state) {
-			c.Broke(lawRedo, "s = %s, b = %d: action %s", s, b, c.way(m))
+			c.broke(lawRedo, "s = %s, b = %d: action %s", s, b, c.way(m))
 		}
 	}
 	for act, m := range a.next {
 		if m.legal && (!m.allowed || m.end != a.state) {
-			c.Broke(lawUndo, "s = %s, a = %d: backward action %s", s, act, c.way(m))
+			c.broke(lawUndo, "s = %s, a = %d: backward action %s", s, act, c.way(m))
 		}
 	}
 	c.distinct(lawChildren, a.state, a.next)
@@ -81,7 +81,7 @@ func (c *checker) distinct(law, state string, moves []move) {
 			continue
 		}
 		if j, ok := first[m.to]; ok {
-			c.Broke(law, "%d and %d lead from %s to %s", j, i, c.show(state), c.show(m.to))
+			c.broke(law, "%d and %d lead from %s to %s", j, i, c.show(state), c.show(m.to))
 		}
 		first[m.to] = i
 	}
@@ -97,7 +97,7 @@ func (c *checker) alone(answers []answer) {
 		same := func(kind string, together, alone []move) {
 			for i, m := range together {
 				if m.legal != alone[i].legal || m.legal && m != alone[i] {
-					c.Broke(lawRows, "%s %d in %s is not the same alone", kind, i, c.show(a.state))
+					c.broke(lawRows, "%s %d in %s is not the same alone", kind, i, c.show(a.state))
 				}
 			}
 		}
@@ -138,7 +138,7 @@ func (c *checker) steps(r *rand.Rand, at []answer, initial string, moves func(an
 	}
 	for _, a := range at {
 		if len(moves(a)) > 0 {
-			c.Broke(lawSteps, "after %d actions, forward or back, there are more in %s", c.env.Steps(), c.show(a.state))
+			c.broke(lawSteps, "after %d actions, forward or back, there are more in %s", c.env.Steps(), c.show(a.state))
 		}
 	}
 	return at, true

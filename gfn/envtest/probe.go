@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/internal/laws"
 	"github.com/gfnem/gfnem/internal/rows"
 )
 
@@ -75,7 +74,7 @@ func (d side) mask(s gfn.State) *Node {
 func (d side) take(s gfn.State, a *Node) gfn.State {
 	to := d.move(s, a)
 	if len(to) != len(s) {
-		panic(laws.Break(lawShape, "%s returns %d tensors, not %d", d.moveName, len(to), len(s)))
+		panic(breaks(lawShape, "%s returns %d tensors, not %d", d.moveName, len(to), len(s)))
 	}
 	for i := range to {
 		shape(fmt.Sprintf("%s (tensor %d)", d.moveName, i), to[i], s[i].DType(), s[i].Shape().Dimensions...)
@@ -86,7 +85,7 @@ func (d side) take(s gfn.State, a *Node) gfn.State {
 // shape stops building a graph whose shapes are wrong.
 func shape(method string, x *Node, dtype dtypes.DType, dims ...int) {
 	if want := shapes.Make(dtype, dims...); !x.Shape().Equal(want) {
-		panic(laws.Break(lawShape, "%s returns %s, not %s", method, x.Shape(), want))
+		panic(breaks(lawShape, "%s returns %s, not %s", method, x.Shape(), want))
 	}
 }
 
@@ -94,7 +93,7 @@ func shape(method string, x *Node, dtype dtypes.DType, dims ...int) {
 func (c *checker) ask(states []string, n int) (all []answer, ok bool) {
 	out, err := c.probe.Call(rows.Join(c.like, states, n))
 	if err != nil {
-		c.Failed(err, lawRun)
+		c.failed(err, lawRun)
 		return nil, false
 	}
 	next, prev := read(out.Next, n), read(out.Prev, n)

@@ -24,6 +24,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/internal/panics"
 )
 
 // Set is programs that share a backend and the variables of a store.
@@ -143,7 +145,7 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 	c := &compiled{}
 	most := -min(inputs, 1) // as many as there are, or none
 	exec, err := model.NewExecCanonical(p.set.Backend, p.set.Store, func(_ *model.Scope, g *Graph, nodes []*Node) []*Node {
-		defer panicWithError()
+		defer panics.WithError()
 		in := reflect.New(p.nodesIn).Elem()
 		from := parameters{Graph: g, tensors: nodes}
 		if inputs > 0 {
@@ -168,15 +170,4 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 		delete(p.compiled, key)
 	})
 	return c, nil
-}
-
-// panicWithError turns any panic of a graph function into one with an error, which GoMLX returns as an error of the call. After
-// any other it would wait for the graph for ever.
-func panicWithError() {
-	if r := recover(); r != nil {
-		if err, ok := r.(error); ok {
-			panic(err)
-		}
-		panic(fmt.Errorf("%v", r))
-	}
 }
