@@ -1,9 +1,10 @@
-// Package forest is a GFlowNet that builds parse trees bottom-up, and what it learns from: the E-step of GFlowNet-EM for grammars
-// (Hu et al., "GFlowNet-EM for Learning Compositional Latent Variable Models", 2023).
+// Package forest is a GFlowNet that builds parse trees bottom-up, and what it learns from: the E-step of GFlowNet-EM for
+// grammars (Hu et al., "GFlowNet-EM for Learning Compositional Latent Variable Models", 2023).
 //
 // # Glossary
 //
-//	forest    an ordered list of trees over the words of a sentence: a state. An action joins two neighbours under a label.
+//	forest    an ordered list of trees over the words of a sentence: a state. An action joins two neighbours under a
+//	          label.
 //	gap       the place between two neighbouring words. A binary tree over n words has exactly one inner node for each of
 //	          the n-1 gaps, the node whose left part ends there. So a node is named by its gap, whenever it was made, and
 //	          equal forests are equal tensors.
@@ -30,6 +31,6 @@
 //	history.go, line.go        trajectories, all their trees on one line; score.go has what the network says of them
 //	sampler.go, segments.go    the same from the host, by typed programs, for learning (package induce) and parsing
 //
-// Letters of axes: B sentences, P histories, n words (or leaves), G = n-1 gaps, N labels, T steps, d the width of the network, M the
-// greatest number of trees of a forest. Words are nodes 0 to n-1, the node at gap g is node n+g.
+// Letters of axes: B sentences, P histories, n words (or leaves), G = n-1 gaps, N labels, T steps, d the width of the
+// network, M the greatest number of trees of a forest. Words are nodes 0 to n-1, the node at gap g is node n+g.
 package forest

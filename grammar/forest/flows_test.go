@@ -43,7 +43,7 @@ func TestReferenceFlows(t *testing.T) {
 	logF, _ := four.Solve(four.rewards(cfg), four.UniformBack())
 	_, states := four.edges([]closing{{1, 1}})
 	checkNumber(t, "flow after (1,B)", logF[states[1]], -8.34194103, eight)
-	checkNumber(t, "partial reward after (1,B)", settled(cfg, four.words, four.forest[states[1]]), -3.27545772, eight)
+	checkNumber(t, "partial reward after (1,B)", partialReward(cfg, four.words, four.forest[states[1]]), -3.27545772, eight)
 }
 
 // optimum is a tabular policy on a listing, set to what a grammar and a backward policy determine.
@@ -65,7 +65,7 @@ func newOptimum(t testing.TB, l *listing, kind grammar.Kind, logPB []float64) *o
 		forward[e.From*na+e.Action], backward[e.To*nb+e.Back] = o.logPF[i], logPB[i]
 	}
 	for s := range flow {
-		flow[s] = o.logF[s] - settled(o.g, l.words, l.forest[s])
+		flow[s] = o.logF[s] - partialReward(o.g, l.words, l.forest[s])
 	}
 	o.set(t, "forward", forward, n, na)
 	o.set(t, "backward", backward, n, nb)
@@ -96,21 +96,21 @@ type results struct {
 	sleep    float64            // the greatest element of the expected gradient of sleep
 }
 
-// judged is what objectives judge: paths from bare words, with weights, and pairs of paths from anywhere that meet in
+// scoredPaths are what objectives evaluate: paths from bare words, with weights, and pairs of paths from anywhere that meet in
 // the middle.
-type judged[H, T any] struct {
+type scoredPaths[H, T any] struct {
 	Whole, All        H
 	One, Two, Weights T
 }
 
-// verdict is what they say.
-type verdict[T any] struct {
+// evaluation is what they say.
+type evaluation[T any] struct {
 	Losses                      []T // by name
 	Balance, LogRatio, Gradient T
 }
 
-// judge evaluates objectives; partial rewards are those of a kind of grammar.
-func (o *optimum) judge(t testing.TB, r *rig, kind grammar.Kind) results {
+// evaluate evaluates objectives; partial rewards are those of a kind of grammar.
+func (o *optimum) evaluate(t testing.TB, r *rig, kind grammar.Kind) results {
 	t.Helper()
 	whole := o.paths()
 	var all []hostPath // with every number of steps done before
@@ -142,12 +142,12 @@ func (o *optimum) judge(t testing.TB, r *rig, kind grammar.Kind) results {
 	}
 	names := []string{"SubTB", "SubTB with lambda 0.5", "TB", "DB"}
 	n := len(o.words)
-	out, err := program.Once[judged[historyTensors, *tensors.Tensor], verdict[*tensors.Tensor]](
-		r.b, o.store, "judge", func(in judged[History, *Node]) verdict[*Node] {
+	out, err := program.Once[scoredPaths[historyTensors, *tensors.Tensor], evaluation[*tensors.Tensor]](
+		r.b, o.store, "evaluate", func(in scoredPaths[History, *Node]) evaluation[*Node] {
 			s := o.scored(in.Whole)
 			q := potentials(o.g, s.History)
 			p := s.Rewarded(kind, q.ScoreTrees(s.Trees).Nodes, q.LogTree(s.Trees))
-			var out verdict[*Node]
+			var out evaluation[*Node]
 			for _, loss := range []gfn.Objective{gfn.SubTB{}, gfn.SubTB{Lambda: 0.5}, gfn.TB{}, gfn.DB{}} {
 				out.Losses = append(out.Losses, loss.Loss(p))
 			}
@@ -165,7 +165,7 @@ func (o *optimum) judge(t testing.TB, r *rig, kind grammar.Kind) results {
 			out.Gradient = Gradient(dream, o.store.GetVariable("/table/forward").NodeValue(dream.Graph()))[0]
 			out.Balance = gfn.PairBalance(down, up)
 			return out
-		}, judged[historyTensors, *tensors.Tensor]{
+		}, scoredPaths[historyTensors, *tensors.Tensor]{
 			Whole: pack(n, whole), All: pack(n, all),
 			One: tensors.FromValue(one), Two: tensors.FromValue(two), Weights: tensors.FromValue(weights),
 		})
@@ -203,7 +203,7 @@ func TestOptimum(t *testing.T) {
 				o := newOptimum(t, l, kind, logPB)
 				r := tinyRig(t, seed, words)
 				what := fmt.Sprintf("%v, %s, %s P_B", words, kind, back)
-				o.checkZero(t, what, o.judge(t, r, kind))
+				o.checkZero(t, what, o.evaluate(t, r, kind))
 				if back == "uniform" {
 					o.checkTwins(t, what, r, kind)
 				}
@@ -244,7 +244,7 @@ func (o *optimum) checkTwins(t *testing.T, what string, r *rig, kind grammar.Kin
 	if kind == other {
 		other = grammar.CFG
 	}
-	got := o.judge(t, r, other)
+	got := o.evaluate(t, r, other)
 	for _, name := range []string{"SubTB", "SubTB with lambda 0.5", "DB"} {
 		if got.losses[name] < 0.1 {
 			t.Errorf("%s: with partial rewards of the other kind %s is %g", what, name, got.losses[name])
@@ -258,7 +258,7 @@ func (o *optimum) checkTwins(t *testing.T, what string, r *rig, kind grammar.Kin
 	if err := v.SetValue(tensors.FromFlatDataAndDimensions(x, v.Shape().Dimensions...)); err != nil {
 		t.Fatal(err)
 	}
-	got = o.judge(t, r, kind)
+	got = o.evaluate(t, r, kind)
 	for name, loss := range got.losses {
 		if loss < 1e-5 {
 			t.Errorf("%s: with another policy %s is %g", what, name, loss)

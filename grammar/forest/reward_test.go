@@ -144,7 +144,7 @@ func TestPartialRewards(t *testing.T) {
 			last := len(p.steps)
 			for at := range r.n {
 				what := fmt.Sprintf("%s, sentence %d, state %d", kind, b, at)
-				checkNumber(t, what+": partial reward", partial[b*r.n+at], settled(g, p.words, states[min(at, last)]), 1e-12)
+				checkNumber(t, what+": partial reward", partial[b*r.n+at], partialReward(g, p.words, states[min(at, last)]), 1e-12)
 				checkNumber(t, what+": terminal", terminal[b*r.n+at], oneIf(at >= last), 0)
 				if at < r.n-1 {
 					checkNumber(t, what+": valid", valid[b*(r.n-1)+at], oneIf(at < last), 0)

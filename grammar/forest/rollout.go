@@ -67,9 +67,9 @@ func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beh
 
 // Run makes walks. No gradient flows.
 //
-// Each pass of the loop evaluates the network once for all walks. It settles what the pass before left open, since the forward
-// probability of an undone step is read at the state that the step back leads to, and the other way round; and it makes a step. The
-// top of a whole tree is the only thing to split, so the first step back needs no network.
+// Each pass of the loop evaluates the network once for all walks. It completes the scores of the step before, since the
+// forward probability of an undone step is read at the state that the step back leads to, and the other way round; and it
+// makes a step. The top of a whole tree is the only thing to split, so the first step back needs no network.
 //
 // No forest may have more than maxTrees trees, or what it returns is wrong without saying so; a greater maximum costs arithmetic and
 // changes nothing but how a backend may round sums.
@@ -129,7 +129,7 @@ func anywhere(marks *Node) *Node {
 	return GreaterThan(n, ZerosLike(n))
 }
 
-// pass evaluates the network once, settles the last step and makes the next.
+// pass evaluates the network once, completes the scores of the last step and makes the next.
 func (s *stepper) pass() {
 	r := s.read(s.Forest, s.Nodes, s.maxTrees)
 	position, mayJoin := r.position()

@@ -161,7 +161,7 @@ func (s *Sampler) Draw(
 
 // Undo makes walks from whole trees, of which the longest sentence has so many words, back to bare words.
 func (s *Sampler) Undo(key *tensors.Tensor, from WalkTensors, longest int) (WalkTensors, error) {
-	// One step more than there are: the network settles a step when it looks at where it led to.
+	// One step more than there are: a step is scored in the state that it leads to, too.
 	r, err := s.undo.Call(undoTensors{key, int32(longest), from})
 	if err != nil {
 		return WalkTensors{}, err

@@ -100,22 +100,23 @@ func (r reader) clamp(at *Node) *Node {
 	return MinScalar(MaxScalar(at, 0), r.line.size-1)
 }
 
-// Rewarded completes scores of paths from bare words to what an objective needs. The partial reward of a forest is the sum of the nodes
-// whose score is settled: all of them in a context-free grammar, and those below another node where the parent matters.
+// Rewarded completes scores of paths from bare words to what an objective needs. The partial reward of a forest is the sum
+// of the nodes whose score is known: all of them in a context-free grammar, and those below another node where the parent
+// matters.
 func (s Scored) Rewarded(kind grammar.Kind, nodes, logR *Node) gfn.Path {
 	g := s.When.Graph()
 	rows, k := s.When.Shape().Dim(0), s.When.Shape().Dim(1)
 	most := s.Valid.Shape().Dim(1)
-	settled := s.When
+	known := s.When
 	if kind == grammar.NCFG {
 		above := children(s.Trees, s.live(), func(is *Node) *Node {
 			when := BroadcastToDims(InsertAxes(s.When, 1), rows, k, k)
 			return ReduceSum(Where(is, AddScalar(when, 1), ZerosLike(when)), -1) // 0: no parent
 		})
-		settled = Where(Equal(above, ZerosLike(above)), MulScalar(OnesLike(above), 1<<20), SubScalar(above, 1))
+		known = Where(Equal(above, ZerosLike(above)), MulScalar(OnesLike(above), 1<<20), SubScalar(above, 1))
 	}
 	all := shapes.Make(dtypes.Int32, rows, most+1, k)
-	in := LessThan(BroadcastToDims(InsertAxes(settled, 1), all.Dimensions...), Iota(g, all, 1))
+	in := LessThan(BroadcastToDims(InsertAxes(known, 1), all.Dimensions...), Iota(g, all, 1))
 	score := BroadcastToDims(InsertAxes(StopGradient(nodes), 1), all.Dimensions...)
 	t := Iota(g, shapes.Make(dtypes.Int32, rows, most+1), 1)
 	return gfn.Path{

@@ -97,8 +97,8 @@ func Rising(from int) []int {
 	return out
 }
 
-// Falling is the number of trees in each pass on the way down: 2, 3, ..., to. The step from one tree to two is made when the rollout
-// starts, and the pass over the last number makes none: it settles the step before, if the loop still goes on.
+// Falling is the number of trees in each pass on the way down: 2, 3, ..., to. The step from one tree to two is made when
+// the rollout starts, and the pass over the last number makes none: it completes the step before, if the loop still goes on.
 func Falling(to int) []int {
 	out := Rising(to)
 	slices.Reverse(out)

@@ -196,9 +196,9 @@ func nodeScore(g *grammar.Grammar, words []int32, v, above *tree) float64 {
 	return math.Log(total)
 }
 
-// settled is the partial log-reward of a forest: of all its nodes in a context-free grammar, and of those below others where the parent
-// matters.
-func settled(g *grammar.Grammar, words []int32, trees []*tree) (sum float64) {
+// partialReward is that of a forest, as a logarithm: of all its nodes in a context-free grammar, and of those below others
+// where the parent matters.
+func partialReward(g *grammar.Grammar, words []int32, trees []*tree) (sum float64) {
 	visit(trees, func(v, above *tree) {
 		if g.Kind == grammar.CFG || above != nil {
 			sum += nodeScore(g, words, v, above)

@@ -107,7 +107,8 @@ func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Forest, forest.Route, 
 	return out
 }
 
-// trainsMoves says whether the balance of a move is trained. Then an iteration makes at least that one move, even with moves = 0.
+// trainsMoves says whether the balance of a move is trained. Then an iteration makes at least that one move, even with
+// moves.count = 0.
 func (e *gflownet) trainsMoves() bool { return e.Moves.Balance > 0 }
 
 // objective is the wake loss; nil for none.

@@ -305,15 +305,15 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 			return -sum(s.logPB[b]) - (signal(b)-others)*sum(s.logPF[b])
 		}
 		row, last := b*gaps, len(s.logPF[b])
-		settled := map[int]int{} // the step after which the score of a gap counts
+		known := map[int]int{} // the step after which the score of a gap counts
 		for g := range last {
 			if w.Model.Grammar == string(grammar.CFG) {
-				settled[g] = int(when[row+g])
+				known[g] = int(when[row+g])
 				continue
 			}
 			for _, child := range []int32{left[row+g], right[row+g]} {
 				if gap := int(child) - w.batch.Room(); gap >= 0 {
-					settled[gap] = int(when[row+g])
+					known[gap] = int(when[row+g])
 				}
 			}
 		}
@@ -321,7 +321,7 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 		ratio := 0.0
 		for at := range last {
 			value[at] = s.flow[b][at] - ratio
-			for g, step := range settled {
+			for g, step := range known {
 				if step < at {
 					value[at] += nodes[row+g]
 				}
@@ -344,7 +344,7 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 }
 
 // TestParentsOfNothing: a grammar whose embeddings of parents are zero is context-free, so that a whole iteration says the same: with
-// TB, since SubTB sees partial rewards, which a grammar with parents settles later.
+// TB, since SubTB sees partial rewards, which a grammar with parents knows later.
 func TestParentsOfNothing(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)

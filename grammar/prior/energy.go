@@ -111,13 +111,13 @@ var (
 	compose = newPerceptron(2*width, width, width, width)
 	readout = newPerceptron(width, head, 1, compose.end())
 
-	// Size is the number of parameters.
-	Size = readout.end()
+	// size is the number of parameters.
+	size = readout.end()
 )
 
 // NewParameters draws initial parameters: the leaf from N(0, 1/16), layers uniform in ±1/sqrt(fan-in).
 func NewParameters(r *rand.Rand) []float64 {
-	p := make([]float64, Size)
+	p := make([]float64, size)
 	for i := range width {
 		p[i] = r.NormFloat64() / math.Sqrt(width)
 	}

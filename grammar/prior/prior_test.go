@@ -48,7 +48,7 @@ func spread(r *rand.Rand, n int) []float64 {
 		e := NewNet(p).Energy(chain.NewTree(z))
 		least, most = min(least, e), max(most, e)
 	}
-	for i := readout.third.at; i < Size; i++ { // the energy is linear in these
+	for i := readout.third.at; i < size; i++ { // the energy is linear in these
 		p[i] *= 1.5 / (most - least)
 	}
 	return p
@@ -98,8 +98,8 @@ func slowEnergy(p []float64, z *chain.Tree) float64 {
 }
 
 func TestEnergy(t *testing.T) {
-	if Size != 2721 {
-		t.Errorf("%d parameters, want 2,721", Size)
+	if size != 2721 {
+		t.Errorf("%d parameters, want 2,721", size)
 	}
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	p := spread(r, 4)
@@ -119,7 +119,7 @@ func TestEnergyGradient(t *testing.T) {
 		p := spread(r, 4)
 		net := NewNet(p)
 		z := chain.NewTree(grammar.RandomTree(r, n, 1))
-		g := make([]float64, Size)
+		g := make([]float64, size)
 		for i := range g {
 			g[i] = 7
 		}
@@ -195,7 +195,7 @@ func TestBufferChain(t *testing.T) {
 	}
 
 	const slots, moves = 1000, 6
-	trainer := &Trainer{c: Config{Seed: seed, Batch: slots}, Checkpoint: Checkpoint{Params: p, First: make([]float64, Size), Second: make([]float64, Size)}}
+	trainer := &Trainer{c: Config{Seed: seed, Batch: slots}, Checkpoint: Checkpoint{Params: p, First: make([]float64, size), Second: make([]float64, size)}}
 	for range slots * (moves + 1) { // one epoch is longer than the test
 		trainer.gold = append(trainer.gold, shapes[0])
 	}

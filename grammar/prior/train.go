@@ -45,7 +45,7 @@ func NewTrainer(c Config, sentences []treebank.Sentence) *Trainer {
 		t.gold = append(t.gold, leftBinary(s.Gold, len(s.Words)))
 	}
 	t.Params = NewParameters(rng.New(c.Seed, "grammar/ebm"))
-	t.First, t.Second = make([]float64, Size), make([]float64, Size)
+	t.First, t.Second = make([]float64, size), make([]float64, size)
 	return t
 }
 
@@ -106,7 +106,7 @@ func (t *Trainer) Step(number uint64) float64 {
 			t.Buffer[i] = z.Copy()
 		}
 	}
-	grad := make([]float64, Size)
+	grad := make([]float64, size)
 	gap, w := 0.0, 1/float64(len(batch))
 	for i := range batch {
 		gap -= w * net.gradient(chain.NewTree(batch[i]), w, grad)
@@ -150,8 +150,8 @@ func (t *Trainer) LogPrior(sentences int, temperature float64) func(sentence int
 
 // Check says whether what was loaded is whole.
 func (s *Checkpoint) Check() error {
-	if len(s.Params) != Size || len(s.First) != Size || len(s.Second) != Size {
-		return fmt.Errorf("the prior has %d parameters, want %d", len(s.Params), Size)
+	if len(s.Params) != size || len(s.First) != size || len(s.Second) != size {
+		return fmt.Errorf("the prior has %d parameters, want %d", len(s.Params), size)
 	}
 	return nil
 }

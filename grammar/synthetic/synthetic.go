@@ -11,8 +11,8 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// MaxLength is the number of words of the longest English sentences; the shortest has 2.
-const MaxLength = 20
+// maxLength is the number of words of the longest English sentences; the shortest has 2.
+const maxLength = 20
 
 const trainSize, heldOutSize = 5000, 500
 
@@ -39,16 +39,16 @@ func Treebank(kind grammar.Kind, seed uint64) (*treebank.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := draw(g, MaxLength, [3]int{trainSize, heldOutSize, heldOutSize}, seed, fmt.Sprintf("treebank/%s/", kind))
+	d, err := draw(g, maxLength, [3]int{trainSize, heldOutSize, heldOutSize}, seed, fmt.Sprintf("treebank/%s/", kind))
 	if err != nil {
 		return nil, err
 	}
 	d.Source = fmt.Sprintf("synthetic %s, seed %d", kind, seed)
 	d.Options = treebank.Options{
 		KeepTags: []string{treebank.AllTags}, KeepCase: true, KeepNumbers: true, VocabSize: d.Vocabulary.Size(), MinLength: 2,
-		MaxLength: MaxLength,
+		MaxLength: maxLength,
 	}
-	inBounds := math.Log(sumOf(lengthProbs(g, MaxLength)))
+	inBounds := math.Log(sumOf(lengthProbs(g, maxLength)))
 	for i := range d.Splits {
 		s := &d.Splits[i]
 		var sum float64

@@ -129,10 +129,10 @@ func TestSyntheticGrammars(t *testing.T) {
 		if usual := sumOf(lengths[4:15]); usual < 0.75 {
 			t.Errorf("%s: P(4 to 14 words) = %.3f", variant, usual)
 		}
-		if p := sumOf(lengthProbs(g, MaxLength)); p < 0.95 {
+		if p := sumOf(lengthProbs(g, maxLength)); p < 0.95 {
 			t.Errorf("%s: P(at most 20 words) = %.3f", variant, p)
 		}
-		for n, p := range lengthProbs(g, MaxLength) {
+		for n, p := range lengthProbs(g, maxLength) {
 			if !(math.Abs(p-lengths[n]) <= 1e-15) {
 				t.Errorf("%s: P(length %d) = %v, and %v by another recursion", variant, n, p, lengths[n])
 			}
@@ -312,23 +312,23 @@ func TestSampleLengths(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n = 20_000
-	counts := make([]int, MaxLength+1)
-	for _, s := range sample(g, MaxLength, n, rng.New(seed, "test")) {
+	counts := make([]int, maxLength+1)
+	for _, s := range sample(g, maxLength, n, rng.New(seed, "test")) {
 		counts[len(s.Words)]++
 	}
 	chi2 := func(p []float64) (sum float64) {
 		total := sumOf(p)
-		for k := 2; k <= MaxLength; k++ {
+		for k := 2; k <= maxLength; k++ {
 			e := n * p[k] / total
 			sum += math.Pow(float64(counts[k])-e, 2) / e
 		}
 		return sum
 	}
 	const limit = 50.0 // 18 degrees of freedom: exceeded with probability 7e-5
-	if got := chi2(lengthProbs(g, MaxLength)); got > limit {
+	if got := chi2(lengthProbs(g, maxLength)); got > limit {
 		t.Errorf("chi-square %.1f", got)
 	}
-	if got := chi2(lengthProbs(project(g), MaxLength)); got < limit {
+	if got := chi2(lengthProbs(project(g), maxLength)); got < limit {
 		t.Errorf("the lengths of another grammar fit too: chi-square %.1f", got)
 	}
 }
@@ -369,7 +369,7 @@ func checkSplit(t *testing.T, s *treebank.Split, want int) {
 	}
 	for _, sentence := range s.Sentences {
 		n := len(sentence.Words)
-		if n < 2 || n > MaxLength {
+		if n < 2 || n > maxLength {
 			t.Fatalf("%s: a sentence of %d words", s.Name, n)
 		}
 		checkBinary(t, sentence.Gold, n)
