@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -18,7 +19,7 @@ import (
 )
 
 // chains draws n objects from a distribution and returns their states, as the inputs of a program.
-func (p *problem) chains(r *rand.Rand, target []float64, n int) (objects []int, states []any) {
+func (p *problem) chains(r *rand.Rand, target []float64, n int) (objects []int, states []*tensors.Tensor) {
 	for range n {
 		u, k := r.Float64(), 0
 		for k < len(target)-1 && u >= target[k] {
@@ -79,6 +80,16 @@ var moveEnvs = []struct {
 	{"sequence", envs.Sequence{Sizes: []int{2, 3, 2}}},
 }
 
+// chained is a move of chains, and one whose acceptance is left to the host.
+type chained[T any] struct {
+	Before, Object, LogR, Reward, Accepted T
+	Apart                                  struct{ Object, Reward, Accepted T }
+	Behaviour, Policy                      moveScores[T] // of Apart
+}
+
+// moveScores are the log-probabilities of the way down and of the way up.
+type moveScores[T any] struct{ DownF, DownB, UpF, UpB T }
+
 // TestStationary draws chains from the exact target, moves each once with a policy that is far from the answer, and
 // checks that they still follow the target.
 //
@@ -103,23 +114,23 @@ func TestStationary(t *testing.T) {
 					how.Greedy = k.greedy
 					return gfn.BackForth{MaxSteps: k.most, How: how}
 				}
-				run := p.program(t, func(x gfn.Batch, r *rng.Stream, in []*Node) []*Node {
+				run := compile[chained[*tensors.Tensor], []*tensors.Tensor](t, p, func(x gfn.Batch, r *rng.Stream, z gfn.State) (out chained[*Node]) {
 					net, bf, again := p.net(), kernel(x[0].Graph()), *r
-					z := gfn.State(in)
 					logR := p.reward(x, z)
 					m := bf.Apply(net, r, x, z, logR, p.reward)
 					sure := func(x gfn.Batch, s gfn.State) *Node { return AddScalar(ZerosLike(p.reward(x, s)), 1e6) }
 					apart := bf.Apply(net, &again, x, z, logR, sure) // the same move
-					out := []*Node{
-						p.number(x, m.State), m.LogR, p.reward(x, m.State), m.Accepted,
-						p.number(x, apart.Proposal), apart.Accepted, logR, p.reward(x, apart.Proposal),
-					}
-					for _, how := range []gfn.Behaviour{bf.How, {}} {
-						for _, tr := range []gfn.Trajectory{apart.Down, apart.Up} {
-							s := net.Score(tr, how)
-							out = append(out, ReduceSum(s.LogPF, 1), ReduceSum(s.LogPB, 1))
+					out.Before, out.Object, out.LogR, out.Reward = logR, p.number(x, m.State), m.LogR, p.reward(x, m.State)
+					out.Accepted = m.Accepted
+					out.Apart.Object, out.Apart.Reward = p.number(x, apart.Proposal), p.reward(x, apart.Proposal)
+					out.Apart.Accepted = apart.Accepted
+					scores := func(how gfn.Behaviour) moveScores[*Node] {
+						down, up := net.Score(apart.Down, how), net.Score(apart.Up, how)
+						return moveScores[*Node]{
+							ReduceSum(down.LogPF, 1), ReduceSum(down.LogPB, 1), ReduceSum(up.LogPF, 1), ReduceSum(up.LogPB, 1),
 						}
 					}
+					out.Behaviour, out.Policy = scores(bf.How), scores(gfn.Behaviour{})
 					return out
 				})
 				host := rng.New(seed, "chains")
@@ -146,26 +157,27 @@ func TestStationary(t *testing.T) {
 				accepted, moved := 0.0, 0
 				for b := range moveBatches {
 					from, states := p.chains(host, target, moveRows)
-					out := run(moveRows, rng.Key(seed, "move", uint64(b)), states...)
-					if d := farthest(out[1], out[2]); d != 0 {
+					out := numbers[chained[[]float64]](run(moveRows, rng.Key(seed, "move", uint64(b)), states))
+					if d := farthest(out.LogR, out.Reward); d != 0 {
 						t.Fatalf("LogR of the chains is off by %g", d)
 					}
-					accepted += mean(out[3]) / moveBatches
+					accepted += mean(out.Accepted) / moveBatches
 					for r := range from {
-						to := int(out[0][r])
+						to := int(out.Object[r])
 						counts[to]++
 						if to != from[r] {
 							moved++
 						}
 						coin := math.Log(host.Float64())
 						for i, w := range twins {
-							scores := out[8:12]
+							s := out.Behaviour
 							if w.plain {
-								scores = out[12:]
+								s = out.Policy
 							}
 							to := from[r]
-							if (w.blind || out[5][r] != 0) && coin <= w.log(out[7][r]-out[6][r], scores[0][r], scores[1][r], scores[2][r], scores[3][r]) {
-								to = int(out[4][r])
+							ratio := w.log(out.Apart.Reward[r]-out.Before[r], s.DownF[r], s.DownB[r], s.UpF[r], s.UpB[r])
+							if (w.blind || out.Apart.Accepted[r] != 0) && coin <= ratio {
+								to = int(out.Apart.Object[r])
 							}
 							apart[i][to]++
 						}
@@ -191,6 +203,9 @@ func TestStationary(t *testing.T) {
 	}
 }
 
+// acceptances are those of a move, those with a reward beyond any doubt, and the lengths of both ways.
+type acceptances[T any] struct{ Accepted, Sure, Down, Up T }
+
 // TestPerfectAcceptance checks that with the exact answer every move that can be undone is accepted, which is every move
 // where all paths have one length.
 func TestPerfectAcceptance(t *testing.T) {
@@ -198,28 +213,27 @@ func TestPerfectAcceptance(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			seed := testkit.Seed(t)
 			p := newProblem(t, e.env, seed)
-			run := p.program(t, func(x gfn.Batch, r *rng.Stream, in []*Node) []*Node {
+			run := compile[acceptances[*tensors.Tensor], []*tensors.Tensor](t, p, func(x gfn.Batch, r *rng.Stream, z gfn.State) acceptances[*Node] {
 				again := *r // the same numbers twice
-				z := gfn.State(in)
 				logR := p.reward(x, z)
 				sure := func(x gfn.Batch, s gfn.State) *Node { return AddScalar(ZerosLike(p.reward(x, s)), 1e6) }
 				m := gfn.BackForth{}.Apply(p.net(), r, x, z, logR, p.reward)
 				s := gfn.BackForth{}.Apply(p.net(), &again, x, z, logR, sure)
-				return []*Node{m.Accepted, s.Accepted, m.Down.Length(), m.Up.Length()}
+				return acceptances[*Node]{m.Accepted, s.Accepted, m.Down.Length(), m.Up.Length()}
 			})
 			host := rng.New(seed, "chains")
 			lengths := map[[2]float64]int{}
 			for b := range 20 {
 				_, states := p.chains(host, gfn.Normalise(p.logR), 500)
-				out := run(500, rng.Key(seed, "perfect", uint64(b)), states...)
-				if d := farthest(out[0], out[1]); d != 0 {
+				out := numbers[acceptances[[]float64]](run(500, rng.Key(seed, "perfect", uint64(b)), states))
+				if d := farthest(out.Accepted, out.Sure); d != 0 {
 					t.Errorf("batch %d: not all that can be undone is accepted", b)
 				}
-				if m := mean(out[0]); e.name != "grid" && m != 1 {
+				if m := mean(out.Accepted); e.name != "grid" && m != 1 {
 					t.Errorf("batch %d: %g accepted", b, m)
 				}
-				for r := range out[0] {
-					lengths[[2]float64{out[2][r], out[3][r]}]++
+				for r := range out.Down {
+					lengths[[2]float64{out.Down[r], out.Up[r]}]++
 				}
 			}
 			if e.name == "grid" && len(lengths) < 6 {
@@ -229,15 +243,18 @@ func TestPerfectAcceptance(t *testing.T) {
 	}
 }
 
+// stepsOf are the lengths of the way down and of the way up.
+type stepsOf[T any] struct{ Down, Up T }
+
 // TestMoveSteps checks that the number of steps back is uniform from 1 to the bound, which is the number of steps of a
 // trajectory if it is not given, or more.
 func TestMoveSteps(t *testing.T) {
 	seed := testkit.Seed(t)
 	p := newProblem(t, envs.Subset{Items: 5, Size: 3}, seed)
 	for _, c := range []struct{ most, bound int }{{0, 3}, {1, 1}, {2, 2}, {3, 3}, {9, 3}} {
-		run := p.program(t, func(x gfn.Batch, r *rng.Stream, in []*Node) []*Node {
-			m := gfn.BackForth{MaxSteps: c.most}.Apply(p.net(), r, x, in, p.reward(x, in), p.reward)
-			return []*Node{m.Down.Length(), m.Up.Length()}
+		run := compile[stepsOf[*tensors.Tensor], []*tensors.Tensor](t, p, func(x gfn.Batch, r *rng.Stream, z gfn.State) stepsOf[*Node] {
+			m := gfn.BackForth{MaxSteps: c.most}.Apply(p.net(), r, x, z, p.reward(x, z), p.reward)
+			return stepsOf[*Node]{m.Down.Length(), m.Up.Length()}
 		})
 		_, states := p.chains(rng.New(seed, "steps"), gfn.Normalise(p.logR), 2)
 		counts, want := make([]int, 6), make([]float64, 6)
@@ -245,17 +262,22 @@ func TestMoveSteps(t *testing.T) {
 			want[k] = 1 / float64(c.bound)
 		}
 		for i := range uint64(500) {
-			out := run(2, rng.Key(seed, "steps", i), states...)
-			if k := out[0][0]; k != out[0][1] || k != out[1][0] || k != out[1][1] {
+			out := numbers[stepsOf[[]float64]](run(2, rng.Key(seed, "steps", i), states))
+			all := slices.Concat(out.Down, out.Up)
+			k := all[0]
+			if len(all) != 4 || slices.ContainsFunc(all, func(v float64) bool { return v != k }) {
 				t.Fatalf("lengths %v are not all the same", out)
 			}
-			counts[int(out[0][0])]++
+			counts[int(k)]++
 		}
 		if q := chi2(counts, want); q < alpha {
 			t.Errorf("at most %d: %v, p-value %g", c.most, counts, q)
 		}
 	}
 }
+
+// movedOnce is the loss of trajectories, and log R after a move, as told and as it is.
+type movedOnce[T any] struct{ Loss, LogR, Reward T }
 
 // TestMoveDTypes checks that a policy in float32 moves chains whose rewards are float64.
 func TestMoveDTypes(t *testing.T) {
@@ -264,7 +286,7 @@ func TestMoveDTypes(t *testing.T) {
 	d := enumerate(t, env)
 	policy := gfn.Tabular{DAG: d}
 	p := &problem{env: env, dag: d, store: model.NewStore()}
-	out := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+	run := compile[movedOnce[*tensors.Tensor], none](t, p, func(x gfn.Batch, r *rng.Stream, _ none) movedOnce[*Node] {
 		net := gfn.Net{Env: env, Policy: policy, Scope: p.store.Scope("policy")}
 		tr := net.Rollout(r, x, nil, gfn.Behaviour{})
 		logR := env.LogReward(x, tr.Last())
@@ -273,9 +295,10 @@ func TestMoveDTypes(t *testing.T) {
 		if loss.DType() != dtypes.Float32 || m.LogR.DType() != dtypes.Float64 {
 			panic(fmt.Errorf("dtypes %s and %s", loss.DType(), m.LogR.DType()))
 		}
-		return []*Node{loss, m.LogR, env.LogReward(x, m.State)}
-	})(64, rng.Key(seed, "dtypes"))
-	if d := farthest(out[1], out[2]); d != 0 || size(out[0]) == 0 {
+		return movedOnce[*Node]{loss, m.LogR, env.LogReward(x, m.State)}
+	})
+	out := numbers[movedOnce[[]float64]](run(64, rng.Key(seed, "dtypes"), none{}))
+	if d := farthest(out.LogR, out.Reward); d != 0 || size(out.Loss) == 0 {
 		t.Errorf("LogR is off by %g", d)
 	}
 }

@@ -7,10 +7,12 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -60,19 +62,28 @@ var (
 	}
 )
 
+// choices are logits of actions, and which of them are legal.
+type choices[L, B any] struct {
+	Logits L
+	Legal  B
+}
+
+// chances are the probabilities of actions.
+type chances[T any] struct{ LogP, P T }
+
 func TestLogProbs(t *testing.T) {
 	for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
 		for _, c := range exploring {
-			out, err := CallOnceN(backend(), func(in []*Node) []*Node {
-				g := in[0].Graph()
-				logits := ConvertDType(in[0], dtype)
-				logP := behaviour(g, c.beta, c.epsilon).LogProbs(logits, in[1])
-				return []*Node{ConvertDType(logP, dtypes.Float64), ConvertDType(Exp(logP), dtypes.Float64)}
-			}, testLogits, testLegal)
+			out, err := program.Once[choices[[][]float64, [][]bool], chances[*tensors.Tensor]](backend(), nil, "chances",
+				func(in choices[*Node, *Node]) chances[*Node] {
+					logits := ConvertDType(in.Logits, dtype)
+					logP := behaviour(logits.Graph(), c.beta, c.epsilon).LogProbs(logits, in.Legal)
+					return chances[*Node]{ConvertDType(logP, dtypes.Float64), ConvertDType(Exp(logP), dtypes.Float64)}
+				}, choices[[][]float64, [][]bool]{testLogits, testLegal})
 			if err != nil {
 				t.Fatal(err)
 			}
-			logP, p := out[0].Value().([][]float64), out[1].Value().([][]float64)
+			logP, p := out.LogP.Value().([][]float64), out.P.Value().([][]float64)
 			tolerance := map[dtypes.DType]float64{dtypes.Float32: 1e-5, dtypes.Float64: 1e-12}[dtype]
 			for i := range testLogits {
 				for a, want := range probabilities(testLogits[i], testLegal[i], c.beta, c.epsilon) {
@@ -98,13 +109,13 @@ func TestFrequencies(t *testing.T) {
 	logits := p.get("policy/forward")
 	for i, c := range exploring {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
-			out := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
-				return record(p.net().Rollout(r, x, nil, behaviour(x[0].Graph(), c.beta, c.epsilon)))
-			})(rows, rng.Key(seed, "frequencies", uint64(i)))
+			actions := floats(compile[*tensors.Tensor, none](t, p, func(x gfn.Batch, r *rng.Stream, _ none) *Node {
+				return record(p.net().Rollout(r, x, nil, behaviour(x[0].Graph(), c.beta, c.epsilon))).Action
+			})(rows, rng.Key(seed, "frequencies", uint64(i)), none{}))
 			// By both actions: the distribution over pairs is that of the first times that of the second.
 			counts, illegal := make([]int, 15), 0
 			for r := range rows {
-				a, b := int(out[0][2*r]), int(out[0][2*r+1])
+				a, b := int(actions[2*r]), int(actions[2*r+1])
 				if a > 4 || b > 2 {
 					illegal++
 					continue
@@ -214,6 +225,12 @@ func TestIndependentExploration(t *testing.T) {
 	}
 }
 
+// greedy is greedy trajectories with their log P_F, and that of others, greedy and not.
+type greedy[T any] struct {
+	By                  taken[T]
+	Own, Others, Policy T
+}
+
 // TestGreedy checks that a greedy behaviour takes the best legal action, and knows that it does.
 func TestGreedy(t *testing.T) {
 	seed := testkit.Seed(t)
@@ -226,35 +243,50 @@ func TestGreedy(t *testing.T) {
 			best[e.From] = i
 		}
 	}
-	out := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+	run := compile[greedy[*tensors.Tensor], none](t, p, func(x gfn.Batch, r *rng.Stream, _ none) greedy[*Node] {
 		how := gfn.Behaviour{Greedy: true, Epsilon: Scalar(x[0].Graph(), dtypes.Float64, 0.5)}
 		net := p.net()
 		tr := net.Rollout(r, x, nil, how)
 		other := net.Rollout(r, x, nil, uniform(x[0].Graph()))
-		return append(record(tr), net.Score(tr, how).LogPF, net.Score(other, how).LogPF, net.Score(other, gfn.Behaviour{}).LogPF)
-	})(32, rng.Key(seed, "greedy"))
-	for _, path := range follow(p.dag, out[0], out[1]) {
+		return greedy[*Node]{
+			record(tr), net.Score(tr, how).LogPF, net.Score(other, how).LogPF, net.Score(other, gfn.Behaviour{}).LogPF,
+		}
+	})
+	out := numbers[greedy[[]float64]](run(32, rng.Key(seed, "greedy"), none{}))
+	for _, path := range follow(p.dag, out.By) {
 		for _, e := range path {
 			if best[p.dag.Edges[e].From] != e {
 				t.Errorf("edge %d is not the best", e)
 			}
 		}
 	}
-	if size(out[2]) != 0 {
+	if size(out.Own) != 0 {
 		t.Error("greedy actions do not have probability 1")
 	}
 	never := 0
-	for i, l := range out[3] {
+	for i, l := range out.Others {
 		if l != 0 && math.Exp(l) != 0 {
 			t.Errorf("an action has the greedy log-probability %g", l)
 		}
-		if l != 0 && out[4][i] != 0 {
+		if l != 0 && out.Policy[i] != 0 {
 			never++
 		}
 	}
 	if never == 0 {
 		t.Error("all actions are greedy")
 	}
+}
+
+// scoredPaths is trajectories and their scores.
+type scoredPaths[T any] struct {
+	By           taken[T]
+	LogPF, LogPB T
+}
+
+// untempered is trajectories in both directions, and what the behaviour itself gives those that go up.
+type untempered[T any] struct {
+	Up, Down scoredPaths[T]
+	Tempered T
 }
 
 // TestScoresAreUntempered checks that what a loss sees does not depend on how trajectories were drawn: log-probabilities
@@ -267,18 +299,19 @@ func TestScoresAreUntempered(t *testing.T) {
 	steps := p.env.Steps()
 	const rows = 64
 	for _, c := range exploring {
-		out := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+		run := compile[untempered[*tensors.Tensor], none](t, p, func(x gfn.Batch, r *rng.Stream, _ none) untempered[*Node] {
 			how := behaviour(x[0].Graph(), c.beta, c.epsilon)
 			net := p.net()
 			up := net.Rollout(r, x, nil, how)
 			down := net.Backtrack(r, x, up.Last(), nil, how)
 			a, b, tempered := net.Score(up, gfn.Behaviour{}), net.Score(down, gfn.Behaviour{}), net.Score(up, how)
-			out := append(record(up), a.LogPF, a.LogPB)
-			out = append(append(out, record(down)...), b.LogPF, b.LogPB)
-			return append(out, tempered.LogPF)
-		})(rows, rng.Key(seed, "untempered"))
-		for i, o := range [][][]float64{out[:4], out[4:8]} {
-			for r, path := range follow(p.dag, o[0], o[1]) {
+			return untempered[*Node]{
+				scoredPaths[*Node]{record(up), a.LogPF, a.LogPB}, scoredPaths[*Node]{record(down), b.LogPF, b.LogPB}, tempered.LogPF,
+			}
+		})
+		out := numbers[untempered[[]float64]](run(rows, rng.Key(seed, "untempered"), none{}))
+		for i, o := range []scoredPaths[[]float64]{out.Up, out.Down} {
+			for r, path := range follow(p.dag, o.By) {
 				pf, pb := make([]float64, steps), make([]float64, steps)
 				shift := 0 // where the path begins
 				if i == 1 {
@@ -287,16 +320,16 @@ func TestScoresAreUntempered(t *testing.T) {
 				for t, e := range path {
 					pf[shift+t], pb[shift+t] = now.LogPF[e], now.LogPB[e]
 				}
-				if d := farthest(o[2][r*steps:(r+1)*steps], pf); !(d < 1e-12) {
+				if d := farthest(o.LogPF[r*steps:(r+1)*steps], pf); !(d < 1e-12) {
 					t.Errorf("%v, direction %d: log P_F is off by %g", c, i, d)
 				}
-				if d := farthest(o[3][r*steps:(r+1)*steps], pb); !(d < 1e-12) {
+				if d := farthest(o.LogPB[r*steps:(r+1)*steps], pb); !(d < 1e-12) {
 					t.Errorf("%v, direction %d: log P_B is off by %g", c, i, d)
 				}
 			}
 		}
 		changes := c.beta >= 0 && c.beta != 1 || c.epsilon > 0
-		if same := farthest(out[8], out[2]) < 1e-12; same == changes {
+		if same := farthest(out.Tempered, out.Up.LogPF) < 1e-12; same == changes {
 			t.Errorf("%v: the behaviour's own log-probabilities equal the policy's: %t", c, same)
 		}
 	}

@@ -63,12 +63,12 @@ func ExampleNet() {
 		panic(err)
 	}
 	defer exec.Finalize()
-	out, err := exec.Call(x, rng.Key(1, "example"))
+	bitsOut, lossOut, err := exec.Call2(x, rng.Key(1, "example"))
 	if err != nil {
 		panic(err)
 	}
 	// A table of zeros is the uniform policy, and log Z = 0: the loss is (-log 8 - log R)^2.
-	bits, loss := out[0].Value().([]int32), out[1].Value().([]float32)
+	bits, loss := bitsOut.Value().([]int32), lossOut.Value().([]float32)
 	for i := range bits {
 		fmt.Printf("%.3f %.3f\n", loss[i], math.Pow(math.Log(8*float64(1+bits[i])), 2))
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
@@ -12,26 +13,32 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
+// valued is trajectories, and what is computed from them.
+type valued[T any] struct {
+	By     taken[T]
+	Values []T
+}
+
 // TestFormulas compares the value of every objective with its definition, written out on the host.
 func TestFormulas(t *testing.T) {
 	seed := testkit.Seed(t)
 	const rows = 24
 	p := newProblem(t, envs.Hypergrid{Side: 4, Dims: 2}, seed)
 	p.randomise(seed)
-	run := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+	run := compile[valued[*tensors.Tensor], none](t, p, func(x gfn.Batch, r *rng.Stream, _ none) valued[*Node] {
 		net := p.net()
 		tr := net.Rollout(r, x, nil, uniform(x[0].Graph()))
 		s := net.Score(tr, gfn.Behaviour{})
-		out := record(tr)
+		out := valued[*Node]{By: record(tr)}
 		for _, ahead := range []bool{false, true} {
 			for _, o := range objectives {
-				out = append(out, o.loss.Loss(p.path(net, tr, s, ahead)))
+				out.Values = append(out.Values, o.loss.Loss(p.path(net, tr, s, ahead)))
 			}
 		}
 		return out
 	})
-	out := run(rows, rng.Key(seed, "formulas"))
-	paths, out := follow(p.dag, out[0], out[1]), out[2:]
+	res := numbers[valued[[]float64]](run(rows, rng.Key(seed, "formulas"), none{}))
+	paths, out := follow(p.dag, res.By), res.Values
 	now, logZ := p.current(), p.get("policy/logz")[0]
 	square := func(x float64) float64 { return x * x }
 

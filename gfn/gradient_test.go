@@ -82,21 +82,21 @@ func testGradients(t *testing.T, env gfn.Env, padded bool) {
 	}
 
 	var names []string
-	gradients := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+	res := numbers[valued[[]float64]](compile[valued[*tensors.Tensor], none](t, p, func(x gfn.Batch, r *rng.Stream, _ none) valued[*Node] {
 		tr, all := build(x, r)
-		out := record(tr)[1:]
+		out := valued[*Node]{By: record(tr)}
 		vars := make([]*Node, len(tableVars))
 		for i, name := range tableVars {
 			vars[i] = p.variable(x[0].Graph(), name)
 		}
 		for _, s := range all {
 			names = append(names, s.name)
-			out = append(out, Gradient(ReduceAllMean(s.loss.Loss(s.path)), vars...)...)
+			out.Values = append(out.Values, Gradient(ReduceAllMean(s.loss.Loss(s.path)), vars...)...)
 		}
 		return out
-	})(rows, key)
-	valid, gradients := gradients[0], gradients[1:]
-	if m := mean(valid); padded && (m > 0.9 || m < 0.2) || !padded && m != 1 {
+	})(rows, key, none{}))
+	gradients := res.Values
+	if m := mean(res.By.Valid); padded && (m > 0.9 || m < 0.2) || !padded && m != 1 {
 		t.Fatalf("%g of the steps are valid", m)
 	}
 
@@ -195,17 +195,25 @@ func TestLeaks(t *testing.T) {
 	seed := testkit.Seed(t)
 	p := newProblem(t, envs.Hypergrid{Side: 3, Dims: 2}, seed)
 	p.randomise(seed)
-	out := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+	slope := compile[*tensors.Tensor, none](t, p, func(x gfn.Batch, r *rng.Stream, _ none) *Node {
 		net := p.net()
 		tr := net.Rollout(r, x, nil, gfn.Behaviour{})
 		path := p.path(net, tr, net.Score(tr, gfn.Behaviour{}), false)
 		leak := Square(Sub(Add(path.LogZ, ReduceSum(Sub(path.LogPF, path.LogPB), 1)), path.LogR))
-		return Gradient(ReduceAllMean(leak), p.variable(x[0].Graph(), "reward/flow"))
-	})(16, rng.Key(seed, "leaks"))
-	if d := size(out[0]); d == 0 {
+		return Gradient(ReduceAllMean(leak), p.variable(x[0].Graph(), "reward/flow"))[0]
+	})(16, rng.Key(seed, "leaks"), none{})
+	if d := size(floats(slope)); d == 0 {
 		t.Error("no gradient where there should be one")
 	}
 }
+
+// scoredTwice is trajectories with scores in one pass, and with those while they were drawn.
+type scoredTwice[T any] struct {
+	By             taken[T]
+	Once, Stepwise tableScores[T]
+}
+
+type tableScores[T any] struct{ LogPF, LogPB, Flow T }
 
 // TestObservations scores with a policy that reads x, so that a row of x that meets the wrong states shows: Score, in one
 // pass over all steps, must agree with ScoreSampled, which evaluated them one by one, and with the exact table.
@@ -231,17 +239,24 @@ func TestObservations(t *testing.T) {
 			for i := range x {
 				x[i] = float32(i)/4 - 1
 			}
-			run := p.program(t, func(_ gfn.Batch, r *rng.Stream, in []*Node) []*Node {
+			run := compile[scoredTwice[*tensors.Tensor], *tensors.Tensor](t, p, func(_ gfn.Batch, r *rng.Stream, x *Node) scoredTwice[*Node] {
 				net := gfn.Net{Env: p.env, Policy: policy, Scope: p.store.Scope("policy")}
-				tr := net.Rollout(r, gfn.Batch{in[0]}, nil, gfn.Behaviour{})
+				tr := net.Rollout(r, gfn.Batch{x}, nil, gfn.Behaviour{})
 				a, b := net.Score(tr, gfn.Behaviour{}), net.ScoreSampled(tr, gfn.Behaviour{})
-				return append(record(tr), a.LogPF, a.LogPB, a.Flow, b.LogPF, b.LogPB, b.Flow)
+				return scoredTwice[*Node]{
+					record(tr), tableScores[*Node]{a.LogPF, a.LogPB, a.Flow}, tableScores[*Node]{b.LogPF, b.LogPB, b.Flow},
+				}
 			})
 			column := tensors.FromFlatDataAndDimensions(x, rows, 1)
-			out := run(rows, rng.Key(seed, "observations"), column)
-			for i := range 3 {
-				if d := farthest(out[2+i], out[5+i]); !(d < 1e-13) {
-					t.Errorf("Score and ScoreSampled differ by %g in output %d", d, i)
+			out := numbers[scoredTwice[[]float64]](run(rows, rng.Key(seed, "observations"), column))
+			once, stepwise := out.Once, out.Stepwise
+			for name, d := range map[string]float64{
+				"log P_F": farthest(once.LogPF, stepwise.LogPF),
+				"log P_B": farthest(once.LogPB, stepwise.LogPB),
+				"flow":    farthest(once.Flow, stepwise.Flow),
+			} {
+				if !(d < 1e-13) {
+					t.Errorf("Score and ScoreSampled differ by %g in %s", d, name)
 				}
 			}
 			tables, err := p.dag.Tabulate(backend(), p.store, "policy", policy, []*tensors.Tensor{column})
@@ -249,18 +264,18 @@ func TestObservations(t *testing.T) {
 				t.Fatal(err)
 			}
 			steps := p.env.Steps()
-			for b, path := range follow(p.dag, out[0], out[1]) {
+			for b, path := range follow(p.dag, out.By) {
 				pf, pb := make([]float64, steps), make([]float64, steps)
 				for i, e := range path {
 					pf[i], pb[i] = tables[b].LogPF[e], tables[b].LogPB[e]
-					if d := math.Abs(out[4][b*steps+i] - tables[b].Flow[p.dag.Edges[e].From]); !(d < 1e-12) {
+					if d := math.Abs(once.Flow[b*steps+i] - tables[b].Flow[p.dag.Edges[e].From]); !(d < 1e-12) {
 						t.Errorf("row %d, step %d: flow is off by %g", b, i, d)
 					}
 				}
-				if d := farthest(out[2][b*steps:(b+1)*steps], pf); !(d < 1e-12) {
+				if d := farthest(once.LogPF[b*steps:(b+1)*steps], pf); !(d < 1e-12) {
 					t.Errorf("row %d: log P_F is off by %g from the table", b, d)
 				}
-				if d := farthest(out[3][b*steps:(b+1)*steps], pb); !(d < 1e-12) {
+				if d := farthest(once.LogPB[b*steps:(b+1)*steps], pb); !(d < 1e-12) {
 					t.Errorf("row %d: log P_B is off by %g from the table", b, d)
 				}
 			}

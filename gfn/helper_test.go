@@ -1,7 +1,9 @@
 package gfn_test
 
 import (
+	"fmt"
 	"math"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -235,6 +238,83 @@ func (p *problem) program(
 		}
 		return out
 	}
+}
+
+// drawn is what a program starts from: observations, a key, and more.
+type drawn[T, M any] struct {
+	X, Key T
+	More   M
+}
+
+type none struct{}
+
+// compile makes a program of a function of x, a key and more inputs, with names for all that it takes and returns.
+func compile[Out, In, NodesIn, NodesOut any](
+	t testing.TB, p *problem, f func(x gfn.Batch, r *rng.Stream, in NodesIn) NodesOut,
+) func(b int, key *tensors.Tensor, in In) Out {
+	t.Helper()
+	set := program.NewSet(backend(), p.store)
+	t.Cleanup(set.Close)
+	run := program.New[drawn[*tensors.Tensor, In], Out](set, "test", func(in drawn[*Node, NodesIn]) NodesOut {
+		return f(gfn.Batch{in.X}, rng.In(in.Key), in.More)
+	})
+	return func(b int, key *tensors.Tensor, in In) Out {
+		t.Helper()
+		out, err := run.Call(drawn[*tensors.Tensor, In]{blank(b), key, in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+}
+
+// numbers returns a struct with the numbers of tensors in one with the same fields.
+func numbers[Out any](from any) (out Out) {
+	var set func(from, to reflect.Value)
+	set = func(from, to reflect.Value) {
+		x, ok := from.Interface().(*tensors.Tensor)
+		switch {
+		case ok:
+			to.Set(reflect.ValueOf(floats(x)))
+		case from.Kind() == reflect.Slice:
+			to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
+			for i := range from.Len() {
+				set(from.Index(i), to.Index(i))
+			}
+		default:
+			for i := range from.NumField() {
+				set(from.Field(i), to.Field(i))
+			}
+		}
+	}
+	set(reflect.ValueOf(from), reflect.ValueOf(&out).Elem())
+	return out
+}
+
+func floats(x *tensors.Tensor) (out []float64) {
+	switch x.DType() {
+	case dtypes.Float64:
+		return tensors.MustCopyFlatData[float64](x)
+	case dtypes.Float32:
+		for _, v := range tensors.MustCopyFlatData[float32](x) {
+			out = append(out, float64(v))
+		}
+	case dtypes.Int32:
+		for _, v := range tensors.MustCopyFlatData[int32](x) {
+			out = append(out, float64(v))
+		}
+	case dtypes.Bool:
+		for _, v := range tensors.MustCopyFlatData[bool](x) {
+			if v {
+				out = append(out, 1)
+			} else {
+				out = append(out, 0)
+			}
+		}
+	default:
+		panic(fmt.Errorf("dtype %s", x.DType()))
+	}
+	return out
 }
 
 // blank is a batch of observations that say nothing.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/testkit"
@@ -20,11 +21,11 @@ func TestUnbiased(t *testing.T) {
 			p.randomise(seed)
 			now := p.current()
 			paths := allPaths(p.dag)
-			logW := p.program(t, func(x gfn.Batch, _ *rng.Stream, in []*Node) []*Node {
+			logW := floats(compile[*tensors.Tensor, any](t, p, func(x gfn.Batch, _ *rng.Stream, actions *Node) *Node {
 				net := p.net()
-				tr := replay(net, x, in[0])
-				return []*Node{net.Path(tr, net.Score(tr, gfn.Behaviour{}), p.reward(x, tr.Last()), nil).LogWeights()}
-			})(len(paths), rng.Key(seed, "unused"), actionTable(p.dag, paths))[0]
+				tr := replay(net, x, actions)
+				return net.Path(tr, net.Score(tr, gfn.Behaviour{}), p.reward(x, tr.Last()), nil).LogWeights()
+			})(len(paths), rng.Key(seed, "unused"), actionTable(p.dag, paths)))
 			var z, elbo float64
 			for i, w := range forwardWeights(paths, now) {
 				z += w * math.Exp(logW[i])

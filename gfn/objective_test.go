@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/testkit"
@@ -27,6 +28,12 @@ var balance = []struct {
 	{"VarGrad of 4", gfn.VarGrad{Samples: 4}, false, []string{"policy/forward", "policy/backward"}},
 }
 
+// lossesOf are losses with whole and with forward-looking flows, on trajectories in both directions.
+type lossesOf[T any] struct {
+	Up, Down     taken[T]
+	Whole, Ahead []T
+}
+
 // TestOptimum sets a policy to the exact answer, on which all objectives must vanish, on trajectories sampled forward and
 // backward by a behaviour that goes everywhere, with whole and with forward-looking flows; then it disturbs one variable
 // at a time.
@@ -36,12 +43,11 @@ func TestOptimum(t *testing.T) {
 			t.Parallel()
 			seed := testkit.Seed(t)
 			p := newProblem(t, c.env, seed)
-			run := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+			run := compile[lossesOf[*tensors.Tensor], none](t, p, func(x gfn.Batch, r *rng.Stream, _ none) lossesOf[*Node] {
 				how := uniform(x[0].Graph())
 				up := p.net().Rollout(r, x, nil, how)
 				down := p.net().Backtrack(r, x, up.Last(), nil, how)
-				out := append(record(up), record(down)...)
-				for _, ahead := range []bool{false, true} {
+				losses := func(ahead bool) (out []*Node) {
 					for _, o := range balance {
 						net := p.net()
 						if o.bare {
@@ -51,8 +57,9 @@ func TestOptimum(t *testing.T) {
 							out = append(out, o.loss.Loss(p.path(net, tr, net.Score(tr, gfn.Behaviour{}), ahead)))
 						}
 					}
+					return out
 				}
-				return out
+				return lossesOf[*Node]{record(up), record(down), losses(false), losses(true)}
 			})
 			losses := func(ahead bool) [][]float64 {
 				flow := p.get("policy/flow")
@@ -64,16 +71,16 @@ func TestOptimum(t *testing.T) {
 					p.set("policy/flow", less)
 					defer p.set("policy/flow", flow)
 				}
-				out := run(512, rng.Key(seed, "optimum"))
-				for i := range 2 {
-					if n := covered(p.dag, out[2*i], out[2*i+1]); 10*n < 9*len(p.dag.Edges) {
+				out := numbers[lossesOf[[]float64]](run(512, rng.Key(seed, "optimum"), none{}))
+				for _, by := range []taken[[]float64]{out.Up, out.Down} {
+					if n := covered(p.dag, by); 10*n < 9*len(p.dag.Edges) {
 						t.Fatalf("the trajectories use %d of %d edges", n, len(p.dag.Edges))
 					}
 				}
-				if out = out[4:]; ahead {
-					return out[len(out)/2:]
+				if ahead {
+					return out.Ahead
 				}
-				return out[:len(out)/2]
+				return out.Whole
 			}
 			for _, ahead := range []bool{false, true} {
 				p.solve()
@@ -109,14 +116,20 @@ func TestOptimum(t *testing.T) {
 }
 
 // covered counts the edges that trajectories use.
-func covered(d *gfn.DAG, actions, valid []float64) int {
+func covered(d *gfn.DAG, by taken[[]float64]) int {
 	seen := map[int]bool{}
-	for _, path := range follow(d, actions, valid) {
+	for _, path := range follow(d, by) {
 		for _, e := range path {
 			seen[e] = true
 		}
 	}
 	return len(seen)
+}
+
+// weighted is every path, with its probability forward and backward.
+type weighted[A, W any] struct {
+	Actions           A
+	Forward, Backward W
 }
 
 // TestDivergences checks the objectives that are not 0 at the optimum: there the divergence that they minimise is 0, and
@@ -128,19 +141,20 @@ func TestDivergences(t *testing.T) {
 			p := newProblem(t, c.env, seed)
 			paths := allPaths(p.dag)
 			logZ := p.logF[0]
-			run := p.program(t, func(x gfn.Batch, _ *rng.Stream, in []*Node) []*Node {
+			run := compile[[]*tensors.Tensor, weighted[any, []float64]](t, p, func(x gfn.Batch, _ *rng.Stream, in weighted[*Node, *Node]) []*Node {
 				net := p.net()
-				tr := replay(net, x, in[0])
+				tr := replay(net, x, in.Actions)
 				path := p.path(net, tr, net.Score(tr, gfn.Behaviour{}), false)
 				forward, backward := p.variable(x[0].Graph(), "policy/forward"), p.variable(x[0].Graph(), "policy/backward")
-				hvi := ReduceAllSum(Mul(in[1], gfn.HVI{}.Loss(path)))
-				likelihood := ReduceAllSum(Mul(in[2], gfn.Likelihood{}.Loss(path)))
+				hvi := ReduceAllSum(Mul(in.Forward, gfn.HVI{}.Loss(path)))
+				likelihood := ReduceAllSum(Mul(in.Backward, gfn.Likelihood{}.Loss(path)))
 				return append(Gradient(hvi, forward, backward), Gradient(likelihood, forward)...)
 			})
 			gradients := func() [][]float64 {
 				now := p.current()
-				return run(len(paths), rng.Key(seed, "unused"), actionTable(p.dag, paths),
-					forwardWeights(paths, now), backwardWeights(p.dag, paths, now, p.logR))
+				return numbers[[][]float64](run(len(paths), rng.Key(seed, "unused"), weighted[any, []float64]{
+					actionTable(p.dag, paths), forwardWeights(paths, now), backwardWeights(p.dag, paths, now, p.logR),
+				}))
 			}
 			for i, g := range gradients() {
 				if d := size(g); !(d <= 1e-10) {

@@ -3,7 +3,6 @@ package gfn_test
 import (
 	"math"
 
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -100,27 +99,29 @@ func replay(n gfn.Net, x gfn.Batch, actions *Node) gfn.Trajectory {
 	return tr
 }
 
-// record returns what follow needs: the actions of trajectories, and which of them are valid.
-func record(tr gfn.Trajectory) []*Node {
-	return []*Node{ConvertDType(Stack(tr.Action, 1), dtypes.Float64), ConvertDType(Stack(tr.Valid, 1), dtypes.Float64)}
+// taken is what follow needs: the actions of trajectories, and which of them are valid.
+type taken[T any] struct{ Action, Valid T }
+
+func record(tr gfn.Trajectory) taken[*Node] {
+	return taken[*Node]{Stack(tr.Action, 1), Stack(tr.Valid, 1)}
 }
 
 // follow turns recorded trajectories that start in the initial state into the edges of each.
-func follow(d *gfn.DAG, actions, valid []float64) [][]int {
+func follow(d *gfn.DAG, by taken[[]float64]) [][]int {
 	type move struct{ from, action int }
 	edge := map[move]int{}
 	for i, e := range d.Edges {
 		edge[move{e.From, e.Action}] = i
 	}
 	steps := d.Env.Steps()
-	paths := make([][]int, len(actions)/steps)
+	paths := make([][]int, len(by.Action)/steps)
 	for r := range paths {
 		state := 0
 		for t := range steps {
-			if valid[r*steps+t] == 0 {
+			if by.Valid[r*steps+t] == 0 {
 				continue
 			}
-			e, ok := edge[move{state, int(actions[r*steps+t])}]
+			e, ok := edge[move{state, int(by.Action[r*steps+t])}]
 			if !ok {
 				panic("illegal action")
 			}

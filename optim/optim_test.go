@@ -15,6 +15,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gfnem/gfnem/internal/program"
 )
 
 func newBackend(t *testing.T) compute.Backend {
@@ -97,10 +99,22 @@ func pull(store *model.Store, push map[string]*Node) *Node {
 	return loss
 }
 
+// pulls are rates and a gradient for each variable.
+type pulls[R, T any] struct {
+	Rates R
+	Grads []T
+}
+
+// pulled is the norm of gradients, and whether the update was made.
+type pulled[N, B any] struct {
+	Norm N
+	OK   B
+}
+
 // puller is a program that moves variables along given gradients.
 type puller struct {
 	store *model.Store
-	exec  *model.Exec
+	move  *program.Program[pulls[[]float32, *tensors.Tensor], pulled[float64, bool]]
 	opt   Optimizer
 	paths []string
 	step  uint64
@@ -108,36 +122,33 @@ type puller struct {
 
 func newPuller(t *testing.T, b compute.Backend, store *model.Store, opt Optimizer, paths ...string) *puller {
 	t.Helper()
-	p := &puller{store: store, opt: opt, paths: paths}
-	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) []*Node {
-		push := map[string]*Node{}
-		for i, path := range paths {
-			push[path] = in[1+i]
-		}
-		r := opt.Minimize(store, pull(store, push), in[0])
-		return []*Node{ConvertDType(r.GradNorm, dtypes.Float64), ConvertDType(r.OK, dtypes.Float64)}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(exec.Finalize)
-	p.exec = exec
-	return p
+	set := program.NewSet(b, store)
+	t.Cleanup(set.Close)
+	move := program.New[pulls[[]float32, *tensors.Tensor], pulled[float64, bool]](set, "pull",
+		func(in pulls[*Node, *Node]) pulled[*Node, *Node] {
+			push := map[string]*Node{}
+			for i, path := range paths {
+				push[path] = in.Grads[i]
+			}
+			r := opt.Minimize(store, pull(store, push), in.Rates)
+			return pulled[*Node, *Node]{r.GradNorm, r.OK}
+		})
+	return &puller{store: store, move: move, opt: opt, paths: paths}
 }
 
 // pull makes one update and returns the gradient norm and whether it was made.
 func (p *puller) pull(t *testing.T, grads map[string][]float64) (norm float64, ok bool) {
 	t.Helper()
-	args := []any{p.opt.Rates(p.step)}
+	in := pulls[[]float32, *tensors.Tensor]{Rates: p.opt.Rates(p.step)}
 	for _, path := range p.paths {
-		args = append(args, tensorOf(p.store.GetVariable(path).DType(), grads[path]))
+		in.Grads = append(in.Grads, tensorOf(p.store.GetVariable(path).DType(), grads[path]))
 	}
-	out, err := p.exec.Call(args...)
+	out, err := p.move.Call(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.step++
-	return flat(t, out[0])[0], flat(t, out[1])[0] == 1
+	return out.Norm, out.OK
 }
 
 // slowAdam is Adam (Kingma and Ba, 2015, algorithm 1) written out for one variable.
@@ -353,12 +364,12 @@ func TestNotFinite(t *testing.T) {
 		{Scope: "/phi", Rate: Rate{Base: 1e-2}},
 		{Scope: "/phi/flow", Rule: SGD{}, Rate: Rate{Base: 1e-2}},
 	}}
-	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) []*Node {
-		a, bb := store.GetVariable("/phi/a").NodeValue(in[0]), store.GetVariable("/phi/flow/b").NodeValue(in[0])
-		loss := Add(ReduceAllSum(Mul(a, in[1])), ReduceAllSum(Mul(bb, in[2])))
-		loss = Add(loss, in[3]) // may spoil the loss but no gradient
-		r := opt.Minimize(store, loss, in[0])
-		return []*Node{ConvertDType(r.OK, dtypes.Float64)}
+	exec, err := model.NewExec(b, store, func(_ *model.Scope, rates, pushA, pushB, extra *Node) *Node {
+		a, b := store.GetVariable("/phi/a").NodeValue(rates), store.GetVariable("/phi/flow/b").NodeValue(rates)
+		loss := Add(ReduceAllSum(Mul(a, pushA)), ReduceAllSum(Mul(b, pushB)))
+		loss = Add(loss, extra) // may spoil the loss but no gradient
+		r := opt.Minimize(store, loss, rates)
+		return ConvertDType(r.OK, dtypes.Float64)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -366,11 +377,11 @@ func TestNotFinite(t *testing.T) {
 	defer exec.Finalize()
 	call := func(rates, a, b []float32, extra float32) bool {
 		t.Helper()
-		out, err := exec.Call(rates, a, b, extra)
+		ok, err := exec.Call1(rates, a, b, extra)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return flat(t, out[0])[0] == 1
+		return tensors.ToScalar[float64](ok) == 1
 	}
 	good := []float32{1, -1, 2}
 	rates := opt.Rates(0)
@@ -437,11 +448,11 @@ func TestMinimizeWithAssignments(t *testing.T) {
 	}{
 		{nan, 1, 0, start}, {7, nan, 0, start}, {7, 1, 1, map[string][]float64{"/theta/a": {0.5, 1.5}, "/other": {7}}},
 	} {
-		out, err := exec.Call(opt.Rates(0), []float32{c.value}, c.scale)
+		out, err := exec.Call1(opt.Rates(0), []float32{c.value}, c.scale)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ok := tensors.ToScalar[float64](out[0]); ok != c.ok {
+		if ok := tensors.ToScalar[float64](out); ok != c.ok {
 			t.Errorf("value %g, scale %g: ok %g", c.value, c.scale, ok)
 		}
 		for path, want := range c.want {
@@ -477,11 +488,11 @@ func TestAssign(t *testing.T) {
 		{[]float32{1, 1, 1}, []float32{inf}, 0, start},
 		{[]float32{7, 8, 9}, []float32{10}, 1, map[string][]float64{"/theta/a": {7, 8, 9}, "/theta/b": {10}, "/theta/c": {5}}},
 	} {
-		out, err := exec.Call(c.a, c.b)
+		out, err := exec.Call1(c.a, c.b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := flat(t, out[0])[0]; got != c.ok {
+		if got := tensors.ToScalar[float64](out); got != c.ok {
 			t.Errorf("assign %v, %v: ok is %g", c.a, c.b, got)
 		}
 		if d := cmp.Diff(c.want, read(t, store)); d != "" {
@@ -495,9 +506,9 @@ func TestNoVariable(t *testing.T) {
 	store := newStore(dtypes.Float32, map[string][]float64{"/phi/w": {1}, "/theta/w": {1}})
 	store.GetVariable("/theta/w").SetTrainable(false)
 	opt := Optimizer{Groups: []Group{{Scope: "/theta"}, {Scope: "/psi"}}}
-	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) *Node {
-		loss := ReduceAllSum(Add(store.GetVariable("/phi/w").NodeValue(in[0]), store.GetVariable("/theta/w").NodeValue(in[0])))
-		return opt.Minimize(store, loss, in[0]).GradNorm
+	exec, err := model.NewExec(b, store, func(_ *model.Scope, rates *Node) *Node {
+		loss := ReduceAllSum(Add(store.GetVariable("/phi/w").NodeValue(rates), store.GetVariable("/theta/w").NodeValue(rates)))
+		return opt.Minimize(store, loss, rates).GradNorm
 	})
 	if err != nil {
 		t.Fatal(err)

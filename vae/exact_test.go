@@ -53,6 +53,9 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// divergences are the gradients of trajectory balance and of KL(q || posterior) by all variables.
+type divergences[T any] struct{ Balance, KL []T }
+
 // The expected gradient of on-policy trajectory balance is that of KL(q || posterior), times 2/n^2, whatever zeta is: by
 // enumeration, for every variable of the policy but zeta.
 func TestGradientIdentity(t *testing.T) {
@@ -82,8 +85,8 @@ func TestGradientIdentity(t *testing.T) {
 				t.Fatal(err)
 			}
 			var paths []string
-			out := eval(t, b, store, func(in []*Node) []*Node {
-				xs, zs := pairs(in[0], in[1])
+			out := call[divergences[*tensors.Tensor]](t, b, store, func(in example[*Node]) (out divergences[*Node]) {
+				xs, zs := pairs(in.X, in.Z)
 				logQ := p.logQ(store.Scope(em.Phi), xs, zs)
 				logR := m.Reward(store.Scope(em.Theta), gfn.Batch{xs}, gfn.State{zs})
 				q := StopGradient(Exp(logQ))
@@ -94,16 +97,14 @@ func TestGradientIdentity(t *testing.T) {
 				balance := ReduceAllSum(Mul(q, perPosition{gfn.TB{}, s.Positions()}.Loss(path)))
 				logX := Add(ReduceAllMax(logR), Log(ReduceAllSum(Exp(Sub(logR, ReduceAllMax(logR))))))
 				kl := ReduceAllSum(Mul(Exp(logQ), Sub(logQ, StopGradient(Sub(logR, logX)))))
-				var a, b []*Node
-				paths, a = gradients(balance, store, em.Phi)
-				_, b = gradients(kl, store, em.Phi)
-				return append(a, b...)
-			}, x, s.latents())
-			balance, kl := out[:len(paths)], out[len(paths):]
+				paths, out.Balance = gradients(balance, store, em.Phi)
+				_, out.KL = gradients(kl, store, em.Phi)
+				return out
+			}, example[*tensors.Tensor]{x, s.latents()})
 			largest := 0.0
-			for i := range kl {
-				for j := range kl[i] {
-					largest = max(largest, math.Abs(2/(n*n)*kl[i][j]))
+			for _, gradient := range out.KL {
+				for _, v := range floats(t, gradient) {
+					largest = max(largest, math.Abs(2/(n*n)*v))
 				}
 			}
 			if largest < 1e-4 {
@@ -113,8 +114,9 @@ func TestGradientIdentity(t *testing.T) {
 				if strings.HasSuffix(path, "zeta") {
 					continue
 				}
-				for j := range balance[i] {
-					near(t, fmt.Sprintf("%s, zeta %g: gradient of %s", c.dtype, zeta, path), balance[i][j], 2/(n*n)*kl[i][j],
+				balance, kl := floats(t, out.Balance[i]), floats(t, out.KL[i])
+				for j := range balance {
+					near(t, fmt.Sprintf("%s, zeta %g: gradient of %s", c.dtype, zeta, path), balance[j], 2/(n*n)*kl[j],
 						c.tolerance*max(largest, math.Abs(zeta)/n))
 				}
 			}

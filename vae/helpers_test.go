@@ -1,6 +1,7 @@
 package vae
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -33,24 +35,65 @@ func open(t testing.TB) compute.Backend {
 	return b
 }
 
-// eval runs a graph and returns its results as numbers.
-func eval(t testing.TB, b compute.Backend, store *model.Store, f func(in []*Node) []*Node, in ...any) [][]float64 {
+// eval runs a graph and returns its result as numbers.
+func eval[F model.ExecGraphFnOneOutput](t testing.TB, b compute.Backend, store *model.Store, f F, in ...any) []float64 {
 	t.Helper()
-	out, err := model.CallOnceN(b, store, func(_ *model.Scope, in []*Node) []*Node {
-		nodes := f(in)
-		for i := range nodes {
-			nodes[i] = ConvertDType(nodes[i], dtypes.Float64)
-		}
-		return nodes
-	}, in...)
+	out, err := model.CallOnce(b, store, f, in...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	flat := make([][]float64, len(out))
-	for i := range out {
-		flat[i] = tensors.MustCopyFlatData[float64](out[i])
+	return floats(t, out)
+}
+
+// call makes a program of a function and calls it once.
+func call[Out, In, NodesIn, NodesOut any](
+	t testing.TB, b compute.Backend, store *model.Store, f func(NodesIn) NodesOut, in In,
+) Out {
+	t.Helper()
+	out, err := program.Once[In, Out](b, store, "test", f, in)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return flat
+	return out
+}
+
+// floats returns the numbers of a tensor.
+func floats(t testing.TB, x *tensors.Tensor) (out []float64) {
+	t.Helper()
+	switch x.DType() {
+	case dtypes.Float64:
+		return tensors.MustCopyFlatData[float64](x)
+	case dtypes.Float32:
+		for _, v := range tensors.MustCopyFlatData[float32](x) {
+			out = append(out, float64(v))
+		}
+	case dtypes.Int32:
+		for _, v := range tensors.MustCopyFlatData[int32](x) {
+			out = append(out, float64(v))
+		}
+	default:
+		t.Fatalf("dtype %s", x.DType())
+	}
+	return out
+}
+
+// example is images, or what else is decoded, and latents.
+type example[T any] struct{ X, Z T }
+
+// pair is a result and what it is compared with.
+type pair[T any] struct{ Got, Want T }
+
+// same fails unless both of a pair have the same numbers, which it returns.
+func same(t testing.TB, what string, p pair[*tensors.Tensor], tolerance float64) []float64 {
+	t.Helper()
+	got, want := floats(t, p.Got), floats(t, p.Want)
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		near(t, fmt.Sprintf("%s, entry %d", what, i), got[i], want[i], tolerance)
+	}
+	return got
 }
 
 // latents lists all latents, [K^n,n], the last position changing fastest.
@@ -113,19 +156,19 @@ func (p Policy) logQ(scope *model.Scope, x, z *Node) *Node {
 // posteriors returns log q(z|x) of every latent for every image, by image.
 func posteriors(t testing.TB, b compute.Backend, store *model.Store, p Policy, x *tensors.Tensor) [][]float64 {
 	t.Helper()
-	return byImage(x, eval(t, b, store, func(in []*Node) []*Node {
-		xs, zs := pairs(in[0], in[1])
-		return []*Node{p.logQ(store.Scope(em.Phi), xs, zs)}
-	}, x, p.latents())[0])
+	return byImage(x, eval(t, b, store, func(_ *model.Scope, x, z *Node) *Node {
+		xs, zs := pairs(x, z)
+		return p.logQ(store.Scope(em.Phi), xs, zs)
+	}, x, p.latents()))
 }
 
 // joints returns log p(x,z) of every latent for every image, by image.
 func joints(t testing.TB, b compute.Backend, store *model.Store, m Model, x *tensors.Tensor) [][]float64 {
 	t.Helper()
-	return byImage(x, eval(t, b, store, func(in []*Node) []*Node {
-		xs, zs := pairs(in[0], in[1])
-		return []*Node{m.LogJoint(store.Scope(em.Theta), gfn.Batch{xs}, gfn.State{zs})}
-	}, x, m.latents())[0])
+	return byImage(x, eval(t, b, store, func(_ *model.Scope, x, z *Node) *Node {
+		xs, zs := pairs(x, z)
+		return m.LogJoint(store.Scope(em.Theta), gfn.Batch{xs}, gfn.State{zs})
+	}, x, m.latents()))
 }
 
 // pairs joins every image with every latent, images first.

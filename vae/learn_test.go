@@ -268,16 +268,16 @@ func TestPriorFollowsPosterior(t *testing.T) {
 		}
 	}
 	prior := func() []float64 {
-		return exps(eval(t, b, store, func(in []*Node) []*Node {
-			return []*Node{m.LogPrior(store.Scope(em.Theta), gfn.State{in[0]})}
-		}, size.latents())[0])
+		return exps(eval(t, b, store, func(_ *model.Scope, z *Node) *Node {
+			return m.LogPrior(store.Scope(em.Theta), gfn.State{z})
+		}, size.latents()))
 	}
 	prior()
 	sharpen(t, store, em.Theta+"/"+priorScope, 4) // on a small grid little of the input reaches the last layer at first
 	opt := optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta + "/" + priorScope, Rate: optim.Rate{Base: 3e-3}}}}
-	exec, err := model.NewExec(b, store, func(_ *model.Scope, in []*Node) *Node {
-		loss := Neg(ReduceAllSum(Mul(ConvertDType(in[1], size.float()), m.LogPrior(store.Scope(em.Theta), gfn.State{in[2]}))))
-		opt.Minimize(store, loss, in[0])
+	exec, err := model.NewExec(b, store, func(_ *model.Scope, rates, q, z *Node) *Node {
+		loss := Neg(ReduceAllSum(Mul(ConvertDType(q, size.float()), m.LogPrior(store.Scope(em.Theta), gfn.State{z}))))
+		opt.Minimize(store, loss, rates)
 		return loss
 	})
 	if err != nil {
@@ -316,22 +316,25 @@ func independent(p []float64) []float64 {
 	return out
 }
 
+// decoderLosses are the loss of the M-step, with and without a prior, and what it is made of.
+type decoderLosses[T any] struct{ Loss, Plain, LogLikelihood, LogPrior T }
+
 // The loss of the M-step is the published one: by pixel, and with a learned prior by position of other latents.
 func TestDecoderLoss(t *testing.T) {
 	b := open(t)
 	size := tiny(3)
 	m := Model{Size: size, Learned: true}
 	store := newStore(3)
-	latents := size.latents()
-	out := eval(t, b, store, func(in []*Node) []*Node {
+	out := call[decoderLosses[*tensors.Tensor]](t, b, store, func(in example[*Node]) decoderLosses[*Node] {
 		theta := store.Scope(em.Theta)
-		x, z, other := gfn.Batch{in[0]}, gfn.State{SliceAxis(in[1], 0, AxisRange(5, 9))}, gfn.State{SliceAxis(in[1], 0, AxisRange(60, 64))}
+		x := gfn.Batch{in.X}
+		z, other := gfn.State{SliceAxis(in.Z, 0, AxisRange(5, 9))}, gfn.State{SliceAxis(in.Z, 0, AxisRange(60, 64))}
 		draw := func() gfn.State { return other }
 		plain := Model{Size: size}
-		return []*Node{m.decoderLoss(theta, x, z, draw), plain.decoderLoss(theta, x, z, draw),
+		return decoderLosses[*Node]{m.decoderLoss(theta, x, z, draw), plain.decoderLoss(theta, x, z, draw),
 			m.LogLikelihood(theta, x, z), m.LogPrior(theta, other)}
-	}, size.images(1, 2, 3, 4), latents)
-	pixels := -sum(out[2]) / 4 / 4
-	near(t, "the loss", out[0][0], pixels-sum(out[3])/4/4, 1e-12)
-	near(t, "the loss without a prior", out[1][0], pixels, 1e-12)
+	}, example[*tensors.Tensor]{size.images(1, 2, 3, 4), size.latents()})
+	pixels := -sum(floats(t, out.LogLikelihood)) / 4 / 4
+	near(t, "the loss", tensors.ToScalar[float64](out.Loss), pixels-sum(floats(t, out.LogPrior))/4/4, 1e-12)
+	near(t, "the loss without a prior", tensors.ToScalar[float64](out.Plain), pixels, 1e-12)
 }

@@ -27,6 +27,18 @@ func parameters(store *model.Store, scope string) (n int) {
 	return n
 }
 
+// networks are what all networks make of an example.
+type networks[T any] struct{ Joint, LogQ, Loss, Gradient T }
+
+func allNetworks(m Model, p Policy, store *model.Store) func(in example[*Node]) networks[*Node] {
+	return func(in example[*Node]) networks[*Node] {
+		joint := m.LogJoint(store.Scope(em.Theta), gfn.Batch{in.X}, gfn.State{in.Z})
+		logQ := p.logQ(store.Scope(em.Phi), in.X, in.Z)
+		loss := VQ{m.Size}.loss(store.Scope("/vq"), in.X).total
+		return networks[*Node]{joint, logQ, loss, Gradient(loss, in.X)[0]}
+	}
+}
+
 // The published networks have so many parameters.
 func TestParameterCounts(t *testing.T) {
 	b := open(t)
@@ -36,10 +48,7 @@ func TestParameterCounts(t *testing.T) {
 		store := newStore(1)
 		x := m.noise(rand.New(rand.NewPCG(1, 1)), 1)
 		z := tensors.FromFlatDataAndDimensions(make([]int32, m.Positions()), 1, m.Positions())
-		eval(t, b, store, func(in []*Node) []*Node {
-			joint := m.LogJoint(store.Scope(em.Theta), gfn.Batch{in[0]}, gfn.State{in[1]})
-			return []*Node{joint, p.logQ(store.Scope(em.Phi), in[0], in[1]), VQ{m.Size}.loss(store.Scope("/vq"), in[0]).total}
-		}, x, z)
+		call[networks[*tensors.Tensor]](t, b, store, allNetworks(m, p, store), example[*tensors.Tensor]{x, z})
 		for scope, want := range map[string]int{
 			em.Phi: c.gfn, em.Theta + "/decoder": 999_681, em.Theta + "/dictionary": c.codes, em.Theta + "/prior": c.prior,
 			"/vq/encoder": 741_249, "/vq/decoder": 1_001_729, "/vq/codebook": 0,
@@ -73,13 +82,13 @@ func TestGoldenConvolutions(t *testing.T) {
 	} {
 		store := newStore(0)
 		store.Scope("/net").VariableWithValue("weights", tensors.FromFlatDataAndDimensions(count(c.kernel, c.kernel), c.kernel, c.kernel, 1, 1))
-		got := eval(t, b, store, func(in []*Node) []*Node {
+		got := eval(t, b, store, func(_ *model.Scope, x *Node) *Node {
 			w := nn.SquareWindow(c.kernel, 2, 1)
 			if c.up {
-				return []*Node{nn.ConvTranspose{Channels: 1, Window: w}.Apply(store.Scope("/net"), in[0])}
+				return nn.ConvTranspose{Channels: 1, Window: w}.Apply(store.Scope("/net"), x)
 			}
-			return []*Node{nn.Conv{Channels: 1, Window: w}.Apply(store.Scope("/net"), in[0])}
-		}, tensors.FromFlatDataAndDimensions(count(c.side, c.side), 1, c.side, c.side, 1))[0]
+			return nn.Conv{Channels: 1, Window: w}.Apply(store.Scope("/net"), x)
+		}, tensors.FromFlatDataAndDimensions(count(c.side, c.side), 1, c.side, c.side, 1))
 		if fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("kernel %d, side %d, up %v: %v, want %v", c.kernel, c.side, c.up, got, c.want)
 		}
@@ -91,28 +100,28 @@ func TestResidual(t *testing.T) {
 	b := open(t)
 	for name, norm := range map[string]norm{"plain": plain, "batch-norm": batchNorm(nil)} {
 		store := newStore(0)
-		f := func(in []*Node) []*Node { return []*Node{residual(store.Scope("/net"), in[0], norm)} }
+		f := func(_ *model.Scope, x *Node) *Node { return residual(store.Scope("/net"), x, norm) }
 		x := tensors.FromFlatDataAndDimensions([]float32{-1, 2, -1, 2}, 1, 2, 1, 2)
 		eval(t, b, store, f, x)
 		sharpen(t, store, "/net", 0)
-		if got := eval(t, b, store, f, x)[0]; fmt.Sprint(got) != "[0 2 0 2]" {
+		if got := eval(t, b, store, f, x); fmt.Sprint(got) != "[0 2 0 2]" {
 			t.Errorf("%s: %v, want [0 2 0 2]", name, got)
 		}
 	}
 	store := newStore(3)
 	x := tensors.FromFlatDataAndDimensions([]float64{-1, 2, 0.5, -3, 1, 1, -2, 4}, 1, 2, 2, 2)
-	out := eval(t, b, store, func(in []*Node) []*Node {
+	same(t, "a block", call[pair[*tensors.Tensor]](t, b, store, func(x *Node) pair[*Node] {
 		scope := store.Scope("/net")
-		y := residual(scope, in[0], plain)
-		r := Max(in[0], ZerosLike(in[0]))
-		w := func(name string) *Node { return scope.At("%s", name).GetVariable("weights").NodeValue(in[0].Graph()) }
+		y := residual(scope, x, plain)
+		r := Max(x, ZerosLike(x))
+		w := func(name string) *Node { return scope.At("%s", name).GetVariable("weights").NodeValue(x.Graph()) }
 		inner := nn.SquareWindow(3, 1, 1).Convolve(r, w("3x3"))
-		return []*Node{y, Add(r, nn.SquareWindow(1, 1, 0).Convolve(Max(inner, ZerosLike(inner)), w("1x1")))}
-	}, x)
-	for i := range out[0] {
-		near(t, fmt.Sprint("entry ", i), out[0][i], out[1][i], 1e-12)
-	}
+		return pair[*Node]{y, Add(r, nn.SquareWindow(1, 1, 0).Convolve(Max(inner, ZerosLike(inner)), w("1x1")))}
+	}, x), 1e-12)
 }
+
+// chains are the two chains of layers.
+type chains[T any] struct{ Down, Up pair[T] }
 
 // The image encoder and the decoder are the published chains of layers from 28x28 to 4x4 and back, activations where they are and
 // where they are not.
@@ -135,26 +144,27 @@ func TestChains(t *testing.T) {
 	residuals := func(scope *model.Scope, y *Node) *Node {
 		return residual(scope.At("residual 2"), residual(scope.At("residual 1"), y, plain), plain)
 	}
-	f := func(in []*Node) []*Node {
+	f := func(in example[*Node]) chains[*Node] {
 		down, up := store.Scope("/down"), store.Scope("/up")
-		x := nn.ReLU(conv(down.At("down 1"), in[0], 4, 2, 1))
+		x := nn.ReLU(conv(down.At("down 1"), in.X, 4, 2, 1))
 		x = conv(down.At("down 2"), x, 4, 2, 1)
 		x = residuals(down, conv(down.At("down 3"), x, 3, 2, 1))
-		e := residuals(up, conv(up.At("in"), in[1], 1, 1, 0))
+		e := residuals(up, conv(up.At("in"), in.Z, 1, 1, 0))
 		e = transposed(up.At("up 3"), transposed(up.At("up 2"), transposed(up.At("up 1"), e, 3), 4), 4)
 		e = nn.Conv{Channels: 1, Window: nn.SquareWindow(1, 1, 0), Bias: true}.Apply(up.At("out"), e)
-		return []*Node{s.shrink(down, in[0], plain), x, s.enlarge(up, in[1], plain), e}
-	}
-	x, e := s.noise(r, 2), tensors.FromFlatDataAndDimensions(grid, 2, 4, 4, 1)
-	eval(t, b, store, f, x, e)
-	sharpen(t, store, "/", 1.5)
-	out := eval(t, b, store, f, x, e)
-	for i := 0; i < len(out); i += 2 {
-		for j := range out[i] {
-			near(t, fmt.Sprintf("chain %d, entry %d", i/2, j), out[i][j], out[i+1][j], 1e-5)
+		return chains[*Node]{
+			Down: pair[*Node]{s.shrink(down, in.X, plain), x},
+			Up:   pair[*Node]{s.enlarge(up, in.Z, plain), e},
 		}
-		if spread := slices.Max(out[i]) - slices.Min(out[i]); spread < 0.05 {
-			t.Errorf("chain %d: its values differ by %g, so the test shows little", i/2, spread)
+	}
+	in := example[*tensors.Tensor]{s.noise(r, 2), tensors.FromFlatDataAndDimensions(grid, 2, 4, 4, 1)}
+	call[chains[*tensors.Tensor]](t, b, store, f, in)
+	sharpen(t, store, "/", 1.5)
+	out := call[chains[*tensors.Tensor]](t, b, store, f, in)
+	for name, c := range map[string]pair[*tensors.Tensor]{"down": out.Down, "up": out.Up} {
+		got := same(t, name, c, 1e-5)
+		if spread := slices.Max(got) - slices.Min(got); spread < 0.05 {
+			t.Errorf("%s: its values differ by %g, so the test shows little", name, spread)
 		}
 	}
 }
@@ -191,18 +201,16 @@ func TestSizes(t *testing.T) {
 		for i := range z {
 			z[i] = int32(r.IntN(s.Codes))
 		}
-		out := eval(t, b, store, func(in []*Node) []*Node {
-			joint := m.LogJoint(store.Scope(em.Theta), gfn.Batch{in[0]}, gfn.State{in[1]})
-			vq := VQ{s}.loss(store.Scope("/vq"), in[0])
-			return []*Node{joint, p.logQ(store.Scope(em.Phi), in[0], in[1]), vq.total, Gradient(vq.total, in[0])[0]}
-		}, s.noise(r, 2), tensors.FromFlatDataAndDimensions(z, 2, s.Positions()))
+		out := call[networks[*tensors.Tensor]](t, b, store, allNetworks(m, p, store),
+			example[*tensors.Tensor]{s.noise(r, 2), tensors.FromFlatDataAndDimensions(z, 2, s.Positions())})
+		joint, logQ, loss := floats(t, out.Joint), floats(t, out.LogQ), floats(t, out.Loss)
 		for i := range 2 {
-			if !(out[0][i] < 0) || !(out[1][i] < 0) || !(out[2][0] > 0) {
-				t.Errorf("%+v: log-joint %g, log q %g, VQ loss %g", s, out[0][i], out[1][i], out[2])
+			if !(joint[i] < 0) || !(logQ[i] < 0) || !(slices.Min(loss) > 0) {
+				t.Errorf("%+v: log-joint %g, log q %g, VQ loss %g", s, joint[i], logQ[i], loss)
 			}
 		}
-		if len(out[3]) != 2*s.Pixels() {
-			t.Errorf("%+v: a gradient of %d pixels", s, len(out[3]))
+		if pixels := len(floats(t, out.Gradient)); pixels != 2*s.Pixels() {
+			t.Errorf("%+v: a gradient of %d pixels", s, pixels)
 		}
 	}
 }
@@ -231,15 +239,15 @@ func TestHomogeneous(t *testing.T) {
 	m := Model{Size: s}
 	store := newStore(7)
 	z := []int32{0, 1, 2, 0, 1, 1, 2, 2, 0, 1, 0, 2}
-	f := func(in []*Node) []*Node {
-		logits := m.Logits(store.Scope(em.Theta), in[0])
-		bias := store.GetVariable(em.Theta + "/decoder/out/bias").NodeValue(in[0].Graph())
-		return []*Node{Sub(logits, BroadcastToShape(ExpandLeftToRank(bias, 4), logits.Shape()))}
+	f := func(_ *model.Scope, z *Node) *Node {
+		logits := m.Logits(store.Scope(em.Theta), z)
+		bias := store.GetVariable(em.Theta + "/decoder/out/bias").NodeValue(z.Graph())
+		return Sub(logits, BroadcastToShape(ExpandLeftToRank(bias, 4), logits.Shape()))
 	}
 	codes := tensors.FromFlatDataAndDimensions(z, 2, 6)
-	once := eval(t, b, store, f, codes)[0]
+	once := eval(t, b, store, f, codes)
 	sharpen(t, store, em.Theta+"/dictionary", 2)
-	twice := eval(t, b, store, f, codes)[0]
+	twice := eval(t, b, store, f, codes)
 	spread := 0.0
 	for i := range once {
 		near(t, fmt.Sprint("pixel ", i), twice[i], 2*once[i], 1e-12)
@@ -250,18 +258,25 @@ func TestHomogeneous(t *testing.T) {
 	}
 }
 
+// bits are logits and what they are to be.
+type bits[T any] struct{ Logits, X T }
+
+// curve is a value and its gradient.
+type curve[T any] struct{ Value, Slope T }
+
 // The cross-entropy of logits is that of their sigmoids, and its gradient sigmoid - x, also far out.
 func TestCrossEntropy(t *testing.T) {
 	b := open(t)
 	logits, x := []float64{-800, -30, -1, 0, 0, 2, 40, 900}, []float64{0, 1, 0, 0, 1, 1, 1, 0}
-	out := eval(t, b, newStore(0), func(in []*Node) []*Node {
-		c := crossEntropy(in[0], in[1])
-		return []*Node{c, Gradient(ReduceAllSum(c), in[0])[0]}
-	}, logits, x)
+	out := call[curve[*tensors.Tensor]](t, b, newStore(0), func(in bits[*Node]) curve[*Node] {
+		c := crossEntropy(in.Logits, in.X)
+		return curve[*Node]{c, Gradient(ReduceAllSum(c), in.Logits)[0]}
+	}, bits[[]float64]{logits, x})
+	values, slopes := floats(t, out.Value), floats(t, out.Slope)
 	want := []float64{0, 30, 0.3132616875182228, 0.6931471805599453, 0.6931471805599453, 0.12692801104297252, 0, 900}
 	slope := []float64{0, -1, 0.2689414213699951, 0.5, -0.5, -0.11920292202211757, 0, 1}
 	for i := range want {
-		near(t, fmt.Sprintf("cross-entropy of %g", logits[i]), out[0][i], want[i], 1e-12*(1+want[i]))
-		near(t, fmt.Sprintf("gradient at %g", logits[i]), out[1][i], slope[i], 1e-12)
+		near(t, fmt.Sprintf("cross-entropy of %g", logits[i]), values[i], want[i], 1e-12*(1+want[i]))
+		near(t, fmt.Sprintf("gradient at %g", logits[i]), slopes[i], slope[i], 1e-12)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
@@ -20,10 +21,10 @@ func TestPriorNormalised(t *testing.T) {
 	for _, codes := range []int{2, 3} {
 		p := PixelCNN{tiny(codes)}
 		store := newStore(5)
-		f := func(in []*Node) []*Node { return []*Node{p.LogProb(store.Scope("/p"), in[0])} }
+		f := func(_ *model.Scope, z *Node) *Node { return p.LogProb(store.Scope("/p"), z) }
 		eval(t, b, store, f, p.latents())
 		sharpen(t, store, "/p", 2)
-		near(t, fmt.Sprintf("%d codes: sum of p(z)", codes), sum(exps(eval(t, b, store, f, p.latents())[0])), 1, 1e-12)
+		near(t, fmt.Sprintf("%d codes: sum of p(z)", codes), sum(exps(eval(t, b, store, f, p.latents()))), 1, 1e-12)
 	}
 }
 
@@ -31,6 +32,9 @@ func TestPriorNormalised(t *testing.T) {
 func paper4x4() PixelCNN {
 	return PixelCNN{Size{Height: 4, Width: 4, Rows: 4, Columns: 4, Codes: 3, Channels: 6, dtype: dtypes.Float64}}
 }
+
+// first is logits, and the bias of their layer.
+type first[T any] struct{ Logits, Bias T }
 
 // Position (r,c) depends on (r',c') if r' = r and c' < c, or r' < r and c' <= c + (r-r'): 109 of the 120 pairs of earlier
 // positions on a 4x4 grid, and none of later ones. At the first position there is nothing to see: its logits are the bias.
@@ -45,10 +49,10 @@ func TestMasks(t *testing.T) {
 	for i := range seen {
 		seen[i] = make([]bool, n)
 	}
-	f := func(in []*Node) []*Node {
-		bias := store.Scope("/p").At("out")
-		logits := p.Logits(store.Scope("/p"), in[0])
-		return []*Node{logits, bias.GetVariable("bias").NodeValue(in[0].Graph())}
+	f := func(z *Node) first[*Node] {
+		scope := store.Scope("/p")
+		logits := p.Logits(scope, z)
+		return first[*Node]{logits, scope.At("out").GetVariable("bias").NodeValue(z.Graph())}
 	}
 	for range 20 {
 		grid := make([]int32, n)
@@ -61,8 +65,8 @@ func TestMasks(t *testing.T) {
 			changed[at] = (changed[at] + 1 + int32(r.IntN(p.Codes-1))) % int32(p.Codes)
 			rows = append(rows, changed...)
 		}
-		out := eval(t, b, store, f, tensors.FromFlatDataAndDimensions(rows, n+1, n))
-		logits, bias := out[0], out[1]
+		out := call[first[*tensors.Tensor]](t, b, store, f, tensors.FromFlatDataAndDimensions(rows, n+1, n))
+		logits, bias := floats(t, out.Logits), floats(t, out.Bias)
 		for k := range p.Codes {
 			near(t, "a logit of the first position", logits[k], bias[k], 0)
 		}
@@ -110,7 +114,7 @@ func TestMaskedConvolution(t *testing.T) {
 			in = p.Codes
 		}
 		input := tensors.FromFlatDataAndDimensions(x[:2*16*in], 2, 4, 4, in)
-		got := eval(t, b, store, func(nodes []*Node) []*Node { return []*Node{p.masked(store.Scope("/p"), nodes[0], layer)} }, input)[0]
+		got := eval(t, b, store, func(_ *model.Scope, x *Node) *Node { return p.masked(store.Scope("/p"), x, layer) }, input)
 		w := tensors.MustCopyFlatData[float64](store.GetVariable(fmt.Sprintf("/p/masked %d/weights", layer+1)).MustValue())
 		masks := []string{"111100000", "111110000"}
 		for i := range 2 * 16 * p.Channels {
@@ -137,15 +141,15 @@ func TestPriorSamples(t *testing.T) {
 	p := PixelCNN{tiny(3)}
 	store := newStore(seed)
 	logProb := func() []float64 {
-		return eval(t, b, store, func(in []*Node) []*Node { return []*Node{p.LogProb(store.Scope("/p"), in[0])} }, p.latents())[0]
+		return eval(t, b, store, func(_ *model.Scope, z *Node) *Node { return p.LogProb(store.Scope("/p"), z) }, p.latents())
 	}
 	logProb()
 	sharpen(t, store, "/p", 3)
 	probs := exps(logProb())
 	const rows = 40_000
-	codes := eval(t, b, store, func(in []*Node) []*Node {
-		return []*Node{p.Sample(store.Scope("/p"), rng.In(in[0]), rows)}
-	}, rng.Key(seed, "prior"))[0]
+	codes := eval(t, b, store, func(_ *model.Scope, key *Node) *Node {
+		return p.Sample(store.Scope("/p"), rng.In(key), rows)
+	}, rng.Key(seed, "prior"))
 	counts := make([]float64, len(probs))
 	for i := range rows {
 		number := 0
@@ -174,17 +178,17 @@ func TestPriorSamplesLarge(t *testing.T) {
 	p := paper4x4()
 	store := newStore(11)
 	codes := tensors.FromFlatDataAndDimensions(make([]int32, 16), 1, 16)
-	f := func(in []*Node) []*Node { return []*Node{p.Logits(store.Scope("/p"), in[0])} }
+	f := func(_ *model.Scope, z *Node) *Node { return p.Logits(store.Scope("/p"), z) }
 	eval(t, b, store, f, codes)
 	sharpen(t, store, "/p", 40)
-	z := eval(t, b, store, func(in []*Node) []*Node {
-		return []*Node{p.Sample(store.Scope("/p"), rng.In(in[0]), 3)}
-	}, rng.Key(1, "prior"))[0]
+	z := eval(t, b, store, func(_ *model.Scope, key *Node) *Node {
+		return p.Sample(store.Scope("/p"), rng.In(key), 3)
+	}, rng.Key(1, "prior"))
 	tokens := make([]int32, len(z))
 	for i := range z {
 		tokens[i] = int32(z[i])
 	}
-	logits := eval(t, b, store, f, tensors.FromFlatDataAndDimensions(tokens, 3, 16))[0]
+	logits := eval(t, b, store, f, tensors.FromFlatDataAndDimensions(tokens, 3, 16))
 	decided := 0
 	for i := range z {
 		row := logits[i*p.Codes : (i+1)*p.Codes]

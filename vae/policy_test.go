@@ -61,8 +61,8 @@ func TestLayout(t *testing.T) {
 			states = append(states, row...)
 		}
 	}
-	flat := eval(t, b, newStore(0), func(in []*Node) []*Node { return []*Node{p.flatten(in[0])} },
-		tensors.FromFlatDataAndDimensions(states, n*p.Codes, n))[0]
+	flat := eval(t, b, newStore(0), func(_ *model.Scope, z *Node) *Node { return p.flatten(z) },
+		tensors.FromFlatDataAndDimensions(states, n*p.Codes, n))
 	width := n * p.Codes
 	for i, v := range flat {
 		want := 0.0
@@ -96,9 +96,9 @@ func TestNext(t *testing.T) {
 		states = append(states, row...)
 	}
 	next := func(floor float64, logits []float64) []float64 {
-		return eval(t, b, newStore(0), func(in []*Node) []*Node {
-			return []*Node{LogSoftmax(Policy{Size: s, Floor: floor}.next(in[0], in[1]), -1)}
-		}, tensors.FromFlatDataAndDimensions(logits, n, n*s.Codes), tensors.FromFlatDataAndDimensions(states, n, n))[0]
+		return eval(t, b, newStore(0), func(_ *model.Scope, logits, z *Node) *Node {
+			return LogSoftmax(Policy{Size: s, Floor: floor}.next(logits, z), -1)
+		}, tensors.FromFlatDataAndDimensions(logits, n, n*s.Codes), tensors.FromFlatDataAndDimensions(states, n, n))
 	}
 	for _, floor := range floors {
 		got := next(floor, logits)
@@ -147,6 +147,15 @@ func gradients(loss *Node, store *model.Store, scope string) (paths []string, gr
 	return paths, Gradient(loss, nodes...)
 }
 
+// scoring is a log-probability and its gradients by all variables.
+type scoring[T any] struct {
+	LogQ      T
+	Gradients []T
+}
+
+// scorings are two ways to score.
+type scorings[T any] struct{ Fast, Slow scoring[T] }
+
 // The image is encoded once and all steps are scored in one pass: value and gradient are those of n passes, each of which
 // encodes the image and sees the codes before its position.
 func TestEncodeOnce(t *testing.T) {
@@ -183,22 +192,18 @@ func TestEncodeOnce(t *testing.T) {
 			return total
 		}
 		var paths []string
-		out := eval(t, b, store, func(in []*Node) []*Node {
-			x := ConvertDType(in[0], p.float())
-			fast := ReduceAllSum(p.logQ(scope, x, in[1]))
-			other := slow(x, in[1])
-			var a, b []*Node
-			paths, a = gradients(fast, store, em.Phi)
-			_, b = gradients(other, store, em.Phi)
-			return slices.Concat([]*Node{fast, other}, a, b)
-		}, s.noise(r, 5), tensors.FromFlatDataAndDimensions(z, 5, s.Positions()))
-		near(t, "log q", out[0][0], out[1][0], 1e-10)
-		fast, other := out[2:2+len(paths)], out[2+len(paths):]
+		out := call[scorings[*tensors.Tensor]](t, b, store, func(in example[*Node]) (out scorings[*Node]) {
+			x := ConvertDType(in.X, p.float())
+			out.Fast.LogQ, out.Slow.LogQ = ReduceAllSum(p.logQ(scope, x, in.Z)), slow(x, in.Z)
+			paths, out.Fast.Gradients = gradients(out.Fast.LogQ, store, em.Phi)
+			_, out.Slow.Gradients = gradients(out.Slow.LogQ, store, em.Phi)
+			return out
+		}, example[*tensors.Tensor]{s.noise(r, 5), tensors.FromFlatDataAndDimensions(z, 5, s.Positions())})
+		same(t, "log q", pair[*tensors.Tensor]{out.Fast.LogQ, out.Slow.LogQ}, 1e-10)
 		for i, path := range paths {
-			for j := range fast[i] {
-				near(t, fmt.Sprintf("floor %g: gradient of %s", floor, path), fast[i][j], other[i][j], 1e-10)
-			}
-			if zero := !slices.ContainsFunc(fast[i], func(v float64) bool { return v != 0 }); zero != strings.HasSuffix(path, "zeta") {
+			both := pair[*tensors.Tensor]{out.Fast.Gradients[i], out.Slow.Gradients[i]}
+			fast := same(t, fmt.Sprintf("floor %g: gradient of %s", floor, path), both, 1e-10)
+			if zero := !slices.ContainsFunc(fast, func(v float64) bool { return v != 0 }); zero != strings.HasSuffix(path, "zeta") {
 				t.Errorf("floor %g: the gradient of %s is zero: %v", floor, path, zero)
 			}
 		}
@@ -217,11 +222,11 @@ func TestRollout(t *testing.T) {
 	sharpen(t, store, em.Phi, 2)
 	logQ := posteriors(t, b, store, p, x)[0]
 	counts := func(how gfn.Behaviour) []float64 {
-		codes := eval(t, b, store, func(in []*Node) []*Node {
+		codes := eval(t, b, store, func(_ *model.Scope, x, key *Node) *Node {
 			net := gfn.Net{Env: p.Env(), Policy: p, Scope: store.Scope(em.Phi)}
-			u := p.Encode(net.Scope, gfn.Batch{in[0]}).Repeat(rows)
-			return []*Node{net.Rollout(rng.In(in[1]), u, nil, how).Last()[0]}
-		}, x, rng.Key(seed, "rollout"))[0]
+			u := p.Encode(net.Scope, gfn.Batch{x}).Repeat(rows)
+			return net.Rollout(rng.In(key), u, nil, how).Last()[0]
+		}, x, rng.Key(seed, "rollout"))
 		out := make([]float64, len(logQ))
 		for i := range rows {
 			number := 0
