@@ -42,8 +42,8 @@ type Classical struct {
 }
 
 // Train makes a number of updates of the variables below Theta and returns the mean bound per datum of the last one:
-// log p(x) for Exact, the evidence lower bound for MeanField. It fails with ErrDiverged if five updates in a row are not
-// finite.
+// log p(x) for Exact, the evidence lower bound for MeanField. It fails with ErrDiverged if five updates in a row are
+// not finite.
 func (c Classical) Train(b compute.Backend, store *model.Store, updates uint64) (float64, error) {
 	step := newClassicalStep(c, program.NewSet(b, store))
 	defer step.programs.Close()
@@ -114,9 +114,9 @@ func (c Classical) bound(theta *model.Scope, x gfn.Batch) *Node {
 // factorised fits q(z) = prod_t q_t(z_t) to each row of logP by coordinate ascent from the uniform distribution, and
 // returns q(z), [B,Z], and its entropy, [B].
 //
-// Position t of latent number k is digit t of k, the first one changing fastest (see all). So a sweep is two passes over
-// shrinking tables: one averages positions out from the last on, with the factors of the sweep before, and one brings
-// them back from the first on, with new factors.
+// Position t of latent number k is digit t of k, the first one changing fastest (see all). So a sweep is two passes
+// over shrinking tables: one averages positions out from the last on, with the factors of the sweep before, and one
+// brings them back from the first on, with new factors.
 func (c Classical) factorised(logP *Node) (q, entropy *Node) {
 	g, dtype, b := logP.Graph(), logP.DType(), logP.Shape().Dim(0)
 	sizes := c.Env.Sizes

@@ -2,14 +2,15 @@ package em
 
 import "math"
 
-// Gate decides when M-steps run. It is one of Blocks, Adaptive and Turns, the three rules that the paper knows; nil means Blocks{}.
+// Gate decides when M-steps run. It is one of Blocks, Adaptive and Turns, the three rules that the paper knows; nil
+// means Blocks{}.
 type Gate interface {
 	// alone reports whether an iteration is an M-step and nothing else.
 	alone(iteration uint64) bool
 	// foresees reports whether it is certain before an iteration that an M-step follows its E-step.
 	foresees(s GateState, iteration uint64) bool
-	// observe takes the loss of an E-update, which happened when m M-updates had been made, and returns whether an M-step is due.
-	// The loss of a skipped update is NaN: it says nothing.
+	// observe takes the loss of an E-update, which happened when m M-updates had been made, and returns whether an M-step
+	// is due. The loss of a skipped update is NaN: it says nothing.
 	observe(s *GateState, iteration uint64, loss float64, m uint64) (due bool)
 	// updated takes note of an M-step and returns whether another one follows at once.
 	updated(s *GateState) (again bool)
@@ -86,8 +87,8 @@ func (g Blocks) updated(s *GateState) bool {
 	return false
 }
 
-// Adaptive makes an M-step in each iteration after one that ended with a moving average of the loss below a threshold, which moves
-// with the number of M-steps (algorithm 2).
+// Adaptive makes an M-step in each iteration after one that ended with a moving average of the loss below a threshold,
+// which moves with the number of M-steps (algorithm 2).
 type Adaptive struct {
 	// Threshold at an M-step; the zero value means 6 to 3 over 10,000, the paper's context-free grammar.
 	Threshold Linear
@@ -120,8 +121,9 @@ func (g Adaptive) observe(s *GateState, iteration uint64, loss float64, m uint64
 
 func (g Adaptive) updated(*GateState) bool { return false }
 
-// Turns give each batch to one update, of either kind (as used for images): the s-th iteration, counted from 1, is an M-step and
-// nothing else if s mod 2 Length is below Length, and an E-step otherwise. So the first turn is one shorter than the others.
+// Turns give each batch to one update, of either kind (as used for images): the s-th iteration, counted from 1, is an
+// M-step and nothing else if s mod 2 Length is below Length, and an E-step otherwise. So the first turn is one shorter
+// than the others.
 type Turns struct{ Length int }
 
 func (g Turns) alone(iteration uint64) bool {

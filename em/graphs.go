@@ -14,7 +14,8 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// graphs are the compiled programs of a Spec. All sample, score, differentiate and update at once, and return a few numbers.
+// graphs are the compiled programs of a Spec. All sample, score, differentiate and update at once, and return a few
+// numbers.
 type graphs struct {
 	Spec
 	store *model.Store
@@ -33,7 +34,8 @@ type eIn[T, R, K any] struct {
 	X             []T
 }
 
-// eOut is what they return: the update, the sleep part of its loss, the update of the model made with it, and the best latents.
+// eOut is what they return: the update, the sleep part of its loss, the update of the model made with it, and the best
+// latents.
 type eOut[U, N, T any] struct {
 	E, M      U
 	SleepLoss N
@@ -145,8 +147,8 @@ func (g *graphs) bothUpdates(in eNodes) (out eGraph) {
 	return out
 }
 
-// wakeLoss is the E-step's objective on samples of the behaviour, for observations x of which the policy sees u; these, and
-// their rewards.
+// wakeLoss is the E-step's objective on samples of the behaviour, for observations x of which the policy sees u; these,
+// and their rewards.
 func (g *graphs) wakeLoss(r *rng.Stream, x, u gfn.Batch, knobs Knobs[*Node]) (loss *Node, z gfn.State, logR *Node) {
 	net, spec := g.net(), g.Wake
 	tr := net.Rollout(r, u.Repeat(spec.Samples), nil, spec.Explore.Behaviour(knobs))

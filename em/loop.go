@@ -7,7 +7,8 @@ import (
 	"math"
 )
 
-// EStepper makes E-steps: it updates q(z|x). What it does depends on nothing but its arguments and the variables, so that a resumed loop goes on as it was.
+// EStepper makes E-steps: it updates q(z|x). What it does depends on nothing but its arguments and the variables, so
+// that a resumed loop goes on as it was.
 type EStepper[B, Z any] interface {
 	// Infer makes the E-update of an iteration on its batch.
 	Infer(at Moment, x B) (Inference[Z], error)
@@ -15,8 +16,8 @@ type EStepper[B, Z any] interface {
 
 // MStepper makes M-steps: it updates p(x,z), under the same law.
 type MStepper[B, Z any] interface {
-	// Maximize makes an M-update on the batch of its iteration and the latents that the E-step handed on: the zero Z in an iteration
-	// without one.
+	// Maximize makes an M-update on the batch of its iteration and the latents that the E-step handed on: the zero Z in an
+	// iteration without one.
 	Maximize(at Moment, x B, z Z) (Maximization, error)
 }
 
@@ -31,7 +32,7 @@ type Moment struct {
 // Inference is what an E-step did.
 type Inference[Z any] struct {
 	Z Z // latents for the M-steps of this iteration
-	// Unfit says that there are no latents to learn from: the iteration has no M-step.
+	// Unfit says that there are no latents to learn from: the iteration has no M-step. Blocks make it up in the next one.
 	Unfit bool
 
 	Wake      Update  // zero if there was none
@@ -41,7 +42,8 @@ type Inference[Z any] struct {
 	Metrics   map[string]float64
 }
 
-// watched is what the gate looks at: the loss of the update, NaN if it was skipped, since it says nothing about the fit then.
+// watched is what the gate looks at: the loss of the update, NaN if it was skipped, since it says nothing about the fit
+// then.
 func (e Inference[Z]) watched() float64 {
 	u := e.Wake
 	if u == (Update{}) && e.Sleep != nil {
@@ -61,8 +63,8 @@ type Maximization struct {
 	Metrics  map[string]float64
 }
 
-// Loop alternates E- and M-steps. It owns what all learning here has in common: when M-steps happen, what has been counted, and when
-// to give up.
+// Loop alternates E- and M-steps. It owns what all learning here has in common: when M-steps happen, what has been
+// counted, and when to give up.
 type Loop[B, Z any] struct {
 	// Data supplies the observations of each iteration as a pure function of its number, so that resuming needs no cursor.
 	Data func(iteration uint64) B

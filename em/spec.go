@@ -1,8 +1,8 @@
 // Package em learns latent variable models by GFlowNet-EM (Hu, Malkin, Jain, Everett, Graikos, Bengio, "GFlowNet-EM for
 // Learning Compositional Latent Variable Models", ICML 2023).
 //
-// A Learner alternates two kinds of updates. The E-step trains a GFlowNet q(z|x) to sample z in proportion to
-// p(x,z): on its own, possibly exploring, samples (wake) and on pairs dreamt by the model (sleep). The M-step trains p on
+// A Learner alternates two kinds of updates. The E-step trains a GFlowNet q(z|x) to sample z in proportion to p(x,z):
+// on its own, possibly exploring, samples (wake) and on pairs dreamt by the model (sleep). The M-step trains p on
 // latents drawn from q, possibly refined by Metropolis-Hastings moves. The model's variables live below Theta, the
 // GFlowNet's below Phi, and neither step moves the other's.
 package em
@@ -28,8 +28,8 @@ type Spec struct {
 	Env    gfn.Env
 	Policy gfn.Policy
 	Data   Data
-	// Prepare turns what Data supplies into observations, inside a program; nil means that it supplies these. So observations
-	// can stay in the memory of the backend, of which Data names some.
+	// Prepare turns what Data supplies into observations, inside a program; nil means that it supplies these. So
+	// observations can stay in the memory of the backend, of which Data names some.
 	Prepare func(data []*Node) gfn.Batch
 	Seed    uint64
 
@@ -113,8 +113,8 @@ type Greedy struct {
 	Probability float64 // of being greedy, one coin for the batch, and else drawn; 0 means 1
 }
 
-// BestOfWake latents are, of those that wake has drawn for an observation, the ones with the greatest reward. Where an M-step is
-// certain to follow, both updates are one program. An M-step without such an E-step draws as many for itself.
+// BestOfWake latents are, of those that wake has drawn for an observation, the ones with the greatest reward. Where an
+// M-step is certain to follow, both updates are one program. An M-step without such an E-step draws as many for itself.
 type BestOfWake struct{}
 
 func (Drawn) latents()      {}

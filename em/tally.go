@@ -8,8 +8,8 @@ import (
 // maxInARow is the number of successive skipped updates of one kind after which a learner gives up.
 const maxInARow = 5
 
-// ErrDiverged is returned when five updates of one kind in a row were not finite; the variables that they train are those
-// of the last good one.
+// ErrDiverged is returned when five updates of one kind in a row were not finite; the variables that they train are
+// those of the last good one.
 var ErrDiverged = errors.New("training diverged")
 
 // Update is one optimiser step. The M-step's loss is the mean of -log p(x,z), unless MStep.Loss says otherwise.
@@ -18,8 +18,8 @@ type Update struct {
 	OK             bool
 }
 
-// count takes note of the update in the numbers of skipped ones, in all and since the last good one of its kind. It fails with ErrDiverged
-// if five in a row were skipped.
+// count takes note of the update in the numbers of skipped ones, in all and since the last good one of its kind. It
+// fails with ErrDiverged if five in a row were skipped.
 func (u Update) count(skipped *uint64, inARow *int, name string) error {
 	if u.OK {
 		*inARow = 0

@@ -8,13 +8,13 @@ import (
 	"github.com/gfnem/gfnem/internal/program"
 )
 
-// Loop repeats body on a state, a struct of nodes, while a bool scalar made from it holds, and returns the last state. Gradients do
-// not flow through it.
+// Loop repeats body on a state, a struct of nodes, while a bool scalar made from it holds, and returns the last state.
+// Gradients do not flow through it.
 //
-// The body must make all it uses from the state it is given: weights are part of the state, too, and cost nothing if they are passed
-// on unchanged. On XLA, moreover, two things can be used in one function of a program alone, in the body of a loop or outside of it:
-// a kind of reduction (sum, max, argmax and so on, of a type), and a scalar of the store that a program has (AddScalar, ZerosLike and
-// the like take them from there; Const makes a new one).
+// The body must make all it uses from the state it is given: weights are part of the state, too, and cost nothing if
+// they are passed on unchanged. On XLA, moreover, two things can be used in one function of a program alone, in the
+// body of a loop or outside of it: a kind of reduction (sum, max, argmax and so on, of a type), and a scalar of the
+// store that a program has (AddScalar, ZerosLike and the like take them from there; Const makes a new one).
 func Loop[S any](state S, more func(S) *Node, body func(S) S) S {
 	nodes := program.Nodes(state)
 	g := nodes[0].Graph()
@@ -32,7 +32,8 @@ func Loop[S any](state S, more func(S) *Node, body func(S) S) S {
 	return program.Map(program.Replace(state, While(goesOn, next, nodes...)), StopGradient)
 }
 
-// Repeat is Loop with a given number of rounds, which are counted from 0: no backend has to look at the state to know whether to go on.
+// Repeat is Loop with a given number of rounds, which are counted from 0: no backend has to look at the state to know
+// whether to go on.
 func Repeat[S any](rounds int, state S, body func(round *Node, state S) S) S {
 	type counted struct {
 		Round *Node

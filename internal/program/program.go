@@ -1,4 +1,5 @@
-// Package program compiles graph functions from structs of nodes to structs of nodes, and calls them with structs of tensors.
+// Package program compiles graph functions from structs of nodes to structs of nodes, and calls them with structs of
+// tensors.
 //
 // The two sides of a program correspond field by field, in order and by name:
 //
@@ -12,6 +13,7 @@
 //	*Graph                    no field: the graph itself
 //
 // A program is compiled when it is first called with other constants, other shapes, or other parts left out.
+// What a function leaves out of its results may depend on constants and on parts left out, but not on shapes.
 package program
 
 import (
