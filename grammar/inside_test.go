@@ -26,9 +26,8 @@ type compiled[Out any] struct {
 
 func newProgram[Out, NodesOut any](f func(p Potentials) NodesOut) compiled[Out] {
 	set := program.NewSet(newBackend(), nil)
-	return compiled[Out]{program.New[given[LogProbTensors, *tensors.Tensor], Out](set, "test", func(in given[LogProbs, *Node]) NodesOut {
-		return f(in.Tables.For(in.Words, in.Lengths))
-	})}
+	ask := func(in given[LogProbs, *Node]) NodesOut { return f(in.Tables.For(in.Words, in.Lengths)) }
+	return compiled[Out]{program.New[given[LogProbTensors, *tensors.Tensor], Out](set, "test", ask)}
 }
 
 func (p compiled[Out]) run(t testing.TB, g *Grammar, words, lengths *tensors.Tensor) Out {
@@ -83,7 +82,8 @@ var sizes = []struct {
 
 // forRandomGrammars calls f for a thousand grammars of all sizes, the same program for all of a size.
 func forRandomGrammars[Out, NodesOut any](
-	t *testing.T, f func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled[Out]), build func(Potentials) NodesOut,
+	t *testing.T, f func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled[Out]),
+	build func(Potentials) NodesOut,
 ) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, s := range sizes {

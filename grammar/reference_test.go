@@ -132,7 +132,8 @@ func scoreAll(t *testing.T, p treeScorer[*tensors.Tensor], g *Grammar, words []i
 		flat = append(flat, words...)
 		lengths[i] = int32(n)
 	}
-	return floats(p.run(t, g, tensors.FromFlatDataAndDimensions(flat, b, n), tensors.FromFlatDataAndDimensions(lengths, b), trees, n))
+	repeated, lens := tensors.FromFlatDataAndDimensions(flat, b, n), tensors.FromFlatDataAndDimensions(lengths, b)
+	return floats(p.run(t, g, repeated, lens, trees, n))
 }
 
 // labelledTrees lists all trees over n words.

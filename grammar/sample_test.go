@@ -54,7 +54,8 @@ func TestSample(t *testing.T) {
 			full, shape := map[string]float64{}, map[string]float64{}
 			for c := range calls {
 				out := call(t, sample, input{given[LogProbTensors, *tensors.Tensor]{
-					tables, tensors.FromFlatDataAndDimensions(words, 2*copies, n), tensors.FromFlatDataAndDimensions(lengths, 2*copies),
+					tables, tensors.FromFlatDataAndDimensions(words, 2*copies, n),
+					tensors.FromFlatDataAndDimensions(lengths, 2*copies),
 				}, rng.Key(seed, "sample", uint64(c))})
 				for _, z := range UnpackTrees(out.Trees, out.Tags, lengths) {
 					d := derive(g, z)

@@ -60,7 +60,8 @@ func TestLongSentencesInFloat32(t *testing.T) {
 			Root: tables.Root, Rules: tables.Rules, Terms: tensors.FromFlatDataAndDimensions(terms, dims...), Lengths: lengths,
 		})
 		narrow := call(t, infer, potentialTensors{
-			Root: tables32.Root, Rules: tables32.Rules, Terms: tensors.FromFlatDataAndDimensions(terms32, dims...), Lengths: lengths,
+			Root: tables32.Root, Rules: tables32.Rules,
+			Terms: tensors.FromFlatDataAndDimensions(terms32, dims...), Lengths: lengths,
 		})
 		if logX := floats(wide.LogX)[0]; logX > -300 {
 			t.Errorf("log p(x) = %v is no test of underflow", logX)
