@@ -114,7 +114,9 @@ func TestStationary(t *testing.T) {
 					how.Greedy = k.greedy
 					return gfn.BackForth{MaxSteps: k.most, How: how}
 				}
-				run := compile[chained[*tensors.Tensor], []*tensors.Tensor](t, p, func(x gfn.Batch, r *rng.Stream, z gfn.State) (out chained[*Node]) {
+				run := compile[chained[*tensors.Tensor], []*tensors.Tensor](t, p, func(
+					x gfn.Batch, r *rng.Stream, z gfn.State,
+				) (out chained[*Node]) {
 					net, bf, again := p.net(), kernel(x[0].Graph()), *r
 					logR := p.reward(x, z)
 					m := bf.Apply(net, r, x, z, logR, p.reward)
@@ -213,7 +215,9 @@ func TestPerfectAcceptance(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			seed := testkit.Seed(t)
 			p := newProblem(t, e.env, seed)
-			run := compile[acceptances[*tensors.Tensor], []*tensors.Tensor](t, p, func(x gfn.Batch, r *rng.Stream, z gfn.State) acceptances[*Node] {
+			run := compile[acceptances[*tensors.Tensor], []*tensors.Tensor](t, p, func(
+				x gfn.Batch, r *rng.Stream, z gfn.State,
+			) acceptances[*Node] {
 				again := *r // the same numbers twice
 				logR := p.reward(x, z)
 				sure := func(x gfn.Batch, s gfn.State) *Node { return AddScalar(ZerosLike(p.reward(x, s)), 1e6) }
@@ -252,7 +256,9 @@ func TestMoveSteps(t *testing.T) {
 	seed := testkit.Seed(t)
 	p := newProblem(t, envs.Subset{Items: 5, Size: 3}, seed)
 	for _, c := range []struct{ most, bound int }{{0, 3}, {1, 1}, {2, 2}, {3, 3}, {9, 3}} {
-		run := compile[stepsOf[*tensors.Tensor], []*tensors.Tensor](t, p, func(x gfn.Batch, r *rng.Stream, z gfn.State) stepsOf[*Node] {
+		run := compile[stepsOf[*tensors.Tensor], []*tensors.Tensor](t, p, func(
+			x gfn.Batch, r *rng.Stream, z gfn.State,
+		) stepsOf[*Node] {
 			m := gfn.BackForth{MaxSteps: c.most}.Apply(p.net(), r, x, z, p.reward(x, z), p.reward)
 			return stepsOf[*Node]{m.Down.Length(), m.Up.Length()}
 		})

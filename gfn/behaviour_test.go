@@ -306,7 +306,8 @@ func TestScoresAreUntempered(t *testing.T) {
 			down := net.Backtrack(r, x, up.Last(), nil, how)
 			a, b, tempered := net.Score(up, gfn.Behaviour{}), net.Score(down, gfn.Behaviour{}), net.Score(up, how)
 			return untempered[*Node]{
-				scoredPaths[*Node]{record(up), a.LogPF, a.LogPB}, scoredPaths[*Node]{record(down), b.LogPF, b.LogPB}, tempered.LogPF,
+				scoredPaths[*Node]{record(up), a.LogPF, a.LogPB}, scoredPaths[*Node]{record(down), b.LogPF, b.LogPB},
+				tempered.LogPF,
 			}
 		})
 		out := numbers[untempered[[]float64]](run(rows, rng.Key(seed, "untempered"), none{}))

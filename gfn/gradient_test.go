@@ -82,7 +82,9 @@ func testGradients(t *testing.T, env gfn.Env, padded bool) {
 	}
 
 	var names []string
-	res := numbers[valued[[]float64]](compile[valued[*tensors.Tensor], none](t, p, func(x gfn.Batch, r *rng.Stream, _ none) valued[*Node] {
+	res := numbers[valued[[]float64]](compile[valued[*tensors.Tensor], none](t, p, func(
+		x gfn.Batch, r *rng.Stream, _ none,
+	) valued[*Node] {
 		tr, all := build(x, r)
 		out := valued[*Node]{By: record(tr)}
 		vars := make([]*Node, len(tableVars))
@@ -239,7 +241,9 @@ func TestObservations(t *testing.T) {
 			for i := range x {
 				x[i] = float32(i)/4 - 1
 			}
-			run := compile[scoredTwice[*tensors.Tensor], *tensors.Tensor](t, p, func(_ gfn.Batch, r *rng.Stream, x *Node) scoredTwice[*Node] {
+			run := compile[scoredTwice[*tensors.Tensor], *tensors.Tensor](t, p, func(
+				_ gfn.Batch, r *rng.Stream, x *Node,
+			) scoredTwice[*Node] {
 				net := gfn.Net{Env: p.env, Policy: policy, Scope: p.store.Scope("policy")}
 				tr := net.Rollout(r, gfn.Batch{x}, nil, gfn.Behaviour{})
 				a, b := net.Score(tr, gfn.Behaviour{}), net.ScoreSampled(tr, gfn.Behaviour{})

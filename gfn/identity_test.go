@@ -198,11 +198,14 @@ func TestExpectedGradients(t *testing.T) {
 			}
 		}
 		gradients := func(paths [][]int, weights []float64, o gfn.Objective) [][]float64 {
-			run := compile[[]*tensors.Tensor, weighted[any, []float64]](t, p, func(x gfn.Batch, _ *rng.Stream, in weighted[*Node, *Node]) []*Node {
+			run := compile[[]*tensors.Tensor, weighted[any, []float64]](t, p, func(
+				x gfn.Batch, _ *rng.Stream, in weighted[*Node, *Node],
+			) []*Node {
 				g, net := x[0].Graph(), p.net()
 				tr := replay(net, x, in.Actions)
 				path := p.path(net, tr, net.Score(tr, gfn.Behaviour{}), false)
-				return Gradient(ReduceAllSum(Mul(in.Forward, o.Loss(path))), p.variable(g, "policy/forward"), p.variable(g, "policy/backward"))
+				loss := ReduceAllSum(Mul(in.Forward, o.Loss(path)))
+				return Gradient(loss, p.variable(g, "policy/forward"), p.variable(g, "policy/backward"))
 			})
 			in := weighted[any, []float64]{Actions: actionTable(p.dag, paths), Forward: weights}
 			return numbers[[][]float64](run(len(paths), rng.Key(seed, "unused"), in))

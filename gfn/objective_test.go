@@ -141,7 +141,9 @@ func TestDivergences(t *testing.T) {
 			p := newProblem(t, c.env, seed)
 			paths := allPaths(p.dag)
 			logZ := p.logF[0]
-			run := compile[[]*tensors.Tensor, weighted[any, []float64]](t, p, func(x gfn.Batch, _ *rng.Stream, in weighted[*Node, *Node]) []*Node {
+			run := compile[[]*tensors.Tensor, weighted[any, []float64]](t, p, func(
+				x gfn.Batch, _ *rng.Stream, in weighted[*Node, *Node],
+			) []*Node {
 				net := p.net()
 				tr := replay(net, x, in.Actions)
 				path := p.path(net, tr, net.Score(tr, gfn.Behaviour{}), false)

@@ -8,6 +8,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -44,12 +45,12 @@ func benchInference(b *testing.B, f func(p Potentials) []*Node) {
 		{"parents", []int{nt, nt + 1, s, s}, []int{batch, n, pt, nt}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			exec := MustNewExec(newBackend(), func(in []*Node) []*Node {
-				rules := Reshape(LogSoftmax(Reshape(in[1], c.rules[0], c.rules[1], -1)), c.rules...)
+			exec := MustNewExec(newBackend(), func(root, raw, terms, lengths *Node) []*Node {
+				rules := Reshape(LogSoftmax(Reshape(raw, c.rules[0], c.rules[1], -1)), c.rules...)
 				if c.name == "shared" {
-					rules = Reshape(LogSoftmax(Reshape(in[1], nt, -1)), c.rules...)
+					rules = Reshape(LogSoftmax(Reshape(raw, nt, -1)), c.rules...)
 				}
-				return f(Potentials{Root: in[0], Rules: rules, Terms: in[2], Lengths: in[3]})
+				return f(Potentials{Root: root, Rules: rules, Terms: terms, Lengths: lengths})
 			})
 			args := []any{normal(r, 0, nt), normal(r, 0, c.rules...), normal(r, -5, c.term...), lens}
 			begin := time.Now()
@@ -81,17 +82,17 @@ func BenchmarkInsideGradient(b *testing.B) {
 }
 
 func BenchmarkViterbi(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node { return p.Viterbi().outputs() })
+	benchInference(b, func(p Potentials) []*Node { return program.Nodes(p.Viterbi()) })
 }
 
 func BenchmarkSample(b *testing.B) {
 	benchInference(b, func(p Potentials) []*Node {
-		return p.Sample(rng.In(Const(p.Root.Graph(), []uint64{1, 2, 3}))).outputs()
+		return program.Nodes(p.Sample(rng.In(Const(p.Root.Graph(), []uint64{1, 2, 3}))))
 	})
 }
 
 func BenchmarkMBR(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node { return p.MBR().outputs() })
+	benchInference(b, func(p Potentials) []*Node { return program.Nodes(p.MBR()) })
 }
 
 // BenchmarkLogTree scores a tree of each sentence, with the gradient to all potentials.

@@ -5,28 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// toInt32 makes a tensor of numbers that were integers.
-func toInt32(x []float64, dims ...int) *tensors.Tensor {
-	out := make([]int32, len(x))
-	for i, v := range x {
-		out[i] = int32(v)
-	}
-	return tensors.FromFlatDataAndDimensions(out, dims...)
-}
-
-// outputs lists what a decoder found, and unpack reads it.
-func (p Parses) outputs() []*Node {
-	return []*Node{p.Trees.Left, p.Trees.Right, p.Trees.Label, p.Tags, p.LogWeight}
-}
-
-func unpack(out [][]float64, n int, lengths []int32) []*Tree {
-	b := len(lengths)
-	trees := TreeTensors{toInt32(out[0], b, n-1), toInt32(out[1], b, n-1), toInt32(out[2], b, n-1)}
-	return UnpackTrees(trees, toInt32(out[3], b, n), lengths)
+// parseTensors are Parses on the host.
+type parseTensors struct {
+	Trees           TreeTensors
+	Tags, LogWeight *tensors.Tensor
 }
 
 // derive writes a tree with tags as an enumerated derivation is written.
@@ -44,10 +29,10 @@ func derive(g *Grammar, t *Tree) *derivation {
 }
 
 func TestViterbiAgainstEnumeration(t *testing.T) {
-	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled) {
+	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled[parseTensors]) {
 		flat, words, lens := sentences(r, n, 3, lengths)
 		out := p.run(t, g, words, lens)
-		trees := unpack(out, n, lengths)
+		trees, weights := UnpackTrees(out.Trees, out.Tags, lengths), floats(out.LogWeight)
 		for b, l := range lengths {
 			all := enumerate(g, flat[b*n:][:l])
 			best, byName := math.Inf(-1), map[string]float64{}
@@ -59,7 +44,7 @@ func TestViterbiAgainstEnumeration(t *testing.T) {
 					byName[d.full()] = d.logp
 				}
 			}
-			got := out[4][b]
+			got := weights[b]
 			if len(all) == 0 {
 				if !math.IsInf(got, -1) {
 					t.Errorf("a sentence without derivations weighs %v", got)
@@ -76,14 +61,14 @@ func TestViterbiAgainstEnumeration(t *testing.T) {
 				t.Errorf("found %s of %v (in truth %v), best is %v", name, got, logp, best)
 			}
 		}
-	}, func(p Potentials) []*Node { return p.Viterbi().outputs() })
+	}, Potentials.Viterbi)
 }
 
 func TestMBRAgainstEnumeration(t *testing.T) {
-	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled) {
+	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled[parseTensors]) {
 		flat, words, lens := sentences(r, n, 3, lengths)
 		out := p.run(t, g, words, lens)
-		trees := unpack(out, n, lengths)
+		trees, weights := UnpackTrees(out.Trees, out.Tags, lengths), floats(out.LogWeight)
 		for b, l := range lengths {
 			all := enumerate(g, flat[b*n:][:l])
 			total := logTotal(all)
@@ -104,11 +89,11 @@ func TestMBRAgainstEnumeration(t *testing.T) {
 				continue
 			}
 			own := expected(derive(g, trees[b]), posterior)
-			if !near(out[4][b], best) || !near(own, best) {
-				t.Errorf("found %s of %v (in truth %v), best is %v", trees[b].Shape(), out[4][b], own, best)
+			if !near(weights[b], best) || !near(own, best) {
+				t.Errorf("found %s of %v (in truth %v), best is %v", trees[b].Shape(), weights[b], own, best)
 			}
 		}
-	}, func(p Potentials) []*Node { return p.MBR().outputs() })
+	}, Potentials.MBR)
 }
 
 // allShapes lists all binary trees over words.

@@ -145,7 +145,7 @@ func TestDreamDistribution(t *testing.T) {
 		leaves int
 	}{{CFG, 4}, {CFG, 5}, {NCFG, 4}, {NCFG, 5}} {
 		g := dreamGrammar(rand.New(rand.NewPCG(seed, uint64(c.leaves))), c.kind)
-		exec := dreamProgram(t, newBackend(), rows, c.leaves)
+		exec := dreamProgram(newBackend(), rows, c.leaves)
 		counts := map[string]float64{}
 		for i := range calls {
 			for _, d := range dreams(t, exec, g, dtypes.Float32, rng.Key(seed, "dream", uint64(i))) {

@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -27,36 +28,44 @@ type dream struct {
 	complete           bool
 }
 
-func dreamProgram(t testing.TB, b compute.Backend, rows, leaves int) *Exec {
-	t.Helper()
-	exec, err := NewExec(b, func(in []*Node) []*Node {
-		d := LogProbs{in[0], in[1], in[2]}.Dream(rng.In(in[3]), rows, leaves)
-		return []*Node{d.Left, d.Right, d.Label, d.Leaves, d.Lengths, ConvertDType(d.Complete, dtypes.Int32)}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return exec
+// asleep is tables and a key.
+type asleep[G, T any] struct {
+	Tables G
+	Key    T
 }
 
-func dreams(t testing.TB, exec *Exec, g *Grammar, dtype dtypes.DType, key *tensors.Tensor) []dream {
+type asleepTensors = asleep[LogProbTensors, *tensors.Tensor]
+
+// dreamTensors are Dreams on the host.
+type dreamTensors struct {
+	TreeTensors
+	Leaves, Lengths, Complete *tensors.Tensor
+}
+
+type dreamMaker = *program.Program[asleepTensors, dreamTensors]
+
+func dreamProgram(b compute.Backend, rows, leaves int) dreamMaker {
+	set := program.NewSet(b, nil)
+	return program.New[asleepTensors, dreamTensors](set, "dream", func(in asleep[LogProbs, *Node]) Dreams {
+		return in.Tables.Dream(rng.In(in.Key), rows, leaves)
+	})
+}
+
+func dreams(t testing.TB, p dreamMaker, g *Grammar, dtype dtypes.DType, key *tensors.Tensor) (all []dream) {
 	t.Helper()
-	tables := g.LogProbs(dtype)
-	out, err := exec.Call(tables.Root, tables.Rules, tables.Emit, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := out[3].Shape().Dim(1)
-	var flat [6][]int
-	for i, x := range out {
-		for _, v := range tensors.MustCopyFlatData[int32](x) {
-			flat[i] = append(flat[i], int(v))
+	out := call(t, p, asleepTensors{g.LogProbs(dtype), key})
+	row := func(x *tensors.Tensor, b int) (all []int) {
+		size := x.Shape().Dim(1)
+		for _, v := range tensors.MustCopyFlatData[int32](x)[b*size:][:size] {
+			all = append(all, int(v))
 		}
+		return all
 	}
-	var all []dream
-	for b := range len(flat[4]) {
-		row := func(i, size int) []int { return flat[i][b*size:][:size] }
-		all = append(all, dream{row(0, n-1), row(1, n-1), row(2, n-1), row(3, n), flat[4][b], flat[5][b] == 1})
+	complete := tensors.MustCopyFlatData[bool](out.Complete)
+	for b, length := range tensors.MustCopyFlatData[int32](out.Lengths) {
+		all = append(all, dream{
+			row(out.Left, b), row(out.Right, b), row(out.Label, b), row(out.Leaves, b), int(length), complete[b],
+		})
 	}
 	return all
 }
@@ -161,7 +170,7 @@ func TestDreamLaws(t *testing.T) {
 	} {
 		g := someGrammar(r, c.kind, c.nt, c.pt, c.words)
 		for _, b := range []compute.Backend{newBackend(), plain} {
-			exec := dreamProgram(t, b, c.rows, c.leaves)
+			exec := dreamProgram(b, c.rows, c.leaves)
 			for i := range 10 {
 				some := dreams(t, exec, g, c.dtype, rng.Key(seed, "laws", uint64(i)))
 				for _, d := range some {
@@ -269,7 +278,7 @@ func TestDreamWords(t *testing.T) {
 			for p := range g.parents() {
 				copy(g.RuleRow(0, p), []float64{0, 0, 0, 0, 0.1, 0.3, 0, 0.4, 0.2})
 			}
-			exec := dreamProgram(t, newBackend(), rows, 3)
+			exec := dreamProgram(newBackend(), rows, 3)
 			var counts, want, wrong [2]map[string]float64
 			for side := range 2 {
 				counts[side], want[side], wrong[side] = map[string]float64{}, map[string]float64{}, map[string]float64{}
@@ -303,9 +312,9 @@ func TestDreamGradient(t *testing.T) {
 	seed := testkit.Seed(t)
 	g := randomGrammar(rand.New(rand.NewPCG(seed, 3)), NCFG, 2, 2, 3, 0)
 	tables := g.LogProbs(dtypes.Float32)
-	out, err := CallOnceN(newBackend(), func(in []*Node) []*Node {
-		tables := LogProbs{in[0], in[1], in[2]}
-		d := tables.Dream(rng.In(in[3]), 6, 4)
+	out, err := CallOnceN(newBackend(), func(root, rules, emit, key *Node) []*Node {
+		tables := LogProbs{root, rules, emit}
+		d := tables.Dream(rng.In(key), 6, 4)
 		loss := ReduceAllSum(Gather(tables.Root, InsertAxes(d.Label, -1)))
 		return Gradient(loss, tables.Root, tables.Rules, tables.Emit)
 	}, tables.Root, tables.Rules, tables.Emit, rng.Key(seed, "gradient"))
@@ -333,8 +342,8 @@ func TestDreamSizes(t *testing.T) {
 		rows, leaves int
 		emit         *tensors.Tensor
 	}{{0, 5, tables.Emit}, {3, 1, tables.Emit}, {3, 5, tables.Root}} {
-		_, err := CallOnceN(newBackend(), func(in []*Node) []*Node {
-			return []*Node{LogProbs{in[0], in[1], in[2]}.Dream(rng.In(in[3]), c.rows, c.leaves).Leaves}
+		_, err := CallOnce(newBackend(), func(root, rules, emit, key *Node) *Node {
+			return LogProbs{root, rules, emit}.Dream(rng.In(key), c.rows, c.leaves).Leaves
 		}, tables.Root, tables.Rules, c.emit, rng.Key(1, "sizes"))
 		if err == nil || !strings.Contains(err.Error(), "grammar: ") {
 			t.Errorf("%d rows, %d leaves, emissions %s: error %v", c.rows, c.leaves, c.emit.Shape(), err)
@@ -354,14 +363,15 @@ func BenchmarkDream(b *testing.B) {
 			if c.kind == NCFG {
 				ruleDims, emitDims = []int{c.nt, c.nt + 1, s, s}, []int{c.words, c.pt, c.nt}
 			}
-			exec := dreamProgram(b, newBackend(), c.rows, 40)
-			args := []any{normal(r, 0, c.nt), normal(r, -9, ruleDims...), normal(r, -9, emitDims...), rng.Key(1, "bench")}
+			exec := dreamProgram(newBackend(), c.rows, 40)
+			tables := LogProbTensors{normal(r, 0, c.nt), normal(r, -9, ruleDims...), normal(r, -9, emitDims...)}
+			in := asleepTensors{tables, rng.Key(1, "bench")}
 			begin := time.Now()
-			exec.MustCall(args...)
+			call(b, exec, in)
 			first, least := time.Since(begin), time.Hour
 			for b.Loop() {
 				begin = time.Now()
-				exec.MustCall(args...)
+				call(b, exec, in)
 				least = min(least, time.Since(begin))
 			}
 			b.ReportMetric(1e3*least.Seconds(), "ms-least")

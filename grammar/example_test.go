@@ -33,8 +33,8 @@ func Example() {
 	lengths := []int32{3, 5}
 	words := [][]int32{{0, 1, 3, 0, 0}, {0, 2, 3, 0, 1}} // "the dog saw", "the cat saw the dog"
 	tables := g.LogProbs(dtypes.Float64)
-	out := MustExecOnceN(b, func(in []*Node) []*Node {
-		p := grammar.LogProbs{Root: in[0], Rules: in[1], Emit: in[2]}.For(in[3], in[4])
+	out := MustExecOnceN(b, func(root, rules, emit, words, lengths *Node) []*Node {
+		p := grammar.LogProbs{Root: root, Rules: rules, Emit: emit}.For(words, lengths)
 		best := p.Viterbi()
 		return []*Node{grammar.LogLikelihood(p), best.Trees.Left, best.Trees.Right, best.Trees.Label, best.Tags}
 	}, tables.Root, tables.Rules, tables.Emit, words, lengths)

@@ -9,51 +9,56 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
-// program runs a function of potentials on explicit grammars; it is compiled once for each shape.
-type compiled struct{ exec *Exec }
+// given is tables and sentences.
+type given[G, T any] struct {
+	Tables         G
+	Words, Lengths T
+}
 
-func newProgram(t testing.TB, f func(p Potentials) []*Node) compiled {
+// compiled runs a function of potentials on explicit grammars; it is compiled once for each shape.
+type compiled[Out any] struct {
+	*program.Program[given[LogProbTensors, *tensors.Tensor], Out]
+}
+
+func newProgram[Out, NodesOut any](f func(p Potentials) NodesOut) compiled[Out] {
+	set := program.NewSet(newBackend(), nil)
+	ask := func(in given[LogProbs, *Node]) NodesOut { return f(in.Tables.For(in.Words, in.Lengths)) }
+	return compiled[Out]{program.New[given[LogProbTensors, *tensors.Tensor], Out](set, "test", ask)}
+}
+
+func (p compiled[Out]) run(t testing.TB, g *Grammar, words, lengths *tensors.Tensor) Out {
 	t.Helper()
-	exec, err := NewExec(newBackend(), func(in []*Node) []*Node {
-		return f(LogProbs{in[0], in[1], in[2]}.For(in[3], in[4]))
-	})
+	return call(t, p.Program, given[LogProbTensors, *tensors.Tensor]{g.LogProbs(dtypes.Float64), words, lengths})
+}
+
+func call[In, Out any](t testing.TB, p *program.Program[In, Out], in In) Out {
+	t.Helper()
+	out, err := p.Call(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return compiled{exec}
+	return out
 }
 
-func (p compiled) run(t testing.TB, g *Grammar, words, lengths *tensors.Tensor) [][]float64 {
-	t.Helper()
-	tables := g.LogProbs(dtypes.Float64)
-	return p.call(t, tables.Root, tables.Rules, tables.Emit, words, lengths)
-}
-
-func (p compiled) call(t testing.TB, args ...any) [][]float64 {
-	t.Helper()
-	out, err := p.exec.Call(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res := make([][]float64, len(out))
-	for i, x := range out {
-		switch x.DType() {
-		case dtypes.Int32:
-			for _, v := range tensors.MustCopyFlatData[int32](x) {
-				res[i] = append(res[i], float64(v))
-			}
-		case dtypes.Float32:
-			for _, v := range tensors.MustCopyFlatData[float32](x) {
-				res[i] = append(res[i], float64(v))
-			}
-		default:
-			res[i] = tensors.MustCopyFlatData[float64](x)
+// floats returns the numbers of a tensor.
+func floats(x *tensors.Tensor) (out []float64) {
+	switch x.DType() {
+	case dtypes.Int32:
+		for _, v := range tensors.MustCopyFlatData[int32](x) {
+			out = append(out, float64(v))
 		}
+	case dtypes.Float32:
+		for _, v := range tensors.MustCopyFlatData[float32](x) {
+			out = append(out, float64(v))
+		}
+	default:
+		out = tensors.MustCopyFlatData[float64](x)
 	}
-	return res
+	return out
 }
 
 // sizes of random grammars: few, since each is a program.
@@ -76,10 +81,13 @@ var sizes = []struct {
 }
 
 // forRandomGrammars calls f for a thousand grammars of all sizes, the same program for all of a size.
-func forRandomGrammars(t *testing.T, f func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled), build func(Potentials) []*Node) {
+func forRandomGrammars[Out, NodesOut any](
+	t *testing.T, f func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled[Out]),
+	build func(Potentials) NodesOut,
+) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, s := range sizes {
-		p := newProgram(t, build)
+		p := newProgram[Out](build)
 		for i := range 100 {
 			f(t, r, randomGrammar(r, s.kind, s.nt, s.pt, 3, []float64{0, 0.4}[i%2]), s.n, s.lengths, p)
 			if t.Failed() {
@@ -103,9 +111,24 @@ func same(t *testing.T, what string, got, want []float64) {
 	}
 }
 
+// insideOut is marginals, the likelihood again, and its weighted gradient.
+type insideOut[M, T any] struct {
+	Marginals M
+	LogX      T
+	Gradient  slopes[T]
+}
+
+// slopes are gradients to potentials.
+type slopes[T any] struct{ Root, Rules, Terms, Spans T }
+
+// marginalTensors are Marginals on the host.
+type marginalTensors struct {
+	LogLikelihood, Spans, Labels, Tags, Root, Rules *tensors.Tensor
+}
+
 // The likelihood, the marginals and the gradient of the likelihood are those of an enumeration of all derivations.
 func TestMarginalsAgainstEnumeration(t *testing.T) {
-	build := func(p Potentials) []*Node {
+	build := func(p Potentials) insideOut[Marginals, *Node] {
 		m := p.Marginals()
 		weight := Const(p.Root.Graph(), []float64{1, -2, 0.5, 3}[:p.Terms.Shape().Dim(0)])
 		p.Spans = Zeros(p.Root.Graph(), m.Spans.Shape())
@@ -113,9 +136,10 @@ func TestMarginalsAgainstEnumeration(t *testing.T) {
 		// A sentence without derivations has no gradient.
 		finite := Where(GreaterThan(like, ConstAs(like, never)), like, ZerosLike(like))
 		grads := Gradient(ReduceAllSum(Mul(finite, weight)), p.Root, p.Rules, p.Terms, p.Spans)
-		return append([]*Node{m.LogLikelihood, m.Root, m.Rules, m.Tags, m.Labels, m.Spans, like}, grads...)
+		return insideOut[Marginals, *Node]{m, like, program.Of[slopes[*Node]](grads)}
 	}
-	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled) {
+	type result = insideOut[marginalTensors, *tensors.Tensor]
+	forRandomGrammars(t, func(t *testing.T, r *rand.Rand, g *Grammar, n int, lengths []int32, p compiled[result]) {
 		flat, words, lens := sentences(r, n, 3, lengths)
 		one, weighted := newTally(g, n, len(lengths)), newTally(g, n, len(lengths))
 		var likes []float64
@@ -126,17 +150,17 @@ func TestMarginalsAgainstEnumeration(t *testing.T) {
 			weighted.add(g, b, all, []float64{1, -2, 0.5, 3}[b])
 		}
 		out := p.run(t, g, words, lens)
-		same(t, "log p(x)", out[0], likes)
-		same(t, "root", out[1], one.root)
-		same(t, "rules", out[2], one.rules)
-		same(t, "tags", out[3], one.tags)
-		same(t, "labels", out[4], one.labels)
-		same(t, "spans", out[5], one.spans)
-		same(t, "differentiable log p(x)", out[6], likes)
-		same(t, "gradient to root", out[7], weighted.root)
-		same(t, "gradient to rules", out[8], weighted.rules)
-		same(t, "gradient to terms", out[9], weighted.terms)
-		same(t, "gradient to spans", out[10], weighted.spans)
+		same(t, "log p(x)", floats(out.Marginals.LogLikelihood), likes)
+		same(t, "root", floats(out.Marginals.Root), one.root)
+		same(t, "rules", floats(out.Marginals.Rules), one.rules)
+		same(t, "tags", floats(out.Marginals.Tags), one.tags)
+		same(t, "labels", floats(out.Marginals.Labels), one.labels)
+		same(t, "spans", floats(out.Marginals.Spans), one.spans)
+		same(t, "differentiable log p(x)", floats(out.LogX), likes)
+		same(t, "gradient to root", floats(out.Gradient.Root), weighted.root)
+		same(t, "gradient to rules", floats(out.Gradient.Rules), weighted.rules)
+		same(t, "gradient to terms", floats(out.Gradient.Terms), weighted.terms)
+		same(t, "gradient to spans", floats(out.Gradient.Spans), weighted.spans)
 	}, build)
 }
 

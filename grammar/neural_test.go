@@ -10,22 +10,21 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/nn"
 )
 
 func neuralTables(t testing.TB, store *model.Store, m Neural) (root, rules, emit []float64) {
 	t.Helper()
-	out, err := model.CallOnceN(newBackend(), store, func(scope *model.Scope, g *Graph) []*Node {
-		x := m.LogProbs(scope.At("theta"), g)
-		return []*Node{
-			ConvertDType(x.Root, dtypes.Float64), ConvertDType(x.Rules, dtypes.Float64), ConvertDType(x.Emit, dtypes.Float64),
-		}
-	})
+	type graphAlone struct{ *Graph }
+	out, err := program.Once[struct{}, LogProbTensors](newBackend(), store, "tables", func(in graphAlone) LogProbs {
+		return m.LogProbs(store.Scope("/theta"), in.Graph)
+	}, struct{}{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1]), tensors.MustCopyFlatData[float64](out[2])
+	return floats(out.Root), floats(out.Rules), floats(out.Emit)
 }
 
 // variable reads a variable of the model.

@@ -79,6 +79,9 @@ var tinySentences = []struct {
 	{[]int32{0, 1, 2, 0, 1}, 224, -8.5597130032, -13.1572323674, -11.9030269159, -8.6266247810, -11.6889032430},
 }
 
+// likelihoods are those of sentences and of their best derivations.
+type likelihoods[T any] struct{ LogX, Viterbi T }
+
 // TestReferenceSentences checks the table of sentences, as one padded batch.
 func TestReferenceSentences(t *testing.T) {
 	const n = 5
@@ -90,18 +93,19 @@ func TestReferenceSentences(t *testing.T) {
 	w, l := tensors.FromFlatDataAndDimensions(words, len(lengths), n), tensors.FromFlatDataAndDimensions(lengths, len(lengths))
 	for _, kind := range []Kind{CFG, NCFG} {
 		g := tiny(kind)
-		out := newProgram(t, func(p Potentials) []*Node {
-			return []*Node{LogLikelihood(p), p.Viterbi().LogWeight}
+		out := newProgram[likelihoods[*tensors.Tensor]](func(p Potentials) likelihoods[*Node] {
+			return likelihoods[*Node]{LogLikelihood(p), p.Viterbi().LogWeight}
 		}).run(t, g, w, l)
-		trees := treeProgram(t, func(p Potentials, z Trees, _ *Node) []*Node { return []*Node{p.LogTree(z)} })
+		logX, found := floats(out.LogX), floats(out.Viterbi)
+		trees := treeProgram[*tensors.Tensor](func(p Potentials, z Trees, _ *Node) *Node { return p.LogTree(z) })
 		for b, s := range tinySentences {
 			like, viterbi, best := s.cfg, s.cfgViterbi, s.cfgTree
 			if kind == NCFG {
 				like, viterbi, best = s.ncfg, math.NaN(), s.ncfgTree
 			}
-			digits(t, "log p(x)", out[0][b], like, ten)
+			digits(t, "log p(x)", logX[b], like, ten)
 			if kind == CFG {
-				digits(t, "Viterbi", out[1][b], viterbi, ten)
+				digits(t, "Viterbi", found[b], viterbi, ten)
 			}
 			all := labelledTrees(len(s.words), 2)
 			if len(all) != s.trees {
@@ -120,7 +124,7 @@ func TestReferenceSentences(t *testing.T) {
 }
 
 // scoreAll scores trees of one sentence.
-func scoreAll(t *testing.T, p compiled, g *Grammar, words []int32, trees []*Tree) []float64 {
+func scoreAll(t *testing.T, p treeScorer[*tensors.Tensor], g *Grammar, words []int32, trees []*Tree) []float64 {
 	t.Helper()
 	n, b := len(words), len(trees)
 	flat, lengths := make([]int32, 0, n*b), make([]int32, b)
@@ -128,7 +132,8 @@ func scoreAll(t *testing.T, p compiled, g *Grammar, words []int32, trees []*Tree
 		flat = append(flat, words...)
 		lengths[i] = int32(n)
 	}
-	return p.runTrees(t, g, tensors.FromFlatDataAndDimensions(flat, b, n), tensors.FromFlatDataAndDimensions(lengths, b), trees, n)[0]
+	repeated, lens := tensors.FromFlatDataAndDimensions(flat, b, n), tensors.FromFlatDataAndDimensions(lengths, b)
+	return floats(p.run(t, g, repeated, lens, trees, n))
 }
 
 // labelledTrees lists all trees over n words.
@@ -210,7 +215,7 @@ func checkShapes(t *testing.T, kind Kind, words []int32, all []*Tree, scores []f
 
 // TestReferenceTrees checks the two trees whose probabilities are given; package chain does so by nodes.
 func TestReferenceTrees(t *testing.T) {
-	trees := treeProgram(t, func(p Potentials, z Trees, _ *Node) []*Node { return []*Node{p.LogTree(z)} })
+	trees := treeProgram[*tensors.Tensor](func(p Potentials, z Trees, _ *Node) *Node { return p.LogTree(z) })
 	one := &Tree{Left: []int{1, 0}, Right: []int{2, 3}, Label: []int{1, 0}}
 	two := &Tree{Left: []int{0, 2, 4}, Right: []int{1, 3, 5}, Label: []int{0, 1, 1}}
 	for _, c := range []struct {

@@ -10,12 +10,19 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 )
 
 // alpha is the false-alarm rate of one check; TestSample makes eight, so that it fails by chance once in 25,000 runs.
 const alpha = 5e-6
+
+// sampled is tables and sentences, and a key.
+type sampled[G, T any] struct {
+	Given given[G, T]
+	Key   T
+}
 
 // Samples have the distribution of the enumerated posterior, with tags and without, for sentences as long as the batch and
 // for padded ones. A sampler that flattens its choices is caught.
@@ -34,19 +41,23 @@ func TestSample(t *testing.T) {
 		g := randomGrammar(rand.New(rand.NewPCG(seed, 7)), kind, 2, 2, 3, 0)
 		tables := g.LogProbs(dtypes.Float64)
 		for name, twist := range map[string]func(*Node) *Node{"sampler": nil, "broken twin": flatter} {
-			exec := MustNewExec(newBackend(), func(in []*Node) []*Node {
-				p := LogProbs{in[0], in[1], in[2]}.For(in[3], in[4])
-				random := rng.In(in[5])
+			type input = sampled[LogProbTensors, *tensors.Tensor]
+			set := program.NewSet(newBackend(), nil)
+			sample := program.New[input, parseTensors](set, "sample", func(in sampled[LogProbs, *Node]) Parses {
+				p := in.Given.Tables.For(in.Given.Words, in.Given.Lengths)
+				random := rng.In(in.Key)
 				if twist == nil {
-					return p.Sample(random).outputs()
+					return p.Sample(random)
 				}
-				return p.decode(sumProduct, func(x *Node) *Node { return random.Categorical(twist(x)) }).outputs()
+				return p.decode(sumProduct, func(x *Node) *Node { return random.Categorical(twist(x)) })
 			})
 			full, shape := map[string]float64{}, map[string]float64{}
 			for c := range calls {
-				out := compiled{exec}.call(t, tables.Root, tables.Rules, tables.Emit, tensors.FromFlatDataAndDimensions(words, 2*copies, n),
-					tensors.FromFlatDataAndDimensions(lengths, 2*copies), rng.Key(seed, "sample", uint64(c)))
-				for _, z := range unpack(out, n, lengths) {
+				out := call(t, sample, input{given[LogProbTensors, *tensors.Tensor]{
+					tables, tensors.FromFlatDataAndDimensions(words, 2*copies, n),
+					tensors.FromFlatDataAndDimensions(lengths, 2*copies),
+				}, rng.Key(seed, "sample", uint64(c))})
+				for _, z := range UnpackTrees(out.Trees, out.Tags, lengths) {
 					d := derive(g, z)
 					full[d.full()]++
 					shape[d.shape()]++

@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
@@ -21,22 +22,29 @@ func randomTree(r *rand.Rand, n, nt, pt int) *Tree {
 	return t
 }
 
-// treeProgram evaluates f on tables, words, lengths, trees and tags.
-func treeProgram(t testing.TB, f func(p Potentials, z Trees, tags *Node) []*Node) compiled {
-	t.Helper()
-	exec, err := NewExec(newBackend(), func(in []*Node) []*Node {
-		p := LogProbs{in[0], in[1], in[2]}.For(in[3], in[4])
-		return f(p, Trees{in[5], in[6], in[7]}, in[8])
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return compiled{exec}
+// parsed is tables and sentences with trees and tags.
+type parsed[G, Z, T any] struct {
+	Given given[G, T]
+	Trees Z
+	Tags  T
 }
 
-func (p compiled) runTrees(t testing.TB, g *Grammar, words, lengths *tensors.Tensor, trees []*Tree, n int) [][]float64 {
+type parsedTensors = parsed[LogProbTensors, TreeTensors, *tensors.Tensor]
+
+// treeScorer runs a function of potentials, trees and tags.
+type treeScorer[Out any] struct {
+	*program.Program[parsedTensors, Out]
+}
+
+func treeProgram[Out, NodesOut any](f func(p Potentials, z Trees, tags *Node) NodesOut) treeScorer[Out] {
+	set := program.NewSet(newBackend(), nil)
+	return treeScorer[Out]{program.New[parsedTensors, Out](set, "test", func(in parsed[LogProbs, Trees, *Node]) NodesOut {
+		return f(in.Given.Tables.For(in.Given.Words, in.Given.Lengths), in.Trees, in.Tags)
+	})}
+}
+
+func (p treeScorer[Out]) run(t testing.TB, g *Grammar, words, lengths *tensors.Tensor, trees []*Tree, n int) Out {
 	t.Helper()
-	tables := g.LogProbs(dtypes.Float64)
 	packed, err := PackTrees(trees, n)
 	if err != nil {
 		t.Fatal(err)
@@ -47,22 +55,29 @@ func (p compiled) runTrees(t testing.TB, g *Grammar, words, lengths *tensors.Ten
 			tags[b*n+i] = int32(v)
 		}
 	}
-	return p.call(t, tables.Root, tables.Rules, tables.Emit, words, lengths, packed.Left, packed.Right, packed.Label, tensors.FromFlatDataAndDimensions(tags, len(trees), n))
+	return call(t, p.Program, parsedTensors{
+		Given: given[LogProbTensors, *tensors.Tensor]{g.LogProbs(dtypes.Float64), words, lengths},
+		Trees: packed, Tags: tensors.FromFlatDataAndDimensions(tags, len(trees), n),
+	})
 }
+
+// score is a log-probability and its gradients.
+type score[T any] struct{ LogP, Root, Rules, Terms T }
+
+// scores are those of trees and of derivations.
+type scores[T any] struct{ Tree, Derivation score[T] }
 
 // The score of a tree is the sum over all its tags, the score of a derivation is that of the enumerated one, and gradients are
 // expected counts given the tree.
 func TestScoresAgainstEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, s := range sizes {
-		p := treeProgram(t, func(p Potentials, z Trees, tags *Node) []*Node {
-			tree, full := p.LogTree(z), p.LogDerivation(z, tags)
-			finite := func(x *Node) *Node {
-				return ReduceAllSum(Where(GreaterThan(x, ConstAs(x, never)), x, ZerosLike(x)))
+		p := treeProgram[scores[*tensors.Tensor]](func(p Potentials, z Trees, tags *Node) scores[*Node] {
+			of := func(x *Node) score[*Node] {
+				finite := ReduceAllSum(Where(GreaterThan(x, ConstAs(x, never)), x, ZerosLike(x)))
+				return program.Of[score[*Node]](append([]*Node{x}, Gradient(finite, p.Root, p.Rules, p.Terms)...))
 			}
-			out := []*Node{tree, full}
-			out = append(out, Gradient(finite(tree), p.Root, p.Rules, p.Terms)...)
-			return append(out, Gradient(finite(full), p.Root, p.Rules, p.Terms)...)
+			return scores[*Node]{of(p.LogTree(z)), of(p.LogDerivation(z, tags))}
 		})
 		for i := range 60 {
 			g := randomGrammar(r, s.kind, s.nt, s.pt, 3, []float64{0, 0.3}[i%2])
@@ -88,16 +103,16 @@ func TestScoresAgainstEnumeration(t *testing.T) {
 				summed.add(g, b, same, 1)
 				given.add(g, b, one, 1)
 			}
-			out := p.runTrees(t, g, words, lens, trees, s.n)
-			same(t, "log p(x,z)", out[0], tree)
-			same(t, "log p(x,z,tags)", out[1], full)
+			out := p.run(t, g, words, lens, trees, s.n)
+			same(t, "log p(x,z)", floats(out.Tree.LogP), tree)
+			same(t, "log p(x,z,tags)", floats(out.Derivation.LogP), full)
 			if i%2 == 0 { // without zeros there is a gradient
-				same(t, "root", out[2], summed.root)
-				same(t, "rules", out[3], summed.rules)
-				same(t, "terms", out[4], summed.terms)
-				same(t, "root with tags", out[5], given.root)
-				same(t, "rules with tags", out[6], given.rules)
-				same(t, "terms with tags", out[7], given.terms)
+				same(t, "root", floats(out.Tree.Root), summed.root)
+				same(t, "rules", floats(out.Tree.Rules), summed.rules)
+				same(t, "terms", floats(out.Tree.Terms), summed.terms)
+				same(t, "root with tags", floats(out.Derivation.Root), given.root)
+				same(t, "rules with tags", floats(out.Derivation.Rules), given.rules)
+				same(t, "terms with tags", floats(out.Derivation.Terms), given.terms)
 			}
 			if t.Failed() {
 				t.Fatalf("%s with %d nonterminals, %d preterminals, %d words, grammar %d", s.kind, s.nt, s.pt, s.n, i)

@@ -9,8 +9,26 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
+
+// potentialTensors are Potentials on the host.
+type potentialTensors struct{ Root, Rules, Terms, Spans, Lengths *tensors.Tensor }
+
+// ofPotentials makes a program of a function of potentials alone.
+func ofPotentials[Out, NodesOut any](f func(Potentials) NodesOut) *program.Program[potentialTensors, Out] {
+	return program.New[potentialTensors, Out](program.NewSet(newBackend(), nil), "potentials", f)
+}
+
+// inferred is likelihoods, those of best derivations if asked for, and the gradient to potentials.
+type inferred[T any] struct {
+	LogX, Viterbi T
+	Gradient      []T
+}
+
+// all is what a comparison goes through.
+func (x inferred[T]) all() []T { return append([]T{x.LogX, x.Viterbi}, x.Gradient...) }
 
 // Sentences of forty words with about -10 per word: far below what float32 can hold as a probability. Likelihoods agree
 // with float64 to the precision of float32, and so do expected counts; a chart without shifts would give -Inf.
@@ -33,28 +51,36 @@ func TestLongSentencesInFloat32(t *testing.T) {
 		if kind == NCFG {
 			dims = append(dims, hosts)
 		}
-		exec := compiled{MustNewExec(newBackend(), func(in []*Node) []*Node {
-			p := Potentials{Root: in[0], Rules: in[1], Terms: in[2], Lengths: in[3]}
+		infer := ofPotentials[inferred[*tensors.Tensor]](func(p Potentials) inferred[*Node] {
 			like := LogLikelihood(p)
-			return append([]*Node{like, p.Viterbi().LogWeight}, Gradient(ReduceAllSum(like), p.Root, p.Rules, p.Terms)...)
-		})}
+			return inferred[*Node]{like, p.Viterbi().LogWeight, Gradient(ReduceAllSum(like), p.Root, p.Rules, p.Terms)}
+		})
 		lengths := tensors.FromFlatDataAndDimensions([]int32{n, n - 5}, b)
-		wide := exec.call(t, tables.Root, tables.Rules, tensors.FromFlatDataAndDimensions(terms, dims...), lengths)
-		narrow := exec.call(t, tables32.Root, tables32.Rules, tensors.FromFlatDataAndDimensions(terms32, dims...), lengths)
-		if wide[0][0] > -300 {
-			t.Errorf("log p(x) = %v is no test of underflow", wide[0][0])
+		wide := call(t, infer, potentialTensors{
+			Root: tables.Root, Rules: tables.Rules, Terms: tensors.FromFlatDataAndDimensions(terms, dims...), Lengths: lengths,
+		})
+		narrow := call(t, infer, potentialTensors{
+			Root: tables32.Root, Rules: tables32.Rules,
+			Terms: tensors.FromFlatDataAndDimensions(terms32, dims...), Lengths: lengths,
+		})
+		if logX := floats(wide.LogX)[0]; logX > -300 {
+			t.Errorf("log p(x) = %v is no test of underflow", logX)
 		}
-		for i := range wide {
-			for j := range wide[i] {
+		for i, x := range wide.all() {
+			wide, narrow := floats(x), floats(narrow.all()[i])
+			for j := range wide {
 				// A likelihood is a sum of about 80 terms rounded at 2^-24 of 400; counts (up to 80 in all) inherit the same
 				// relative error.
-				if d := math.Abs(wide[i][j] - narrow[i][j]); !(d <= 1e-4*max(1, math.Abs(wide[i][j]))) {
-					t.Fatalf("%s: output %d[%d] is %v in float32, %v in float64", kind, i, j, narrow[i][j], wide[i][j])
+				if d := math.Abs(wide[j] - narrow[j]); !(d <= 1e-4*max(1, math.Abs(wide[j]))) {
+					t.Fatalf("%s: output %d[%d] is %v in float32, %v in float64", kind, i, j, narrow[j], wide[j])
 				}
 			}
 		}
 	}
 }
+
+// whole is all that is inferred, and scores of the best derivations.
+type whole[T any] struct{ LogX, Best, Label, Tree, Derivation, Root, Rules, Terms T }
 
 // A table for each sentence gives what sentences with these tables give alone, and each its own gradient; and a batch is
 // the same in any order and with more padding.
@@ -63,16 +89,12 @@ func TestOwnTables(t *testing.T) {
 	const nt, pt, vocabulary = 2, 3, 3
 	lengths := []int32{4, 2, 5, 3}
 	b := len(lengths)
-	build := func(p Potentials) []*Node {
+	infer := ofPotentials[whole[*tensors.Tensor]](func(p Potentials) whole[*Node] {
 		like := LogLikelihood(p)
 		best := p.Viterbi()
 		out := []*Node{like, best.LogWeight, best.Trees.Label, p.LogTree(best.Trees), p.LogDerivation(best.Trees, best.Tags)}
-		return append(out, Gradient(ReduceAllSum(like), p.Root, p.Rules, p.Terms)...)
-	}
-	potentials := func(in []*Node) []*Node {
-		return build(Potentials{Root: in[0], Rules: in[1], Terms: in[2], Lengths: in[3]})
-	}
-	exec := compiled{MustNewExec(newBackend(), potentials)}
+		return program.Of[whole[*Node]](append(out, Gradient(ReduceAllSum(like), p.Root, p.Rules, p.Terms)...))
+	})
 	draw := func(n int) []float64 {
 		x := make([]float64, n)
 		for i := range x {
@@ -82,22 +104,30 @@ func TestOwnTables(t *testing.T) {
 	}
 	const n, s = 6, nt + pt
 	root, rules, terms := draw(b*nt), draw(b*nt*s*s), draw(b*n*pt)
-	together := exec.call(t, tensors.FromFlatDataAndDimensions(root, b, nt), tensors.FromFlatDataAndDimensions(rules, b, nt, s, s),
-		tensors.FromFlatDataAndDimensions(terms, b, n, pt), tensors.FromFlatDataAndDimensions(lengths, b))
+	together := call(t, infer, potentialTensors{
+		Root:    tensors.FromFlatDataAndDimensions(root, b, nt),
+		Rules:   tensors.FromFlatDataAndDimensions(rules, b, nt, s, s),
+		Terms:   tensors.FromFlatDataAndDimensions(terms, b, n, pt),
+		Lengths: tensors.FromFlatDataAndDimensions(lengths, b),
+	})
 	for i := range b {
 		k := int(lengths[i])
-		alone := exec.call(t, tensors.FromFlatDataAndDimensions(root[i*nt:][:nt], nt),
-			tensors.FromFlatDataAndDimensions(rules[i*nt*s*s:][:nt*s*s], nt, s, s),
-			tensors.FromFlatDataAndDimensions(terms[i*n*pt:][:k*pt], 1, k, pt), tensors.FromFlatDataAndDimensions(lengths[i:i+1], 1))
-		for _, o := range []int{0, 1, 3} {
-			same(t, "scores", together[o][i:i+1], alone[o])
-		}
-		same(t, "the score of the best derivation", alone[4], alone[1])
-		same(t, "labels", together[2][i*(n-1):][:k-1], alone[2])
-		same(t, "gradient to root", together[5][i*nt:][:nt], alone[5])
-		same(t, "gradient to rules", together[6][i*nt*s*s:][:nt*s*s], alone[6])
-		same(t, "gradient to terms", together[7][i*n*pt:][:k*pt], alone[7])
-		same(t, "gradient to padding", together[7][(i*n+k)*pt:][:(n-k)*pt], make([]float64, (n-k)*pt))
+		alone := call(t, infer, potentialTensors{
+			Root:    tensors.FromFlatDataAndDimensions(root[i*nt:][:nt], nt),
+			Rules:   tensors.FromFlatDataAndDimensions(rules[i*nt*s*s:][:nt*s*s], nt, s, s),
+			Terms:   tensors.FromFlatDataAndDimensions(terms[i*n*pt:][:k*pt], 1, k, pt),
+			Lengths: tensors.FromFlatDataAndDimensions(lengths[i:i+1], 1),
+		})
+		same(t, "log p(x)", floats(together.LogX)[i:i+1], floats(alone.LogX))
+		same(t, "the best score", floats(together.Best)[i:i+1], floats(alone.Best))
+		same(t, "the score of the best tree", floats(together.Tree)[i:i+1], floats(alone.Tree))
+		same(t, "the score of the best derivation", floats(alone.Derivation), floats(alone.Best))
+		same(t, "labels", floats(together.Label)[i*(n-1):][:k-1], floats(alone.Label))
+		same(t, "gradient to root", floats(together.Root)[i*nt:][:nt], floats(alone.Root))
+		same(t, "gradient to rules", floats(together.Rules)[i*nt*s*s:][:nt*s*s], floats(alone.Rules))
+		byTerms := floats(together.Terms)
+		same(t, "gradient to terms", byTerms[i*n*pt:][:k*pt], floats(alone.Terms))
+		same(t, "gradient to padding", byTerms[(i*n+k)*pt:][:(n-k)*pt], make([]float64, (n-k)*pt))
 	}
 }
 
@@ -106,7 +136,7 @@ func TestOwnTables(t *testing.T) {
 func TestSharpGrammarsInFloat32(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	const n, b, vocabulary = 12, 3, 5
-	exec := newProgram(t, func(p Potentials) []*Node {
+	infer := newProgram[[]*tensors.Tensor](func(p Potentials) []*Node {
 		like := LogLikelihood(p)
 		return append([]*Node{like}, Gradient(ReduceAllSum(like), p.Root, p.Rules, p.Terms)...)
 	})
@@ -122,17 +152,17 @@ func TestSharpGrammarsInFloat32(t *testing.T) {
 			normalise(g.Rules, g.symbols()*g.symbols())
 			normalise(g.Emit, vocabulary)
 			_, words, lens := sentences(r, n, vocabulary, []int32{n, n, 7})
-			wide := exec.run(t, g, words, lens)
-			tables := g.LogProbs(dtypes.Float32)
-			narrow := exec.call(t, tables.Root, tables.Rules, tables.Emit, words, lens)
+			wide := infer.run(t, g, words, lens)
+			narrow := call(t, infer.Program, given[LogProbTensors, *tensors.Tensor]{g.LogProbs(dtypes.Float32), words, lens})
 			for i := range wide {
-				for j, v := range narrow[i] {
+				wide := floats(wide[i])
+				for j, v := range floats(narrow[i]) {
 					if math.IsNaN(v) || math.IsInf(v, 1) || i > 0 && math.IsInf(v, 0) {
 						t.Fatalf("sharpness %v: output %d[%d] is %v", sharp, i, j, v)
 					}
 					// Logarithms of rules, up to 100, are rounded at 2^-24 of that, in each of about 30 factors.
-					if sharp <= 6 && !(math.Abs(v-wide[i][j]) <= 1e-3*max(1, math.Abs(wide[i][j]))) {
-						t.Fatalf("sharpness %v: output %d[%d] is %v, want %v", sharp, i, j, v, wide[i][j])
+					if sharp <= 6 && !(math.Abs(v-wide[j]) <= 1e-3*max(1, math.Abs(wide[j]))) {
+						t.Fatalf("sharpness %v: output %d[%d] is %v, want %v", sharp, i, j, v, wide[j])
 					}
 				}
 			}
@@ -145,7 +175,7 @@ func TestOrderOfBatch(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, kind := range []Kind{CFG, NCFG} {
 		g := randomGrammar(r, kind, 3, 2, 3, 0)
-		p := newProgram(t, func(p Potentials) []*Node {
+		p := newProgram[[]*tensors.Tensor](func(p Potentials) []*Node {
 			m := p.Marginals()
 			return []*Node{m.LogLikelihood, m.Spans, m.Tags, p.Viterbi().LogWeight}
 		})
@@ -160,9 +190,10 @@ func TestOrderOfBatch(t *testing.T) {
 		one := p.run(t, g, words, lens)
 		two := p.run(t, g, tensors.FromFlatDataAndDimensions(moved, b, n), tensors.FromFlatDataAndDimensions(movedLengths, b))
 		for o := range one {
-			size := len(one[o]) / b
+			one, two := floats(one[o]), floats(two[o])
+			size := len(one) / b
 			for to, from := range order {
-				same(t, "outputs", two[o][to*size:][:size], one[o][from*size:][:size])
+				same(t, "outputs", two[to*size:][:size], one[from*size:][:size])
 			}
 		}
 	}

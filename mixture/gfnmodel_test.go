@@ -60,13 +60,15 @@ func TestLogJoint(t *testing.T) {
 	for k := range 16 {
 		z := slices.Repeat([]Pair{{k / 4, k % 4}}, len(d.X))
 		store := model.NewStore()
-		out, err := model.CallOnceN(b, store, func(s *model.Scope, x, z *Node) []*Node {
-			return []*Node{m.LogJoint(s, gfn.Batch{x}, gfn.State{z}), m.reward(-20)(s, gfn.Batch{x}, gfn.State{z})}
-		}, pointTensor(d.X), pairTensor(z))
+		exec := model.MustNewExec(b, store, func(s *model.Scope, x, z *Node) (joint, reward *Node) {
+			return m.LogJoint(s, gfn.Batch{x}, gfn.State{z}), m.reward(-20)(s, gfn.Batch{x}, gfn.State{z})
+		})
+		logJoint, logR, err := exec.Call2(pointTensor(d.X), pairTensor(z))
+		exec.Finalize()
 		if err != nil {
 			t.Fatal(err)
 		}
-		joint, reward := tensors.MustCopyFlatData[float32](out[0]), tensors.MustCopyFlatData[float32](out[1])
+		joint, reward := tensors.MustCopyFlatData[float32](logJoint), tensors.MustCopyFlatData[float32](logR)
 		for n := range d.X {
 			if w := want[n*16+k] + p.logNorm(4); math.Abs(float64(joint[n])-w) > 1e-4*(1+math.Abs(w)) {
 				t.Fatalf("point %d, pair %d: log-joint %g, want %g", n, k, joint[n], w)

@@ -116,21 +116,21 @@ func TestEncoder(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			store := seeded(4)
 			x, weights := random(r, batch*n*width), tensors.FromFlatDataAndDimensions(random(r, batch*n*width), batch, n, width)
-			exec := model.MustNewExec(b, store, func(_ *model.Scope, in []*Node) []*Node {
+			exec := model.MustNewExec(b, store, func(_ *model.Scope, x, weights *Node) (y, sum, slope *Node) {
 				var seen *Node
 				if masked {
-					seen = Const(in[0].Graph(), mask)
+					seen = Const(x.Graph(), mask)
 				}
-				y := net.Apply(store.Scope("/net"), in[0], seen)
-				sum := ReduceAllSum(Mul(y, in[1]))
-				return []*Node{y, sum, Gradient(sum, in[0])[0]}
+				y = net.Apply(store.Scope("/net"), x, seen)
+				sum = ReduceAllSum(Mul(y, weights))
+				return y, sum, Gradient(sum, x)[0]
 			})
 			call := func(x []float64) (y []float64, sum float64, grad []float64) {
-				out, err := exec.Call(tensors.FromFlatDataAndDimensions(slices.Clone(x), batch, n, width), weights)
+				a, b, c, err := exec.Call3(tensors.FromFlatDataAndDimensions(slices.Clone(x), batch, n, width), weights)
 				if err != nil {
 					t.Fatal(err)
 				}
-				return tensors.MustCopyFlatData[float64](out[0]), tensors.ToScalar[float64](out[1]), tensors.MustCopyFlatData[float64](out[2])
+				return tensors.MustCopyFlatData[float64](a), tensors.ToScalar[float64](b), tensors.MustCopyFlatData[float64](c)
 			}
 			call(x)                                // makes the variables
 			for v := range store.IterVariables() { // none at its special initial value, such as scales of 1

@@ -507,7 +507,8 @@ func TestNoVariable(t *testing.T) {
 	store.GetVariable("/theta/w").SetTrainable(false)
 	opt := Optimizer{Groups: []Group{{Scope: "/theta"}, {Scope: "/psi"}}}
 	exec, err := model.NewExec(b, store, func(_ *model.Scope, rates *Node) *Node {
-		loss := ReduceAllSum(Add(store.GetVariable("/phi/w").NodeValue(rates), store.GetVariable("/theta/w").NodeValue(rates)))
+		w := func(path string) *Node { return store.GetVariable(path).NodeValue(rates) }
+		loss := ReduceAllSum(Add(w("/phi/w"), w("/theta/w")))
 		return opt.Minimize(store, loss, rates).GradNorm
 	})
 	if err != nil {

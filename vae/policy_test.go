@@ -203,7 +203,8 @@ func TestEncodeOnce(t *testing.T) {
 		for i, path := range paths {
 			both := pair[*tensors.Tensor]{out.Fast.Gradients[i], out.Slow.Gradients[i]}
 			fast := same(t, fmt.Sprintf("floor %g: gradient of %s", floor, path), both, 1e-10)
-			if zero := !slices.ContainsFunc(fast, func(v float64) bool { return v != 0 }); zero != strings.HasSuffix(path, "zeta") {
+			zero := !slices.ContainsFunc(fast, func(v float64) bool { return v != 0 })
+			if zero != strings.HasSuffix(path, "zeta") {
 				t.Errorf("floor %g: the gradient of %s is zero: %v", floor, path, zero)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/gfnem/gfnem/grammar/chain"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
+	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
@@ -60,45 +61,66 @@ func derivationsOf(n int) []*grammar.Tree {
 	return out
 }
 
-// gradients compiles a value, one number for each sentence, and returns its values and the gradient of its weighted sum in all
-// tables, as one list. Inputs of the value are words, lengths, left, right, label, tags and a key.
-func gradients(t *testing.T, value func(p grammar.Potentials, in []*Node) *Node) func(args ...any) (values, grad []float64) {
+// valueOf computes one number for each sentence from tables and what else is given.
+type valueOf = func(p grammar.Potentials, in copyNodes) *Node
+
+// copies are tables, and copies of a sentence with their weights, trees and tags, and a key.
+type copies[G, Z, T any] struct {
+	Tables                  G
+	Weights, Words, Lengths T
+	Trees                   Z
+	Tags, Key               T
+}
+
+type copyNodes = copies[grammar.LogProbs, grammar.Trees, *Node]
+
+type copyTensors = copies[grammar.LogProbTensors, grammar.TreeTensors, *tensors.Tensor]
+
+// slope is values, and the gradient of their weighted sum by each of the tables.
+type slope[T any] struct {
+	Values   T
+	Gradient []T
+}
+
+// gradients compiles a value, and returns its values and the gradient of its weighted sum in all tables, as one list.
+func gradients(t *testing.T, value valueOf) func(copyTensors) (values, grad []float64) {
 	t.Helper()
-	e := MustNewExec(simd(), func(in []*Node) []*Node {
-		tables := grammar.LogProbs{Root: in[0], Rules: in[1], Emit: in[2]}
-		y := value(tables.For(in[4], in[5]), in[4:])
-		return append([]*Node{y}, Gradient(ReduceAllSum(Mul(y, in[3])), in[0], in[1], in[2])...)
-	})
-	t.Cleanup(e.Finalize)
-	return func(args ...any) ([]float64, []float64) {
+	set := program.NewSet(simd(), nil)
+	t.Cleanup(set.Close)
+	compute := func(in copyNodes) slope[*Node] {
+		y := value(in.Tables.For(in.Words, in.Lengths), in)
+		return slope[*Node]{y, Gradient(ReduceAllSum(Mul(y, in.Weights)), in.Tables.Root, in.Tables.Rules, in.Tables.Emit)}
+	}
+	p := program.New[copyTensors, slope[*tensors.Tensor]](set, "gradients", compute)
+	return func(in copyTensors) ([]float64, []float64) {
 		t.Helper()
-		out, err := e.Call(args...)
+		out, err := p.Call(in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var grad []float64
-		for _, g := range out[1:] {
+		for _, g := range out.Gradient {
 			grad = append(grad, tensors.MustCopyFlatData[float64](g)...)
 		}
-		return tensors.MustCopyFlatData[float64](out[0]), grad
+		return tensors.MustCopyFlatData[float64](out.Values), grad
 	}
 }
 
 // instance is a sentence with all of its derivations.
 type instance struct {
 	t           *testing.T
-	tables      []any // root, rules, emissions
+	tables      grammar.LogProbTensors
 	words       []int32
 	derivations []*grammar.Tree
 }
 
 func newInstance(t *testing.T, kind grammar.Kind, seed uint64) instance {
 	tables := smallGrammar(rand.New(rand.NewPCG(seed, 3)), kind).LogProbs(dtypes.Float64)
-	return instance{t, []any{tables.Root, tables.Rules, tables.Emit}, []int32{2, 0, 1}, derivationsOf(3)}
+	return instance{t, tables, []int32{2, 0, 1}, derivationsOf(3)}
 }
 
 // args are inputs of gradients for copies of the sentence with some trees.
-func (x instance) args(weights []float64, trees []*grammar.Tree, key *tensors.Tensor) []any {
+func (x instance) args(weights []float64, trees []*grammar.Tree, key *tensors.Tensor) copyTensors {
 	n := len(x.words)
 	packed, err := grammar.PackTrees(trees, n)
 	if err != nil {
@@ -112,9 +134,15 @@ func (x instance) args(weights []float64, trees []*grammar.Tree, key *tensors.Te
 		}
 	}
 	rows := len(trees)
-	return append(append([]any{}, x.tables...), tensors.FromFlatDataAndDimensions(weights, rows),
-		tensors.FromFlatDataAndDimensions(words, rows, n), tensors.FromFlatDataAndDimensions(lengths, rows),
-		packed.Left, packed.Right, packed.Label, tensors.FromFlatDataAndDimensions(tags, rows, n), key)
+	return copyTensors{
+		Tables:  x.tables,
+		Weights: tensors.FromFlatDataAndDimensions(weights, rows),
+		Words:   tensors.FromFlatDataAndDimensions(words, rows, n),
+		Lengths: tensors.FromFlatDataAndDimensions(lengths, rows),
+		Trees:   packed,
+		Tags:    tensors.FromFlatDataAndDimensions(tags, rows, n),
+		Key:     key,
+	}
 }
 
 func fill(n int, v float64) []float64 {
@@ -125,12 +153,10 @@ func fill(n int, v float64) []float64 {
 	return out
 }
 
-func treesIn(in []*Node) grammar.Trees { return grammar.Trees{Left: in[2], Right: in[3], Label: in[4]} }
-
 var (
-	ofSentence   = func(p grammar.Potentials, _ []*Node) *Node { return grammar.LogLikelihood(p) }
-	ofDerivation = func(p grammar.Potentials, in []*Node) *Node { return p.LogDerivation(treesIn(in), in[5]) }
-	ofTree       = func(p grammar.Potentials, in []*Node) *Node { return p.LogTree(treesIn(in)) }
+	ofSentence   = func(p grammar.Potentials, _ copyNodes) *Node { return grammar.LogLikelihood(p) }
+	ofDerivation = func(p grammar.Potentials, in copyNodes) *Node { return p.LogDerivation(in.Trees, in.Tags) }
+	ofTree       = func(p grammar.Potentials, in copyNodes) *Node { return p.LogTree(in.Trees) }
 )
 
 // Over the posterior, the mean gradient of log p(x,z,tags), and that of log p(x,z), is the gradient of log p(x): exactly, by
@@ -140,9 +166,9 @@ func TestPosteriorGradient(t *testing.T) {
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
 		x := newInstance(t, kind, seed)
 		all := len(x.derivations)
-		logX, want := gradients(t, ofSentence)(x.args(fill(1, 1), x.derivations[:1], key)...)
+		logX, want := gradients(t, ofSentence)(x.args(fill(1, 1), x.derivations[:1], key))
 		score := gradients(t, ofDerivation)
-		logD, _ := score(x.args(fill(all, 1), x.derivations, key)...)
+		logD, _ := score(x.args(fill(all, 1), x.derivations, key))
 		posterior := make([]float64, all)
 		total := 0.0
 		for i, v := range logD {
@@ -152,8 +178,8 @@ func TestPosteriorGradient(t *testing.T) {
 		if !(math.Abs(total-1) <= 1e-10) {
 			t.Errorf("%s: the posterior sums to %v", kind, total)
 		}
-		_, tagged := score(x.args(posterior, x.derivations, key)...)
-		_, untagged := gradients(t, ofTree)(x.args(posterior, x.derivations, key)...)
+		_, tagged := score(x.args(posterior, x.derivations, key))
+		_, untagged := gradients(t, ofTree)(x.args(posterior, x.derivations, key))
 		for i := range want {
 			if !(math.Abs(tagged[i]-want[i]) <= 1e-10) || !(math.Abs(untagged[i]-want[i]) <= 1e-10) {
 				t.Errorf("%s, entry %d: %v with tags, %v without, want %v", kind, i, tagged[i], untagged[i], want[i])
@@ -176,8 +202,8 @@ func TestSampledGradient(t *testing.T) {
 		for i := range same {
 			same[i] = x.derivations[0]
 		}
-		worst := func(value func(p grammar.Potentials, in []*Node) *Node) float64 {
-			_, grad := gradients(t, value)(x.args(fill(draws, 1.0/draws), same, rng.Key(seed, "draws"))...)
+		worst := func(value valueOf) float64 {
+			_, grad := gradients(t, value)(x.args(fill(draws, 1.0/draws), same, rng.Key(seed, "draws")))
 			most := 0.0 // of the distances from the mean, in units of what is allowed
 			for i := range grad {
 				allowed := logRate + math.Sqrt(logRate*logRate+2*logRate*draws*variance[i])
@@ -185,14 +211,14 @@ func TestSampledGradient(t *testing.T) {
 			}
 			return most
 		}
-		sampled := worst(func(p grammar.Potentials, in []*Node) *Node {
-			s := p.Sample(rng.In(in[6]))
+		sampled := worst(func(p grammar.Potentials, in copyNodes) *Node {
+			s := p.Sample(rng.In(in.Key))
 			return p.LogDerivation(s.Trees, s.Tags)
 		})
 		if sampled > 1 {
 			t.Errorf("%s: an entry of the gradient is %.2f times as far from its mean as allowed", kind, sampled)
 		}
-		if best := worst(func(p grammar.Potentials, _ []*Node) *Node {
+		if best := worst(func(p grammar.Potentials, _ copyNodes) *Node {
 			s := p.Viterbi()
 			return p.LogDerivation(s.Trees, s.Tags)
 		}); best < 1 {
@@ -208,7 +234,7 @@ func (x instance) moments() (mean, variance []float64) {
 	var grads [][]float64
 	total := 0.0
 	for _, d := range x.derivations {
-		v, g := score(x.args(fill(1, 1), []*grammar.Tree{d}, rng.Key(0, "unused"))...)
+		v, g := score(x.args(fill(1, 1), []*grammar.Tree{d}, rng.Key(0, "unused")))
 		logs, grads = append(logs, v[0]), append(grads, g)
 		total += math.Exp(v[0])
 	}
