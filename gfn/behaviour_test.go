@@ -188,7 +188,7 @@ func TestIndependentExploration(t *testing.T) {
 		{"whole trajectory", func(r *rng.Stream, x gfn.Batch) *Node { return mixed(r, x, rows, 1) }, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			run := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node { return []*Node{c.sample(r, x)} })
+			run := p.program(t, func(x gfn.Batch, r *rng.Stream) []*Node { return []*Node{c.sample(r, x)} })
 			q := epsilon * (size - 1) / size // the probability to see exploration
 			var x2 float64
 			both := make([]int, 4)

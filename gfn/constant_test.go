@@ -18,7 +18,7 @@ func TestSampledIsConstant(t *testing.T) {
 	seed := testkit.Seed(t)
 	p := newProblem(t, opaque{envs.Subset{Items: 4, Size: 2}}, seed)
 	p.randomise(seed)
-	run := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+	run := p.program(t, func(x gfn.Batch, r *rng.Stream) []*Node {
 		net := p.net()
 		net.Policy = dense{p.table}
 		up := net.Rollout(r, x, nil, gfn.Behaviour{})

@@ -104,7 +104,7 @@ func testGradients(t *testing.T, env gfn.Env, padded bool) {
 
 	// Losses per row. The learning signal of HVI is a constant: its surrogate is put together here from the sums of log
 	// P_F and log P_B, with the signal of the undisturbed policy.
-	values := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+	values := p.program(t, func(x gfn.Batch, r *rng.Stream) []*Node {
 		_, all := build(x, r)
 		var out []*Node
 		for _, s := range all {

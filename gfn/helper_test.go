@@ -210,13 +210,13 @@ func normaliseBy(logits []float64, group func(i int) int) []float64 {
 	return out
 }
 
-// program compiles a function of x, a key and more inputs, which returns its outputs as numbers.
+// program compiles a function of x and a key, which returns its outputs as numbers.
 func (p *problem) program(
-	t testing.TB, f func(x gfn.Batch, r *rng.Stream, in []*Node) []*Node,
-) func(b int, key *tensors.Tensor, in ...any) [][]float64 {
+	t testing.TB, f func(x gfn.Batch, r *rng.Stream) []*Node,
+) func(b int, key *tensors.Tensor) [][]float64 {
 	t.Helper()
-	exec, err := model.NewExec(backend(), p.store, func(_ *model.Scope, in []*Node) []*Node {
-		out := f(gfn.Batch(in[:1]), rng.In(in[1]), in[2:])
+	exec, err := model.NewExec(backend(), p.store, func(_ *model.Scope, x, key *Node) []*Node {
+		out := f(gfn.Batch{x}, rng.In(key))
 		for i := range out {
 			out[i] = ConvertDType(out[i], dtypes.Float64)
 		}
@@ -226,9 +226,9 @@ func (p *problem) program(
 		t.Fatal(err)
 	}
 	t.Cleanup(exec.Finalize)
-	return func(b int, key *tensors.Tensor, in ...any) [][]float64 {
+	return func(b int, key *tensors.Tensor) [][]float64 {
 		t.Helper()
-		res, err := exec.Call(append([]any{blank(b), key}, in...)...)
+		res, err := exec.Call(blank(b), key)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func TestFullSpan(t *testing.T) {
 			p := newProblem(t, c.env, seed)
 			p.randomise(seed)
 			steps := c.env.Steps()
-			run := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+			run := p.program(t, func(x gfn.Batch, r *rng.Stream) []*Node {
 				g, net := x[0].Graph(), p.bareNet()
 				up := net.Rollout(r, x, nil, uniform(g))
 				down := net.Backtrack(r, x, up.Last(), nil, uniform(g))
@@ -83,7 +83,7 @@ func TestPadding(t *testing.T) {
 	results := func(by int) [][]float64 {
 		p := newProblem(t, longer{envs.Hypergrid{Side: 3, Dims: 2}, by}, seed)
 		p.randomise(seed)
-		return p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+		return p.program(t, func(x gfn.Batch, r *rng.Stream) []*Node {
 			g, net := x[0].Graph(), p.net()
 			other := r.Split() // since a longer rollout draws more
 			up := net.Rollout(r, x, nil, uniform(g))

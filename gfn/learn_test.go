@@ -23,7 +23,7 @@ func TestLearn(t *testing.T) {
 	policy := gfn.Tabular{DAG: d}
 	p := &problem{env: env, dag: d, store: model.NewStore()}
 	names := []string{"/policy/forward", "/policy/logz"}
-	step := p.program(t, func(x gfn.Batch, r *rng.Stream, _ []*Node) []*Node {
+	step := p.program(t, func(x gfn.Batch, r *rng.Stream) []*Node {
 		g := x[0].Graph()
 		net := gfn.Net{Env: env, Policy: policy, Scope: p.store.Scope("policy")}
 		tr := net.Rollout(r, x, nil, behaviour(g, -1, 0.05))
