@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // keep is the number of checkpoints that Save leaves: the newest, one to fall back to if it turns out damaged, and
@@ -66,7 +68,7 @@ func (r *Run) add(s State) error {
 	} else if saved {
 		return r.disk.SyncDir(r.path(stateName)) // its name may still have to become durable
 	}
-	return replace(r.disk, r.checkpointPath(s.Step), func(tmp string) error { return r.writeCheckpoint(tmp, s) })
+	return disk.Replace(r.disk, r.checkpointPath(s.Step), func(tmp string) error { return r.writeCheckpoint(tmp, s) })
 }
 
 // saved reports whether a step has a valid checkpoint. A damaged one is set aside.
@@ -90,7 +92,7 @@ func (r *Run) writeCheckpoint(dir string, s State) error {
 	}
 	m := manifest{
 		Step:     s.Step,
-		Files:    make(map[string]digest),
+		Files:    make(map[string]disk.Digest),
 		Journals: map[string]int64{metricsName: r.metrics.size, eventsName: r.events.size},
 	}
 	if err := r.disk.RemoveAll(dir); err != nil {
@@ -100,7 +102,7 @@ func (r *Run) writeCheckpoint(dir string, s State) error {
 		return err
 	}
 	write := func(name string, write func(io.Writer) error) (err error) {
-		m.Files[name], err = writeFile(r.disk, filepath.Join(dir, name), write)
+		m.Files[name], err = disk.Write(r.disk, filepath.Join(dir, name), write)
 		return err
 	}
 	if err := write(arraysName, func(w io.Writer) error { return WriteSafetensors(w, s.Arrays) }); err != nil {
@@ -116,11 +118,11 @@ func (r *Run) writeCheckpoint(dir string, s State) error {
 	}); err != nil {
 		return err
 	}
-	sealed, err := m.seal()
+	sealed, err := disk.Seal(&m, &m.SHA256)
 	if err != nil {
 		return err
 	}
-	if err := write(manifestName, content(sealed)); err != nil {
+	if err := write(manifestName, disk.Content(sealed)); err != nil {
 		return err
 	}
 	return r.disk.SyncDir(dir)
@@ -137,7 +139,7 @@ func (r *Run) prune() error {
 	}
 	old := steps[keep:]
 	for _, step := range old {
-		if err := r.disk.Rename(r.checkpointPath(step), r.checkpointPath(step)+tmpSuffix); err != nil {
+		if err := r.disk.Rename(r.checkpointPath(step), r.checkpointPath(step)+disk.TmpSuffix); err != nil {
 			return err
 		}
 	}
@@ -145,7 +147,7 @@ func (r *Run) prune() error {
 		return err
 	}
 	for _, step := range old {
-		if err := r.disk.RemoveAll(r.checkpointPath(step) + tmpSuffix); err != nil {
+		if err := r.disk.RemoveAll(r.checkpointPath(step) + disk.TmpSuffix); err != nil {
 			return err
 		}
 	}

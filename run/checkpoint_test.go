@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gfnem/gfnem/internal/disk"
 	"pgregory.net/rapid"
 )
 
@@ -337,7 +338,7 @@ func TestOpenSweeps(t *testing.T) {
 	if err := errors.Join(r.Save(toyState(1)), r.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(r.checkpointPath(2)+tmpSuffix, 0o777); err != nil {
+	if err := os.Mkdir(r.checkpointPath(2)+disk.TmpSuffix, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Open(r.dir)
@@ -353,7 +354,7 @@ func TestOpenSweeps(t *testing.T) {
 // Save works even if an earlier one could not clean up after itself.
 func TestSaveOverLeftovers(t *testing.T) {
 	r := newRun(t)
-	if err := os.MkdirAll(filepath.Join(r.checkpointPath(1)+tmpSuffix, "leftover"), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(r.checkpointPath(1)+disk.TmpSuffix, "leftover"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Save(toyState(1)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gfnem/gfnem/internal/disk"
 	"pgregory.net/rapid"
 )
 
@@ -42,7 +43,7 @@ func stateOf(step, x uint64) State {
 
 // train begins or resumes the toy training in a folder and reports the last step that Save acknowledged, or that it
 // resumed from. Wall time stands still, so that events can be compared too.
-func train(d disk, dir string) (acknowledged uint64, err error) {
+func train(d disk.Disk, dir string) (acknowledged uint64, err error) {
 	s := stateOf(0, 0)
 	r, err := open(d, dir)
 	fresh := errors.Is(err, ErrNotRun)
@@ -244,7 +245,7 @@ func TestSaveOnFullDisk(t *testing.T) {
 		}
 		removing := strings.Contains(err.Error(), "remove an old checkpoint")
 		for _, name := range listDir(t, r.path(stateName)) {
-			if strings.HasSuffix(name, tmpSuffix) && !removing {
+			if strings.HasSuffix(name, disk.TmpSuffix) && !removing {
 				t.Errorf("operation %d: Save left %s", fail, name)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // The names in a run's folder.
@@ -33,7 +34,7 @@ type Run struct {
 	dir    string
 	info   Info
 	config string
-	disk   disk
+	disk   disk.Disk
 	now    func() time.Time // for events alone; nothing that must be reproducible sees it
 
 	lock            *flock.Flock // nil in a Run from Read
@@ -43,11 +44,11 @@ type Run struct {
 // Create makes a new run. The folder must be missing or empty, or hold only what a Create that was killed left
 // there. Until Create has returned the folder is no run; from then on it is one, without a checkpoint.
 func Create(dir string, o Options) (*Run, error) {
-	return create(osDisk{}, dir, o)
+	return create(disk.OS{}, dir, o)
 }
 
-func create(d disk, dir string, o Options) (*Run, error) {
-	if err := mkdirAll(d, dir); err != nil {
+func create(d disk.Disk, dir string, o Options) (*Run, error) {
+	if err := disk.MkdirAll(d, dir); err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
 	// Look before locking, to leave no lock file among somebody's files, and again once nobody else can write.
@@ -77,14 +78,14 @@ func (r *Run) populate() error {
 	if err := r.openJournals(0, 0); err != nil {
 		return err
 	}
-	if err := replaceFile(r.disk, r.path(configName), content([]byte(r.config))); err != nil {
+	if err := disk.ReplaceFile(r.disk, r.path(configName), disk.Content([]byte(r.config))); err != nil {
 		return err
 	}
 	info, err := json.MarshalIndent(r.info, "", "  ")
 	if err != nil {
 		return err
 	}
-	return replaceFile(r.disk, r.path(infoName), content(append(info, '\n')))
+	return disk.ReplaceFile(r.disk, r.path(infoName), disk.Content(append(info, '\n')))
 }
 
 // checkVacant returns an error unless a new run may be made in the folder.
@@ -112,7 +113,7 @@ func checkVacant(dir string) error {
 // of value is no debris.
 func isDebris(dir string, e fs.DirEntry) (bool, error) {
 	switch e.Name() {
-	case lockName, configName, configName + tmpSuffix, infoName + tmpSuffix:
+	case lockName, configName, configName + disk.TmpSuffix, infoName + disk.TmpSuffix:
 		return e.Type().IsRegular(), nil
 	case metricsName, eventsName:
 		info, err := e.Info()
@@ -129,10 +130,10 @@ func isDebris(dir string, e fs.DirEntry) (bool, error) {
 
 // Open opens a run to continue it. Load must come before Log and Save.
 func Open(dir string) (*Run, error) {
-	return open(osDisk{}, dir)
+	return open(disk.OS{}, dir)
 }
 
-func open(d disk, dir string) (*Run, error) {
+func open(d disk.Disk, dir string) (*Run, error) {
 	r, err := Read(dir)
 	if err != nil {
 		return nil, err
@@ -154,7 +155,7 @@ func (r *Run) sweep() error {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), tmpSuffix) {
+		if strings.HasSuffix(e.Name(), disk.TmpSuffix) {
 			if err := r.disk.RemoveAll(filepath.Join(r.path(stateName), e.Name())); err != nil {
 				return err
 			}
@@ -178,7 +179,7 @@ func Read(dir string) (*Run, error) {
 			"%s was changed after the run was made: restore it, or start a run of its own with --config",
 			filepath.Join(dir, configName))
 	}
-	return &Run{dir: dir, info: info, config: string(config), disk: osDisk{}, now: time.Now}, nil
+	return &Run{dir: dir, info: info, config: string(config), disk: disk.OS{}, now: time.Now}, nil
 }
 
 // Dir returns the run's folder.

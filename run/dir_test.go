@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gfnem/gfnem/internal/disk"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
@@ -88,7 +89,7 @@ func TestCreateRefuses(t *testing.T) {
 
 func TestCreateOnDebris(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{lockName, configName, infoName + tmpSuffix} {
+	for _, name := range []string{lockName, configName, infoName + disk.TmpSuffix} {
 		writeString(t, filepath.Join(dir, name), "half of someth")
 	}
 	writeString(t, filepath.Join(dir, metricsName), "")

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gfnem/gfnem/internal/disk"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
@@ -28,7 +29,7 @@ type shadow struct {
 	failAt int // the operation that finds the disk full, once; -1 for none
 }
 
-var _ disk = (*shadow)(nil)
+var _ disk.Disk = (*shadow)(nil)
 
 // inode is a file or a folder. The first version is durable, the last current; a power cut leaves any of them.
 type inode struct {
@@ -147,11 +148,11 @@ func (s *shadow) SyncDir(path string) error {
 	return nil
 }
 
-func (s *shadow) Open(path string) (file, error) {
+func (s *shadow) Open(path string) (disk.File, error) {
 	if err := s.begin("open", path); err != nil {
 		return nil, err
 	}
-	f, err := osDisk{}.Open(path)
+	f, err := disk.OS{}.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (s *shadow) Open(path string) (file, error) {
 type shadowFile struct {
 	disk *shadow
 	node *inode
-	file file
+	file disk.File
 	path string
 }
 
@@ -316,7 +317,7 @@ func TestWriteFile(t *testing.T) {
 		text, want string
 		fail       error
 	}{{"a long text", "a long text", nil}, {"half", "a long text", errors.New("full")}, {"new", "new", nil}} {
-		if err := os.WriteFile(path+tmpSuffix, []byte("left over, and longer than any of the texts"), 0o666); err != nil {
+		if err := os.WriteFile(path+disk.TmpSuffix, []byte("left over, and longer than any of the texts"), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		err := WriteFile(path, func(w io.Writer) error {
@@ -333,7 +334,7 @@ func TestWriteFile(t *testing.T) {
 			t.Errorf("after writing %q there are %v", c.text, names)
 		}
 	}
-	kept := filepath.Join(path+tmpSuffix, "kept")
+	kept := filepath.Join(path+disk.TmpSuffix, "kept")
 	if err := os.MkdirAll(kept, 0o777); err != nil {
 		t.Fatal(err)
 	}

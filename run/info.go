@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // formatVersion is the version of the folder's layout. It grows when an older program would misread a newer folder.
@@ -84,7 +85,7 @@ func newInfo(o Options, now time.Time, build *debug.BuildInfo) Info {
 	return info
 }
 
-func configSum(text string) string { return digestOf([]byte(text)).SHA256 }
+func configSum(text string) string { return disk.DigestOf([]byte(text)).SHA256 }
 
 var (
 	// ErrNotRun is wrapped by the error for a folder that holds no run.

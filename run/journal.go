@@ -5,19 +5,21 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // journal is a file that grows by whole records. A record that could not be written whole is cut off again, and the
 // next one takes its place.
 type journal struct {
-	file   file
+	file   disk.File
 	path   string
 	size   int64 // of the whole records
 	broken error // a failed sync: what the disk holds is unknown from then on
 }
 
 // openJournal opens a journal cut down to its first size bytes.
-func openJournal(d disk, path string, size int64) (*journal, error) {
+func openJournal(d disk.Disk, path string, size int64) (*journal, error) {
 	f, err := d.Open(path)
 	if err != nil {
 		return nil, err

@@ -1,12 +1,13 @@
 package run
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // The names in a checkpoint.
@@ -18,23 +19,10 @@ const (
 
 // manifest says what a checkpoint must hold, and how long the journals were when it was saved.
 type manifest struct {
-	Step     uint64            `json:"step"`
-	Files    map[string]digest `json:"files"`
-	Journals map[string]int64  `json:"journals"`
-	SHA256   string            `json:"sha256"` // of the manifest with this field empty
-}
-
-// seal encodes a manifest with its own hash. There is one encoding of each manifest, so that a sealed one is intact
-// if and only if decoding and sealing it again gives the same bytes.
-func (m manifest) seal() ([]byte, error) {
-	m.SHA256 = ""
-	open, err := json.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	m.SHA256 = digestOf(open).SHA256
-	sealed, err := json.MarshalIndent(m, "", "  ")
-	return append(sealed, '\n'), err
+	Step     uint64                 `json:"step"`
+	Files    map[string]disk.Digest `json:"files"`
+	Journals map[string]int64       `json:"journals"`
+	SHA256   string                 `json:"sha256"` // of the manifest with this field empty
 }
 
 // readCheckpoint reads the checkpoint in a folder and verifies all of it.
@@ -44,11 +32,8 @@ func readCheckpoint(dir string) (s State, m manifest, err error) {
 	if err != nil {
 		return s, m, err
 	}
-	if err := json.Unmarshal(data, &m); err != nil {
+	if err := disk.Unseal(data, &m, &m.SHA256); err != nil {
 		return s, m, fmt.Errorf("%s: %w", path, err)
-	}
-	if sealed, err := m.seal(); err != nil || !bytes.Equal(sealed, data) {
-		return s, m, fmt.Errorf("%s: does not match its own hash", path)
 	}
 	content := make(map[string][]byte)
 	for _, name := range []string{arraysName, stateFileName} {
@@ -56,7 +41,7 @@ func readCheckpoint(dir string) (s State, m manifest, err error) {
 		if content[name], err = os.ReadFile(path); err != nil {
 			return s, m, err
 		}
-		if digestOf(content[name]) != m.Files[name] {
+		if disk.DigestOf(content[name]) != m.Files[name] {
 			return s, m, fmt.Errorf("%s: does not match the hash in the manifest", path)
 		}
 	}
