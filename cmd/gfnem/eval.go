@@ -42,20 +42,21 @@ func (c evalCmd) Run(io console) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.newest(r, io, changes...)
+	s, skipped, err := c.newest(r, io, changes...)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	at, err := stand(r, s, skipped)
+	if err != nil {
+		return err
+	}
 	watch(s, io)
 	result, err := s.Evaluate()
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return printResult(io, r, s, result)
-	}
-	return result.Print(io.out)
+	return at.print(io, result, c.JSON)
 }
 
 // changes are the settings of a run that flags change: whether and how a likelihood is estimated.
@@ -95,22 +96,21 @@ func watch(s run.Session, c console) {
 	}
 }
 
-// newest prepares a session at the newest checkpoint of a run, with some settings changed.
-func (e backendFlag) newest(r *run.Run, io console, changes ...string) (run.Session, error) {
+// newest prepares a session at the newest checkpoint of a run, with some settings changed. It warns of damaged checkpoints
+// that were skipped, and returns the warnings.
+func (e backendFlag) newest(r *run.Run, c console, changes ...string) (run.Session, []string, error) {
 	s, err := e.session(r, changes...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	state, warnings, err := r.Load()
-	for _, w := range warnings {
-		fmt.Fprintln(io.err, "warning:", w)
-	}
+	c.warn(warnings...)
 	if err == nil {
 		err = s.Restore(state)
 	}
 	if err != nil {
 		s.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return s, nil
+	return s, warnings, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -201,15 +200,16 @@ func finish(ctx context.Context, stop func(), io console, r *run.Run, s run.Sess
 		return fmt.Errorf("%w after training: finish with \"gfnem report %s\"", run.ErrInterrupted, r.Dir())
 	}
 	stop()
+	at, err := stand(r, s, nil)
+	if err != nil {
+		return err
+	}
 	watch(s, io)
 	result, err := conclude(r, s)
 	if err != nil {
 		return fmt.Errorf("%w; the training is saved: mend that and finish with \"gfnem report %s\"", err, r.Dir())
 	}
-	if asJSON {
-		return printResult(io, r, s, result)
-	}
-	if err := result.Print(io.out); err != nil {
+	if err := at.print(io, result, asJSON); err != nil || asJSON {
 		return err
 	}
 	_, err = fmt.Fprintf(io.out, "Trained in %s. Look at %s\n", took.Round(time.Second/10), filepath.Join(r.Dir(), "report.html"))
@@ -230,23 +230,4 @@ func conclude(r *run.Run, s run.Session) (run.Result, error) {
 		return nil, err
 	}
 	return result, s.Report(r, result)
-}
-
-// printResult prints a result as JSON, with the folder of its run and the hash of the state it was measured on.
-func printResult(io console, r *run.Run, s run.Session, result run.Result) error {
-	data, err := json.Marshal(result)
-	if err != nil {
-		return err
-	}
-	fields := map[string]any{}
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return err
-	}
-	state, _, err := r.Load()
-	if err != nil {
-		return err
-	}
-	fields["out"] = r.Dir()
-	fields["state_sha256"] = run.StateHash(state)
-	return printJSON(io.out, fields)
 }
