@@ -26,7 +26,9 @@ func (evalCmd) Help() string {
   gfnem eval runs/paper --json
   gfnem eval runs/digits --nll               a vae's likelihood; a GFlowNet posterior is fitted to a VQ-VAE's decoder first
 
-Measures the newest checkpoint, also of a run that is not finished or still running. The folder is not changed.
+Measures the newest checkpoint, also of a run that is not finished or still running. The folder is not changed. The result
+says which state was measured: with --json its hash, its "step" of how many in "total", and whether the run is "finished". If
+the newest checkpoint is damaged an older one is measured, and "fallback" says why; "gfnem resume" makes the newest again.
 
 A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn) and of the best spans of 32
 (gfn-mbr), a bound on log p(x), the flow estimate, which is no bound, and the divergence to the exact posterior.`
