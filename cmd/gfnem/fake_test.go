@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ type fakeTask struct{}
 type fakeConfig struct {
 	Seed  uint64 `toml:"seed"`
 	Total int    `toml:"total"`
-	Start int    `toml:"start"` // milliseconds that it takes to prepare a session
+	Start bool   `toml:"start"` // to prepare a session takes a minute
 	Slow  int    `toml:"slow"`  // the number of a step that takes a minute; 0 means none
 }
 
@@ -31,8 +32,16 @@ func (fakeTask) Config(string) any { return &fakeConfig{Total: 10} }
 
 func (fakeTask) Start(_ compute.Backend, config any) (run.Session, error) {
 	s := &fakeSession{fakeConfig: *config.(*fakeConfig)}
-	time.Sleep(time.Duration(s.Start) * time.Millisecond)
+	if s.Start {
+		pause()
+	}
 	return s, nil
+}
+
+// pause takes a minute, and says so.
+func pause() {
+	fmt.Println("pause")
+	time.Sleep(time.Minute)
 }
 
 type fakeSession struct {
@@ -53,7 +62,7 @@ func (s *fakeSession) Parameters() (map[string]run.Array, error) { return nil, n
 func (s *fakeSession) Step() (run.Tick, error) {
 	if s.n+1 == uint64(s.Slow) {
 		s.busy = true
-		time.Sleep(time.Minute)
+		pause()
 		s.busy = false
 	}
 	s.n++
