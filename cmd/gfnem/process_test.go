@@ -2,13 +2,39 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
+
+// TestTrainingsAtOnce: those of one second do not get in each other's way.
+func TestTrainingsAtOnce(t *testing.T) {
+	t.Parallel()
+	const several = 8
+	dir := t.TempDir()
+	var all [several]*exec.Cmd
+	var out [several]bytes.Buffer
+	for i := range all {
+		all[i] = programNamed(t, "gfnem-fake", "train", "fake")
+		all[i].Dir, all[i].Stdout, all[i].Stderr = dir, &out[i], &out[i]
+		if err := all[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, cmd := range all {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("training %d: %v, says %q", i, err, out[i].String())
+		}
+	}
+	if found, _ := filepath.Glob(filepath.Join(dir, "runs", "fake-*", "report.html")); len(found) != several {
+		t.Errorf("%d trainings made %q", several, found)
+	}
+}
 
 // TestSignalAtOnce tells programs to end while they prepare a training, or are in a step, for a minute.
 func TestSignalAtOnce(t *testing.T) {
