@@ -22,9 +22,10 @@ type sentenceFlags struct {
 
 // sentenceHelp describes them.
 const sentenceHelp = `Sentences come on standard input, one a line, words separated by spaces; answers come in the same order, some thousand lines
-at a time; what takes longer than ten seconds shows its progress on standard error. Words that the grammar does not know count as <unk> if it has that. Lines that cannot be used are errors: empty
-ones, a single word, more words than --max-length, an unknown word without <unk>, or what is not UTF-8. With --skip-bad
-they are counted, and their answer is an empty line, so that line N of the output is always that of line N of the input.`
+at a time, and progress on standard error. Words that the grammar does not know count as <unk> if it has that. Lines that
+cannot be used are errors: empty ones, a single word, more words than --max-length, an unknown word without <unk>, or what is
+not UTF-8. With --skip-bad they are counted, and their answer is an empty line, so that line N of the output is always that
+of line N of the input.`
 
 // answer answers the sentences on standard input with a grammar and parsers of it.
 func (f sentenceFlags) answer(

@@ -49,6 +49,7 @@ func TestSignalAtOnce(t *testing.T) {
 		{[]string{"train", "fake", "--out", dir, "--set", "start=true"}, early},
 		{[]string{"train", "fake", "--out", dir, "--set", "slow=5", "--save-every", "0s"}, long},
 		{[]string{"resume", dir}, long},
+		{[]string{"reproduce", "fake-table", "--out", dir}, "gfnem: interrupted: give the same command again to go on\n"},
 	} {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 			cmd := programNamed(t, "gfnem-fake", c.args...)
