@@ -27,6 +27,10 @@ type Shadow struct {
 	CutAt  int // the operation before which the power goes; -1 for never
 	FailAt int // the operation that finds the disk full, once; -1 for none
 
+	Reads      int // operations of reading so far, which are not counted above
+	FailReadAt int // the one that fails with ReadErr, once; -1 for none
+	ReadErr    error
+
 	tree *inode
 }
 
@@ -40,7 +44,7 @@ type inode struct {
 
 // New returns an empty disk that is a folder of the real one.
 func New(root string) *Shadow {
-	return &Shadow{Root: root, CutAt: -1, FailAt: -1, tree: newFolder()}
+	return &Shadow{Root: root, CutAt: -1, FailAt: -1, FailReadAt: -1, tree: newFolder()}
 }
 
 func newFolder() *inode { return &inode{entries: []map[string]*inode{{}}} }
