@@ -44,7 +44,9 @@ func stateOf(step, x uint64) State {
 
 // train begins or resumes the toy training in a folder and reports the last step that Save acknowledged, or that it
 // resumed from. Wall time stands still, so that events can be compared too.
-func train(d disk.Disk, dir string) (acknowledged uint64, err error) { return trainTo(d, dir, lastStep) }
+func train(d disk.Disk, dir string) (acknowledged uint64, err error) {
+	return trainTo(d, dir, lastStep)
+}
 
 // trainTo is train that ends after a step.
 func trainTo(d disk.Disk, dir string, last uint64) (acknowledged uint64, err error) {
