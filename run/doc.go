@@ -21,5 +21,5 @@
 // metrics of a run killed and resumed are those of a run never killed.
 //
 // The package also holds what every training program needs around its folder: progress (Progress), signals
-// (WithSignals), the loop that ties them together (Drive) and grids of runs (Grid).
+// (WithSignals, Await), the loop that ties them together (Drive) and grids of runs (Grid).
 package run
