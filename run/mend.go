@@ -14,6 +14,11 @@ import (
 // journalNames are the files that grow while a run is trained.
 var journalNames = []string{metricsName, eventsName}
 
+// JournalNotes has a line for each journal, metrics or events, that contradicted the checkpoint of the last Load: it is
+// missing, cut or changed. In a Run that may write, it is then in step with the checkpoint again, and the line says what
+// was lost.
+func (r *Run) JournalNotes() []string { return r.notes }
+
 // contradictions has a line for each journal that contradicts a checkpoint.
 func (r *Run) contradictions(m manifest) (lines []string, err error) {
 	for _, name := range journalNames {

@@ -107,7 +107,7 @@ func (e backendFlag) newest(r *run.Run, c console, changes ...string) (run.Sessi
 		return nil, nil, err
 	}
 	state, warnings, err := r.Load()
-	c.warn(warnings...)
+	c.warn(append(warnings, r.JournalNotes()...)...)
 	if err == nil {
 		err = s.Restore(state)
 	}
