@@ -66,8 +66,8 @@ func (r *Run) mend(m manifest, older []uint64) (kept map[string][]byte, lines []
 			}
 		}
 		kept[name] = data[:size]
-		line := fmt.Sprintf("%s %s since checkpoint %d was saved: its first %d bytes are kept, what was logged after them is lost",
-			r.path(name), fault, m.Step, size)
+		line := fmt.Sprintf("%s %s since checkpoint %d was saved: its first %d bytes are kept, what was logged after them "+
+			"is lost", r.path(name), fault, m.Step, size)
 		if rest := data[size:]; len(rest) > 0 {
 			aside, err := r.keepAside(r.path(name)+damagedSuffix, rest)
 			if err != nil {
