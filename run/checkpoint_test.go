@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 	"pgregory.net/rapid"
 )
 
@@ -44,13 +45,13 @@ func drawArray(t *rapid.T) Array {
 }
 
 func TestSaveLoad(t *testing.T) {
-	base := memoryDir(t)
+	base := disktest.MemoryDir(t)
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(base, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newShadow(dir)
+		s := disktest.New(dir)
 		r, err := create(s, filepath.Join(dir, "run"), testOptions())
 		if err != nil {
 			t.Fatal(err)
@@ -298,38 +299,6 @@ func TestLoadRewinds(t *testing.T) {
 	}
 	if s, warnings, err := r.Load(); err != nil || s.Step != 2 || len(warnings) != 0 {
 		t.Errorf("loaded %d: %v, %v", s.Step, warnings, err)
-	}
-}
-
-func TestLoadWithoutJournals(t *testing.T) {
-	r := newRun(t)
-	if err := errors.Join(r.Log(1, nil), r.Save(toyState(1)), r.Close()); err != nil {
-		t.Fatal(err)
-	}
-	load := func() ([]string, error) {
-		r, err := Open(r.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		_, warnings, err := r.Load()
-		return warnings, err
-	}
-	writeString(t, r.path(metricsName), "{")
-	want := fmt.Sprintf("load run %s: %s has 1 bytes, but the checkpoint was saved after 11: "+
-		"restore it, or delete it to begin it anew", r.dir, r.path(metricsName))
-	if _, err := load(); err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-	if err := os.Remove(r.path(metricsName)); err != nil {
-		t.Fatal(err)
-	}
-	warnings, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := diff([]string{r.path(metricsName) + " is missing and begins anew"}, warnings); d != "" {
-		t.Error(d)
 	}
 }
 
