@@ -94,9 +94,25 @@ func TestSavePowerCut(t *testing.T) {
 						}
 						after.Old = s.Old
 						dir := filepath.Join(after.Root, "data")
+						if _, err := os.Stat(dir); err != nil && exchange && name != "nothing" {
+							t.Fatalf("cut %d: %v", cuts, err)
+						}
 						got := found(t, dir, old, new)
 						if ended && got != "new" || name == "data set" && got == "none" || name != "data set" && got == "old" {
 							t.Fatalf("cut %d (Save ended: %v): the data set is %s", cuts, ended, got)
+						}
+						if got != "none" { // a second cut, which may fall into the mending of what the first one left
+							after.CutAt = r.IntN(30)
+							if err := new.save(after, dir, true); err != nil && !errors.Is(err, disktest.ErrCut) {
+								t.Fatal(err)
+							}
+							if after, err = after.Restore(folder(), pick); err != nil {
+								t.Fatal(err)
+							}
+							after.Old, dir = s.Old, filepath.Join(after.Root, "data")
+							if again := found(t, dir, old, new); again != "new" && again != got {
+								t.Fatalf("cut %d and another: the data set was %s, now %s", cuts, got, again)
+							}
 						}
 						if err := new.save(after, dir, true); err != nil {
 							t.Fatalf("cut %d: saving again: %v", cuts, err)
