@@ -28,6 +28,10 @@ type Shadow struct {
 	FailAt int  // the operation that finds the disk full, once; -1 for none
 	Old    bool // the file system cannot exchange names
 
+	Reads      int // operations of reading so far, which are not counted above
+	FailReadAt int // the one that fails with ReadErr, once; -1 for none
+	ReadErr    error
+
 	tree *inode
 }
 
@@ -41,7 +45,7 @@ type inode struct {
 
 // New returns an empty disk that is a folder of the real one.
 func New(root string) *Shadow {
-	return &Shadow{Root: root, CutAt: -1, FailAt: -1, tree: newFolder()}
+	return &Shadow{Root: root, CutAt: -1, FailAt: -1, FailReadAt: -1, tree: newFolder()}
 }
 
 func newFolder() *inode { return &inode{entries: []map[string]*inode{{}}} }
