@@ -233,10 +233,13 @@ func TestSaveSweeps(t *testing.T) {
 func TestSaveThroughLink(t *testing.T) {
 	old, new := twins(t)
 	root := t.TempDir()
-	link := filepath.Join(root, "links", "data")
-	if err := os.Mkdir(filepath.Dir(link), 0o777); err != nil {
+	if err := os.Mkdir(filepath.Join(root, "links"), 0o777); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("links", filepath.Join(root, "more")); err != nil {
+		t.Skip(err)
+	}
+	link := filepath.Join(root, "more", "data")
 	if err := os.Symlink(filepath.Join("..", "real"), link); err != nil {
 		t.Skip(err)
 	}
@@ -249,7 +252,7 @@ func TestSaveThroughLink(t *testing.T) {
 	if to, err := os.Readlink(link); err != nil || to != filepath.Join("..", "real") {
 		t.Errorf("the link is now %q, %v", to, err)
 	}
-	checkNames(t, root, "links", "real")
+	checkNames(t, root, "links", "more", "real")
 	checkNames(t, filepath.Dir(link), "data")
 	for _, dir := range []string{link, filepath.Join(root, "real")} {
 		if got := found(t, dir, old, new); got != "new" {
@@ -266,7 +269,7 @@ func TestSaveThroughLink(t *testing.T) {
 	if err := old.Save(link, true); err != nil || found(t, link, old, new) != "old" {
 		t.Error(err)
 	}
-	checkNames(t, root, "links", "real")
+	checkNames(t, root, "links", "more", "real")
 }
 
 // slowDisk cannot exchange names.
@@ -348,7 +351,7 @@ func TestLoadRefusesLinks(t *testing.T) {
 			}
 			_, err := Load(dir)
 			testkit.BadInput(t, err, fmt.Sprintf(
-				"%s is not a regular file (it is %s): remove it or give back the file that belongs there", path, kind))
+				"%s is not a regular file (it is %s): remove it or give back what belongs there", path, kind))
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
@@ -359,26 +362,41 @@ func TestLoadRefusesLinks(t *testing.T) {
 	}
 }
 
-// TestLoadFailsToRead tells an error of the disk from damage.
+// TestLoadFailsToRead tells an error of the disk from damage, also where Save looks at what it replaces.
 func TestLoadFailsToRead(t *testing.T) {
-	if os.Getuid() <= 0 {
-		t.Skip("nothing is unreadable here")
-	}
-	dir := filepath.Join(t.TempDir(), "data")
-	if err := small(t).Save(dir, false); err != nil {
+	old, new := twins(t)
+	s := disktest.New(disktest.MemoryDir(t))
+	s.ReadErr = syscall.EIO
+	dir := filepath.Join(s.Root, "data")
+	if err := old.save(s, dir, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"train.txt", manifestName} {
-		path := filepath.Join(dir, name)
-		if err := os.Chmod(path, 0); err != nil {
+	for what, do := range map[string]func() error{
+		"Load": func() error { _, err := loadFrom(s, dir); return err },
+		"Save": func() error { return new.save(s, dir, true) },
+	} {
+		fail, ended := 0, false
+		for ; !ended; fail++ {
+			s.FailReadAt = s.Reads + fail
+			err := do()
+			if ended = err == nil; ended {
+				break
+			}
+			var path *fs.PathError
+			if !errors.Is(err, syscall.EIO) || !errors.As(err, &path) || strings.Contains(err.Error(), "damaged") {
+				t.Errorf("%s, read %d failed: %v", what, fail, err)
+			}
+			if got := found(t, dir, old, new); got != "old" {
+				t.Fatalf("%s, read %d failed: the data set is %s", what, fail, got)
+			}
+			checkNames(t, s.Root, "data")
+		}
+		s.FailReadAt = -1
+		if err := old.save(s, dir, true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(dir); !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "damaged") ||
-			!strings.Contains(err.Error(), path) {
-			t.Errorf("%v", err)
-		}
-		if err := os.Chmod(path, 0o666); err != nil {
-			t.Fatal(err)
+		if fail < 2 {
+			t.Errorf("%s: only %d reads", what, fail)
 		}
 	}
 }

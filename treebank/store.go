@@ -73,7 +73,7 @@ func (d *Dataset) save(on disk.Disk, dir string, replace bool) error {
 	if err := disk.RecoverFolder(on, dir); err != nil {
 		return err
 	}
-	if err := checkTarget(dir, replace); err != nil {
+	if err := checkTarget(on, dir, replace); err != nil {
 		return err
 	}
 	files := d.files()
@@ -99,8 +99,8 @@ func (d *Dataset) save(on disk.Disk, dir string, replace bool) error {
 }
 
 // checkTarget refuses a folder whose content would be lost.
-func checkTarget(dir string, replace bool) error {
-	entries, err := os.ReadDir(dir)
+func checkTarget(on disk.Disk, dir string, replace bool) error {
+	entries, err := on.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
@@ -109,7 +109,7 @@ func checkTarget(dir string, replace bool) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	data, err := disk.ReadFile(filepath.Join(dir, manifestName))
+	data, err := on.ReadFile(filepath.Join(dir, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return badinput.Errorf("%s is not empty and holds no data set: choose another folder", dir)
 	} else if err != nil {
@@ -134,10 +134,12 @@ func checkTarget(dir string, replace bool) error {
 // Load reads a data set from a folder and verifies all of it. While another process replaces the folder, it reads the
 // old or the new one. Of a folder that is missing because its replacement was killed, it reads the old one, and the
 // data set says where that is.
-func Load(dir string) (*Dataset, error) {
+func Load(dir string) (*Dataset, error) { return loadFrom(disk.OS{}, dir) }
+
+func loadFrom(on disk.Reader, dir string) (*Dataset, error) {
 	const most = 100 // replacements in a row, each while Load reads
 	for range most {
-		d, same, err := loadOnce(dir)
+		d, same, err := loadOnce(on, dir)
 		if same {
 			return d, err
 		}
@@ -146,13 +148,13 @@ func Load(dir string) (*Dataset, error) {
 }
 
 // loadOnce also reports whether the folder was the same from the first file to the last.
-func loadOnce(dir string) (_ *Dataset, same bool, err error) {
+func loadOnce(on disk.Reader, dir string) (_ *Dataset, same bool, err error) {
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		d, err := loadAside(dir)
+		d, err := loadAside(on, dir)
 		_, missing := os.Stat(dir)
 		return d, missing != nil, err
 	} else if err != nil || !info.IsDir() {
-		d, err := load(dir)
+		d, err := load(on, dir)
 		return d, true, err
 	}
 	open, err := os.Open(dir) // while it is open, no other folder can be taken for this one
@@ -160,14 +162,14 @@ func loadOnce(dir string) (_ *Dataset, same bool, err error) {
 		return nil, !errors.Is(err, fs.ErrNotExist), err
 	}
 	defer open.Close()
-	d, err := load(dir)
+	d, err := load(on, dir)
 	before, errBefore := open.Stat()
 	after, errAfter := os.Stat(dir)
 	return d, errBefore == nil && errAfter == nil && os.SameFile(before, after), err
 }
 
 // loadAside reads the folder that a replacement has put aside.
-func loadAside(dir string) (*Dataset, error) {
+func loadAside(on disk.Reader, dir string) (*Dataset, error) {
 	path, err := disk.Follow(dir)
 	if err != nil {
 		return nil, err
@@ -176,7 +178,7 @@ func loadAside(dir string) (*Dataset, error) {
 	if _, err := os.Stat(aside); err != nil {
 		return nil, badinput.Errorf("there is no %s: make a data set with \"gfnem data treebank\"", dir)
 	}
-	d, err := load(aside)
+	d, err := load(on, aside)
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +186,8 @@ func loadAside(dir string) (*Dataset, error) {
 	return d, nil
 }
 
-func load(dir string) (*Dataset, error) {
-	m, err := readManifest(dir)
+func load(on disk.Reader, dir string) (*Dataset, error) {
+	m, err := readManifest(on, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +196,7 @@ func load(dir string) (*Dataset, error) {
 		if name != filepath.Base(name) {
 			return nil, damaged(dir, fmt.Errorf("%s names %q, which is outside", manifestName, name))
 		}
-		data, err := disk.ReadFile(filepath.Join(dir, name))
+		data, err := on.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, damaged(dir, fmt.Errorf("%s is missing", name))
 		} else if err != nil {
@@ -216,9 +218,9 @@ func damaged(dir string, err error) error {
 	return badinput.Errorf("the data set in %s is damaged: %w; make it again with \"gfnem data treebank\"", dir, err)
 }
 
-func readManifest(dir string) (manifest, error) {
+func readManifest(on disk.Reader, dir string) (manifest, error) {
 	var m manifest
-	data, err := disk.ReadFile(filepath.Join(dir, manifestName))
+	data, err := on.ReadFile(filepath.Join(dir, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, badinput.Errorf("%s is not a data set: it has no %s (make one with \"gfnem data treebank\")", dir,
 			manifestName)
@@ -226,7 +228,7 @@ func readManifest(dir string) (manifest, error) {
 		return m, err
 	}
 	err = disk.Unseal(data, &m, &m.SHA256)
-	if m.Format > manifestFormat {
+	if m.Format > manifestFormat && disk.Intact(data) {
 		return m, badinput.Errorf("the data set in %s was made by a newer version of the program", dir)
 	}
 	if err != nil {

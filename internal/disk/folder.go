@@ -44,7 +44,7 @@ func ReplaceFolder(d Disk, dir string, write func(made string) error) (err error
 	if err := errors.Join(d.SyncDir(made), d.SyncDir(filepath.Dir(dir))); err != nil {
 		return err
 	}
-	_, err = os.Lstat(dir)
+	_, err = d.Lstat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = d.Rename(made, dir)
@@ -76,7 +76,7 @@ func exchangeSlowly(d Disk, made, dir string) error {
 
 // RecoverFolder brings back the old folder if a killed ReplaceFolder left none at dir.
 func RecoverFolder(d Disk, dir string) error {
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := d.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	err := d.Rename(Aside(dir), dir)
@@ -91,7 +91,11 @@ func RecoverFolder(d Disk, dir string) error {
 // SweepFolder removes what killed calls of ReplaceFolder left beside dir, when RecoverFolder has been called. One that
 // still runs, in another process, then ends with an error.
 func SweepFolder(d Disk, dir string) error {
-	entries, err := os.ReadDir(filepath.Dir(dir))
+	parent, err := Follow(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	entries, err := d.ReadDir(parent)
 	if err != nil {
 		return err
 	}
