@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 	"pgregory.net/rapid"
 )
 
@@ -44,13 +45,13 @@ func drawArray(t *rapid.T) Array {
 }
 
 func TestSaveLoad(t *testing.T) {
-	base := memoryDir(t)
+	base := disktest.MemoryDir(t)
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(base, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newShadow(dir)
+		s := disktest.New(dir)
 		r, err := create(s, filepath.Join(dir, "run"), testOptions())
 		if err != nil {
 			t.Fatal(err)

@@ -68,13 +68,13 @@ func publish(d disk.Disk, dir string, o outputs, write func(dir string) error) (
 	if err := write(tmp); err != nil {
 		return err
 	}
-	made, err := os.ReadDir(tmp)
+	made, err := d.ReadDir(tmp)
 	if err != nil {
 		return err
 	}
 	o.Format, o.Files = outputsFormat, make(map[string]disk.Digest)
 	for _, e := range made {
-		data, err := disk.ReadFile(filepath.Join(tmp, e.Name()))
+		data, err := d.ReadFile(filepath.Join(tmp, e.Name()))
 		if err != nil {
 			return err
 		}
@@ -121,8 +121,8 @@ func sweepOutputs(d disk.Disk, dir string) error {
 }
 
 // readOutputs reads the list of a folder; nil if there is none.
-func readOutputs(dir string) (*outputs, error) {
-	data, err := disk.ReadFile(filepath.Join(dir, outputsName))
+func readOutputs(d disk.Reader, dir string) (*outputs, error) {
+	data, err := d.ReadFile(filepath.Join(dir, outputsName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
@@ -130,7 +130,7 @@ func readOutputs(dir string) (*outputs, error) {
 	}
 	var o outputs
 	err = disk.Unseal(data, &o, &o.SHA256)
-	if o.Format > outputsFormat {
+	if o.Format > outputsFormat && disk.Intact(data) {
 		err = ErrNewer
 	}
 	if err != nil {

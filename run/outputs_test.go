@@ -9,18 +9,19 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 )
 
 // publishing is a run of one checkpoint that publishes a page and a figure.
 type publishing struct {
 	*Run
-	disk *shadow
+	disk *disktest.Shadow
 }
 
 func newPublishing(t *testing.T) *publishing {
 	t.Helper()
-	s := newShadow(memoryDir(t))
-	r, err := create(s, filepath.Join(s.root, "run"), testOptions())
+	s := disktest.New(disktest.MemoryDir(t))
+	r, err := create(s, filepath.Join(s.Root, "run"), testOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func (p *publishing) publish(version string) error {
 // publishedIn returns the versions of the files in a folder, and whether they are listed as they are.
 func publishedIn(t *testing.T, dir string) (versions string, listed bool) {
 	t.Helper()
-	list, err := readOutputs(dir)
+	list, err := readOutputs(disk.OS{}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestPublish(t *testing.T) {
 		if versions, listed := publishedIn(t, p.dir); versions != version+version || !listed {
 			t.Errorf("versions %s, listed: %v", versions, listed)
 		}
-		list, err := readOutputs(p.dir)
+		list, err := readOutputs(disk.OS{}, p.dir)
 		if err != nil || len(list.Files) != 2 || list.Step != 3 || list.State != StateHash(toyState(3)) {
 			t.Errorf("the list is %+v, %v", list, err)
 		}
@@ -107,28 +108,28 @@ func TestPowerCutWhilePublishing(t *testing.T) {
 	if err := p.publish("1"); err != nil {
 		t.Fatal(err)
 	}
-	before := p.disk.ops
+	before := p.disk.Ops
 	if err := p.publish("2"); err != nil {
 		t.Fatal(err)
 	}
 	want := listDir(t, p.dir)
 	unlisted := 0
-	for cut := range p.disk.ops - before {
+	for cut := range p.disk.Ops - before {
 		p := newPublishing(t)
 		if err := p.publish("1"); err != nil {
 			t.Fatal(err)
 		}
-		p.disk.cutAt = p.disk.ops + cut
-		if err := p.publish("2"); !errors.Is(err, errCut) {
+		p.disk.CutAt = p.disk.Ops + cut
+		if err := p.publish("2"); !errors.Is(err, disktest.ErrCut) {
 			t.Fatalf("cut %d: %v", cut, err)
 		}
 		p.Close()
-		for left, pick := range map[string]func(int) int{"durable": durableOnly, "everything": everything} {
-			after, err := p.disk.restore(memoryDir(t), pick)
+		for left, pick := range map[string]func(int) int{"durable": disktest.DurableOnly, "everything": disktest.Everything} {
+			after, err := p.disk.Restore(disktest.MemoryDir(t), pick)
 			if err != nil {
 				t.Fatal(err)
 			}
-			dir := filepath.Join(after.root, "run")
+			dir := filepath.Join(after.Root, "run")
 			versions, listed := publishedIn(t, dir)
 			if !listed {
 				unlisted++

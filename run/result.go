@@ -36,7 +36,7 @@ func (r *Run) result(warn func(line string)) (json.RawMessage, error) {
 	for _, line := range lost {
 		warn(fmt.Sprintf("%s: %s", r.dir, line))
 	}
-	c, err := readResult(r.dir)
+	c, err := readResult(r.disk, r.dir)
 	var content *badinput.Error
 	switch {
 	case errors.As(err, &content):
@@ -70,9 +70,9 @@ func (r *Run) writeResult(result Result) (json.RawMessage, error) {
 }
 
 // readResult reads the result of a cell; nil if it has none. An error that is no badinput.Error is the system's.
-func readResult(dir string) (*cellResult, error) {
+func readResult(d disk.Reader, dir string) (*cellResult, error) {
 	path := filepath.Join(dir, resultName)
-	data, err := disk.ReadFile(path)
+	data, err := d.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
@@ -81,7 +81,7 @@ func readResult(dir string) (*cellResult, error) {
 	var c cellResult
 	err = disk.Unseal(data, &c, &c.SHA256)
 	switch {
-	case c.Format > resultFormat:
+	case c.Format > resultFormat && disk.Intact(data):
 		err = ErrNewer
 	case err != nil && c.Format < resultFormat && json.Valid(data):
 		err = errors.New("it has no hash, like those of earlier versions of the program")

@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
@@ -32,7 +33,7 @@ type countGrid struct {
 func newCountGrid(t *testing.T) *countGrid {
 	t.Helper()
 	g := &countGrid{T: t, cells: []Cell{{Row: "row", Index: 7, Config: &countConfig{Seed: 3, Total: 10}}}}
-	g.Grid = Grid{Dir: memoryDir(t), Task: countTask{new(sync.Mutex), &g.made}, Workers: 1, Every: time.Hour, Log: &g.log}
+	g.Grid = Grid{Dir: disktest.MemoryDir(t), Task: countTask{new(sync.Mutex), &g.made}, Workers: 1, Every: time.Hour, Log: &g.log}
 	g.dir = filepath.Join(g.Grid.Dir, "row", "7")
 	g.run()
 	g.result = readFile(t, g.path())
@@ -235,12 +236,12 @@ func TestResultFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := readResult(g.dir)
+	c, err := readResult(disk.OS{}, g.dir)
 	want := &cellResult{Format: resultFormat, Step: 10, State: StateHash(s), Result: json.RawMessage(`{"Value":58}`), SHA256: c.SHA256}
 	if d := diff(want, c); err != nil || d != "" {
 		t.Errorf("%s%v", d, err)
 	}
-	if c, err := readResult(t.TempDir()); c != nil || err != nil {
+	if c, err := readResult(disk.OS{}, t.TempDir()); c != nil || err != nil {
 		t.Errorf("no result: %v, %v", c, err)
 	}
 }

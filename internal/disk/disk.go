@@ -18,11 +18,12 @@ import (
 )
 
 // Disk is every operation by which a program changes what is stored, so that a test can cut the power before any of
-// them.
+// them, and by which it looks at that.
 //
 // Laws: the content of a file outlives a power cut once Sync returned; a name, made, renamed or removed, once
 // SyncDir of its folder returned; and Rename is atomic.
 type Disk interface {
+	Reader
 	Mkdir(path string) error
 	Open(path string) (File, error) // for writing; made if missing, kept as it is if not
 	Rename(from, to string) error

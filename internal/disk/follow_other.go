@@ -2,4 +2,5 @@
 
 package disk
 
-const noFollow = 0
+// NoFollow is a flag of os.OpenFile: a link is an error, where the system can tell.
+const NoFollow = 0

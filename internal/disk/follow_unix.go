@@ -4,5 +4,5 @@ package disk
 
 import "syscall"
 
-// noFollow makes opening a link, or waiting for the other end of a pipe, an error.
-const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+// NoFollow is a flag of os.OpenFile: a link is an error, and nobody waits for the other end of a pipe.
+const NoFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 // Seal encodes v, a pointer to a struct, as JSON with its own hash, which it puts into sum, a field of v: the hash of
@@ -29,4 +30,20 @@ func Unseal(data []byte, v any, sum *string) error {
 		return errors.Join(err, errors.New("does not match its own hash"))
 	}
 	return nil
+}
+
+// Intact reports whether Seal has written data, whatever the struct: a newer version of the program can be told from
+// damage. The field with the hash must be the struct's last, and named sha256.
+func Intact(data []byte) bool {
+	var open bytes.Buffer
+	if err := json.Compact(&open, data); err != nil {
+		return false
+	}
+	const key, end = `"sha256":"`, `"}`
+	at := strings.LastIndex(open.String(), key)
+	if at < 0 {
+		return false
+	}
+	before, sum := open.String()[:at+len(key)], open.String()[at+len(key):]
+	return DigestOf([]byte(before+end)).SHA256+end == sum
 }
