@@ -125,7 +125,7 @@ func TestOpenErrors(t *testing.T) {
 		writeString(t, filepath.Join(dir, infoName), `{"format": 9, "seed": "no longer a number"}`)
 		_, err := Open(dir)
 		testkit.BadInput(t, err,
-			dir+" was written by a newer version of the program: it has format 9, this one reads up to 1")
+			dir+" was written by a newer version of the program: it has format 9, this one reads up to 2")
 		if !errors.Is(err, ErrNewer) {
 			t.Error("not ErrNewer")
 		}
