@@ -36,6 +36,9 @@ func (r *Run) Publish(write func(dir string) error) error {
 		err = r.writable()
 	}
 	if err == nil {
+		err = r.checkOwner()
+	}
+	if err == nil {
 		err = publish(r.disk, r.dir, outputs{Step: s.Step, State: StateHash(s)}, write)
 	}
 	return published(r.dir, err)
