@@ -45,6 +45,11 @@ func stateOf(step, x uint64) State {
 // train begins or resumes the toy training in a folder and reports the last step that Save acknowledged, or that it
 // resumed from. Wall time stands still, so that events can be compared too.
 func train(d disk.Disk, dir string) (acknowledged uint64, err error) {
+	return trainTo(d, dir, lastStep)
+}
+
+// trainTo is train that ends after a step.
+func trainTo(d disk.Disk, dir string, last uint64) (acknowledged uint64, err error) {
 	s := stateOf(0, 0)
 	r, err := open(d, dir)
 	fresh := errors.Is(err, ErrNotRun)
@@ -69,7 +74,7 @@ func train(d disk.Disk, dir string) (acknowledged uint64, err error) {
 	}
 	acknowledged = s.Step
 	x := binary.LittleEndian.Uint64(s.Arrays["x"].Data)
-	for step := s.Step + 1; step <= lastStep; step++ {
+	for step := s.Step + 1; step <= last; step++ {
 		x = mix(x, step)
 		if err := r.Log(step, map[string]float64{"x": float64(x), "half": float64(x) / 2}); err != nil {
 			return acknowledged, err

@@ -155,6 +155,8 @@ func Open(dir string) (*Run, error) {
 func open(d disk.Disk, dir string) (*Run, error) {
 	if _, err := d.Lstat(filepath.Join(dir, infoName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, notRun(dir)
+	} else if err != nil {
+		return nil, fmt.Errorf("open run: %w", err)
 	}
 	if lockedName == lockName {
 		if err := touch(d, filepath.Join(dir, lockName)); err != nil {

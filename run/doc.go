@@ -23,5 +23,5 @@
 // metrics of a run killed and resumed are those of a run never killed.
 //
 // The package also holds what every training program needs around its folder: progress (Progress), signals
-// (WithSignals), the loop that ties them together (Drive), grids of runs (Grid) and a check of all this (Verify).
+// (WithSignals, Await), the loop that ties them together (Drive), grids of runs (Grid) and a check of all this (Verify).
 package run
