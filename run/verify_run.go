@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -208,10 +209,13 @@ func (v verifier) made(path string, step uint64, state string, saved []verified,
 	}
 }
 
-// leftovers notes what kills and damage left.
+// leftovers notes what kills and damage left, and a lock that is none.
 func (v verifier) leftovers(r *Run) {
+	if err := disk.CheckFile(r.disk, r.path(lockName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		v.failed(r.path(lockName), err)
+	}
 	for _, dir := range []string{r.dir, r.path(stateName)} {
-		entries, err := r.disk.ReadDir(dir)
+		entries, err := os.ReadDir(dir)
 		if err != nil {
 			continue // that was said
 		}

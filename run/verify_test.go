@@ -348,6 +348,21 @@ func TestVerifyFindsWhatHashesHide(t *testing.T) {
 			t.Error(bad)
 		}
 	})
+	t.Run("links", func(t *testing.T) {
+		r := save(t, toyState(1))
+		link := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(r.dir, link); err != nil {
+			t.Skip(err)
+		}
+		if bad := verify(t, link).bad(); bad != nil { // the folder that somebody names may be one
+			t.Error(bad)
+		}
+		err := errors.Join(os.Remove(r.path(lockName)), os.Symlink("elsewhere", r.path(lockName)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		verify(t, r.dir).expect(t, lockName, Damaged, "is not a regular file (it is a symbolic link)")
+	})
 	t.Run("newer", func(t *testing.T) {
 		r := save(t, toyState(1))
 		o := outputs{Format: outputsFormat + 1}

@@ -24,7 +24,7 @@ func Holds(dir string) bool {
 // Verify looks at every file of the data set in a folder and says what is wrong with each, or nil. It changes nothing.
 func Verify(dir string, say func(path string, err error)) {
 	path := filepath.Join(dir, manifestName)
-	m, err := readManifest(dir)
+	m, err := readManifest(disk.OS{}, dir)
 	if err != nil {
 		say(path, err)
 		return
@@ -33,7 +33,7 @@ func Verify(dir string, say func(path string, err error)) {
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		path := filepath.Join(dir, filepath.Base(name))
 		data, err := disk.ReadFile(path)
-		if err == nil && digestOf(data) != m.Files[name] {
+		if err == nil && disk.DigestOf(data) != m.Files[name] {
 			err = errors.New("does not match its hash in " + manifestName)
 		}
 		if err == nil {
