@@ -189,13 +189,12 @@ func TestVerifyWritesNothing(t *testing.T) {
 		}
 		return all
 	}
-	before := snapshot()
 	r, err := Open(filepath.Join(dir, "row", "0")) // that another process holds the lock does not matter
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	before = snapshot()
+	before := snapshot()
 	verify(t, dir)
 	if after := snapshot(); after != before {
 		t.Errorf("the folder was\n%sand is\n%s", before, after)
