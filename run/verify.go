@@ -40,8 +40,11 @@ func Failure(path string, err error) Finding {
 	if !isDamage(err) && (system && !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNewer)) {
 		status = Unread
 	}
-	text := strings.TrimPrefix(err.Error(), path) // which is said already
-	return Finding{status, path, strings.TrimLeft(text, ": ")}
+	text := err.Error()
+	if rest, ok := strings.CutPrefix(text, path); ok { // which is said already
+		text = strings.TrimLeft(rest, `: /\`)
+	}
+	return Finding{status, path, text}
 }
 
 // verifyDepth is how deep runs may lie below a folder: a folder of grids, a grid, a row, a cell.
@@ -49,12 +52,12 @@ const verifyDepth = 3
 
 // Verify looks at everything in the folder of a run, a grid, or several of them, and says what it finds: whether every
 // file that has a hash matches it, every checkpoint is intact and finite, and journals, results and reports agree with
-// the checkpoints. It writes nothing and takes no lock, so that a run may be written meanwhile. It returns an error if
-// there is no run.
+// the checkpoints. It writes nothing and takes no lock, so that a run may be written meanwhile. If there is no run its
+// error wraps ErrNotRun.
 func Verify(dir string, say func(Finding)) error {
 	runs, err := verifier{say}.folder(dir, verifyDepth)
 	if err == nil && runs == 0 {
-		err = badinput.Errorf("%s holds no run, no grid and no data set", dir)
+		err = badinput.Errorf("%s is %w, and none is below it", dir, ErrNotRun)
 	}
 	return err
 }

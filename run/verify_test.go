@@ -374,7 +374,11 @@ func TestVerifyFindsWhatHashesHide(t *testing.T) {
 	})
 	t.Run("nothing", func(t *testing.T) {
 		dir := t.TempDir()
-		testkit.BadInput(t, Verify(dir, nil), dir+" holds no run, no grid and no data set")
+		err := Verify(dir, nil)
+		testkit.BadInput(t, err, dir+" is not a run folder, and none is below it")
+		if !errors.Is(err, ErrNotRun) {
+			t.Error("not ErrNotRun")
+		}
 		if err := Verify(filepath.Join(dir, "none"), nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}

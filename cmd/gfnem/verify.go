@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/run"
@@ -19,7 +22,7 @@ func (verifyCmd) Help() string {
   gfnem verify runs/paper
   gfnem verify runs/grammar-table            a table: all its runs, results and the report
   gfnem verify data/wsj                      a treebank
-  gfnem verify runs --json                   all runs below a folder
+  gfnem verify . --json                      all that is below a folder
 
 Checks every hash and every checkpoint, that parameters are finite, and that metrics, results and reports belong to the
 checkpoints. It needs no data, reads alone, and may look at a run that is being trained. One line for each thing:
@@ -28,6 +31,24 @@ checkpoints. It needs no data, reads alone, and may look at a run that is being 
   damaged  it was changed or is missing
   unread   it could not be read, or was written by a newer version of gfnem
 Exit code 2 if anything is damaged or unread.`
+}
+
+// datasets lists a folder, and those below it, that hold data sets.
+func datasets(dir string, depth int) (sets []string, err error) {
+	if treebank.Holds(dir) {
+		sets = append(sets, dir)
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() && depth > 0 {
+			below, err := datasets(filepath.Join(dir, e.Name()), depth-1)
+			if err != nil {
+				return nil, err
+			}
+			sets = append(sets, below...)
+		}
+	}
+	return sets, err
 }
 
 // verdict counts what was found.
@@ -59,15 +80,24 @@ func (c verifyCmd) Run(io console) error {
 		print(f, fmt.Sprintf("%-8s %s: %s", f.Status, f.Path, f.Text))
 	}
 	for _, dir := range c.Dirs {
-		if treebank.Holds(dir) {
-			treebank.Verify(dir, func(path string, err error) {
+		sets, err := datasets(dir, 3)
+		if err != nil {
+			return err
+		}
+		for _, set := range sets {
+			treebank.Verify(set, func(path string, err error) {
 				if err != nil {
 					say(run.Failure(path, err))
 				} else {
 					say(run.Finding{Status: run.Intact, Path: path, Text: "matches its hash"})
 				}
 			})
-		} else if err := run.Verify(dir, say); err != nil {
+		}
+		err = run.Verify(dir, say)
+		switch {
+		case errors.Is(err, run.ErrNotRun) && sets == nil:
+			return badinput.Errorf("%s holds no run, no table and no data set", dir)
+		case err != nil && !errors.Is(err, run.ErrNotRun):
 			return err
 		}
 	}
