@@ -274,7 +274,8 @@ func TestCreateAtOnce(t *testing.T) {
 		if made != 1 {
 			t.Errorf("%d runs were made: %v", made, errs)
 		}
-		if got, want := listDir(t, dir), []string{eventsName, lockName, metricsName, infoName, configName, stateName}; !slices.Equal(got, want) {
+		want := []string{eventsName, lockName, metricsName, infoName, configName, stateName}
+		if got := listDir(t, dir); !slices.Equal(got, want) {
 			t.Errorf("there are %v, want %v", got, want)
 		}
 	}

@@ -113,7 +113,7 @@ func (r *Run) restore(job Job, w io.Writer) (step uint64, found bool, err error)
 	} else if err != nil {
 		return 0, false, err
 	}
-	for _, line := range warnings {
+	for _, line := range append(warnings, r.JournalNotes()...) {
 		if w != nil {
 			fmt.Fprintln(w, "warning:", line)
 		}

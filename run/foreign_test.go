@@ -52,9 +52,10 @@ func within(t *testing.T, f func()) {
 // A run's folder from somebody else may have links, pipes and sockets instead of files: they are neither followed nor
 // waited for, and one line names them.
 func TestForeignFiles(t *testing.T) {
-	names := []string{lockName, metricsName, eventsName, infoName, configName, stateName, filepath.Join(stateName, checkpointName(3)),
-		filepath.Join(stateName, checkpointName(3), manifestName), filepath.Join(stateName, checkpointName(3), arraysName),
-		filepath.Join(stateName, checkpointName(3), stateFileName), metricsName + damagedSuffix}
+	newest := filepath.Join(stateName, checkpointName(3))
+	names := []string{lockName, metricsName, eventsName, infoName, configName, stateName, newest,
+		filepath.Join(newest, manifestName), filepath.Join(newest, arraysName), filepath.Join(newest, stateFileName),
+		metricsName + damagedSuffix}
 	unread := []string{lockName, metricsName + damagedSuffix} // by those who only look
 	for _, name := range names {
 		for kind, put := range map[string]func(path, outside string) error{
@@ -139,7 +140,8 @@ func TestForeignTemporaries(t *testing.T) {
 	if got := listDir(t, outside); !slices.Equal(got, []string{"kept"}) {
 		t.Errorf("outside there are %v", got)
 	}
-	if got, want := listDir(t, filepath.Join(dir, stateName)), []string{checkpointName(2), checkpointName(3), checkpointName(4)}; !slices.Equal(got, want) {
+	want := []string{checkpointName(2), checkpointName(3), checkpointName(4)}
+	if got := listDir(t, filepath.Join(dir, stateName)); !slices.Equal(got, want) {
 		t.Errorf("checkpoints: %v", got)
 	}
 }

@@ -70,8 +70,8 @@ func (r *Run) checkOwner() error {
 	path := r.path(lockedName)
 	ok, err := holds(r.disk, r.lock, path)
 	if err == nil && !ok {
-		err = badinput.Errorf("%s was deleted or replaced: nothing more is written, since the folder may be another run's now",
-			path)
+		err = badinput.Errorf("%s was deleted or replaced: nothing more is written, since the folder may be another "+
+			"run's now", path)
 	}
 	return err
 }

@@ -33,6 +33,7 @@ func (r *Run) result(warn func(line string)) (json.RawMessage, error) {
 	if err != nil && !errors.Is(err, ErrNoCheckpoint) {
 		return nil, err
 	}
+	lost = append(lost, r.JournalNotes()...)
 	for _, line := range lost {
 		warn(fmt.Sprintf("%s: %s", r.dir, line))
 	}

@@ -155,6 +155,20 @@ func TestGridVerifiesRuns(t *testing.T) {
 	}
 }
 
+// The result of a run whose journals contradict its checkpoint is measured again.
+func TestGridVerifiesJournals(t *testing.T) {
+	g := newCountGrid(t)
+	path := filepath.Join(g.dir, metricsName)
+	writeString(t, path, strings.Replace(readFile(t, path), "55", "56", 1))
+	warnings, measured := g.run()
+	if !measured || !strings.Contains(warnings, path+" was changed in its first") {
+		t.Errorf("measured: %v, with the warnings %q", measured, warnings)
+	}
+	if warnings, measured := g.run(); warnings != "" || measured {
+		t.Errorf("then it is not reused: %s", warnings)
+	}
+}
+
 // A link is not followed, neither to read nor to write.
 func TestGridFollowsNoLink(t *testing.T) {
 	g := newCountGrid(t)

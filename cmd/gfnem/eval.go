@@ -102,12 +102,12 @@ func watch(s run.Session, c console) {
 // newest prepares a session at the newest checkpoint of a run, with some settings changed. It warns of damaged checkpoints
 // that were skipped, and returns the warnings.
 func (e backendFlag) newest(r *run.Run, c console, changes ...string) (run.Session, []string, error) {
-	s, err := e.session(context.Background(), r, changes...)
+	s, err := e.session(context.Background(), c, r, changes...)
 	if err != nil {
 		return nil, nil, err
 	}
 	state, warnings, err := r.Load()
-	c.warn(warnings...)
+	c.warn(append(warnings, r.JournalNotes()...)...)
 	if err == nil {
 		err = s.Restore(state)
 	}

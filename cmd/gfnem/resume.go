@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gfnem/gfnem/badinput"
@@ -37,7 +39,7 @@ func (c resumeCmd) Run(io console) (err error) {
 		return err
 	}
 	defer r.Close()
-	s, err := c.session(ctx, r)
+	s, err := c.session(ctx, io, r)
 	if err != nil {
 		return err
 	}
@@ -45,8 +47,9 @@ func (c resumeCmd) Run(io console) (err error) {
 	return finish(ctx, stop, io, r, s, c.SaveEvery, c.JSON)
 }
 
-// session prepares the session that a run was made by, at its start, with some settings changed.
-func (e backendFlag) session(ctx context.Context, r *run.Run, changes ...string) (run.Session, error) {
+// session prepares the session that a run was made by, at its start, with some settings changed. What it reads outside of
+// the run's folder, which may come from somebody else, is named first.
+func (e backendFlag) session(ctx context.Context, io console, r *run.Run, changes ...string) (run.Session, error) {
 	task, err := findTask(r.Info().Task)
 	if err != nil {
 		return nil, err
@@ -54,6 +57,10 @@ func (e backendFlag) session(ctx context.Context, r *run.Run, changes ...string)
 	c := task.Config(task.Presets()[0]) // run.toml has every key
 	if err := config.Resolve(c, config.File(filepath.Join(r.Dir(), "run.toml")), config.Set(changes)); err != nil {
 		return nil, err
+	}
+	paths := config.Paths(c)
+	for _, key := range slices.Sorted(maps.Keys(paths)) {
+		fmt.Fprintf(io.err, "reading %s (%s of run.toml)\n", paths[key], key)
 	}
 	s, _, err := e.start(ctx, task, c)
 	if err != nil {
