@@ -9,11 +9,13 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/chain"
+	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/grammar/prior"
 	"github.com/gfnem/gfnem/internal/program"
@@ -114,9 +116,36 @@ func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, 
 	if err := s.newLoop(tables); err != nil {
 		return nil, err
 	}
+	if err := s.declare(tables); err != nil {
+		return nil, err
+	}
 	s.Exact = parse.ExactOf(s.set, tables)
 	s.Exact.Bucket = c.Bucket
 	return s, nil
+}
+
+// declare makes all variables of the training: graphs that use the grammar or the network use all of it.
+func (s *Session) declare(tables func(*graph.Graph) grammar.LogProbs) error {
+	if err := forest.Weigher(s.set, tables).Declare(shortest()); err != nil {
+		return err
+	}
+	if s.gfn != nil {
+		if err := s.gfn.Flow.Declare(shortest()); err != nil {
+			return err
+		}
+		s.gfn.optimizer.Declare(s.set.Store)
+	}
+	if s.fixed == nil {
+		s.loop.M.(mStep).optimizer.Declare(s.set.Store)
+	}
+	return nil
+}
+
+// shortest is a batch of one sentence of two words, for its shape.
+func shortest() forest.SentenceTensors {
+	return forest.SentenceTensors{
+		Words: tensors.FromValue([][]int32{{0, 0}}), Lengths: tensors.FromValue([]int32{2}),
+	}
 }
 
 // newLoop chooses the steps of the method.

@@ -93,6 +93,8 @@ type (
 		*walk
 		best float64
 	}
+	growing  struct{ *walk } // has an array more after its first step
+	bending  struct{ *walk } // has an array of another shape at its end
 	endless  struct{ *walk } // is not done when it is restored at its end
 	stuck    struct{ *walk } // reports the same step twice
 	failing  struct{ *walk } // fails
@@ -143,6 +145,22 @@ func (w *boastful) Step() (run.Tick, error) {
 	w.best = max(w.best, math.Sin(float64(w.N)))
 	tick.Log = map[string]float64{"best": w.best}
 	return tick, err
+}
+
+func (w growing) State() (run.State, error) {
+	s, err := w.walk.State()
+	if w.N > 0 {
+		s.Arrays["late"] = s.Arrays["place"]
+	}
+	return s, err
+}
+
+func (w bending) State() (run.State, error) {
+	s, err := w.walk.State()
+	if w.Done() {
+		s.Arrays["place"] = run.Array{DType: "F64", Shape: []int{1}, Data: s.Arrays["place"].Data}
+	}
+	return s, err
 }
 
 func (w endless) Restore(s run.State) error {
@@ -200,6 +218,8 @@ func TestBrokenTwins(t *testing.T) {
 		"restless":  {func() run.Job { return restless{newWalk()} }, []string{lawSame, lawResume, lawTwice}},
 		"adding":    {func() run.Job { return adding{newWalk()} }, []string{lawTwice}},
 		"boastful":  {func() run.Job { return &boastful{walk: newWalk()} }, []string{lawResume}},
+		"growing":   {func() run.Job { return growing{newWalk()} }, []string{lawArrays}},
+		"bending":   {func() run.Job { return bending{newWalk()} }, []string{lawArrays}},
 		"endless":   {func() run.Job { return endless{newWalk()} }, []string{lawResume}},
 		"stuck":     {func() run.Job { return stuck{newWalk()} }, []string{lawSteps}},
 		"failing":   {func() run.Job { return failing{newWalk()} }, []string{lawRun}},
