@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -328,22 +329,55 @@ func (s *Session) State() (run.State, error) {
 // Restore implements run.Job.
 func (s *Session) Restore(state run.State) error {
 	var saved counters // decoded apart from s.counters, whose words are those of the data
-	if err := json.Unmarshal(state.Extra, &saved); err != nil {
-		return fmt.Errorf("counters: %w", err)
+	if err := state.Rest(&saved); err != nil {
+		return err
 	}
 	if !slices.Equal(saved.Words, s.Words) {
 		return badinput.Errorf("%s does not have the words that the run was started with: give it back as it was",
 			s.Config.Data)
 	}
+	if !reflect.DeepEqual(saved.Symbols, s.Symbols) {
+		return badinput.Errorf("the checkpoint is of other symbols than the configuration: was fixed = %q edited?", s.Fixed)
+	}
+	if err := s.check(saved); err != nil {
+		return err
+	}
+	if err := run.SetStore(s.set.Store, state.Arrays); err != nil {
+		return err
+	}
 	s.counters = saved
 	s.loop.SetState(saved.Loop)
-	if s.prior != nil && s.PriorState != nil {
-		if err := s.PriorState.Check(); err != nil {
-			return err
-		}
+	if s.prior != nil {
 		s.prior.Checkpoint = *s.PriorState
 	}
-	return run.SetStore(s.set.Store, state.Arrays)
+	return nil
+}
+
+// check complains about counters that the training cannot have.
+func (s *Session) check(saved counters) error {
+	iterations := uint64(math.MaxUint64) // the gate decides on them
+	switch {
+	case s.fixed != nil, s.gfn == nil:
+		iterations = uint64(s.Config.Updates)
+	case s.MaxIterations > 0:
+		iterations = uint64(s.MaxIterations)
+	}
+	if err := saved.Loop.Check(iterations); err != nil {
+		return err
+	}
+	if saved.Loop.M > uint64(s.Config.Updates) {
+		return badinput.Errorf("the counters of the checkpoint say update %d of %d", saved.Loop.M, s.Config.Updates)
+	}
+	if (saved.PriorState != nil) != (s.prior != nil) {
+		return badinput.Errorf("the checkpoint is of a training with prior.on = %t", saved.PriorState != nil)
+	}
+	if s.prior == nil {
+		return nil
+	}
+	if saved.OfPrior > uint64(s.Prior.Updates) {
+		return badinput.Errorf("the counters of the checkpoint say update %d of %d of the prior", saved.OfPrior, s.Prior.Updates)
+	}
+	return saved.PriorState.Check()
 }
 
 // Short explains a training that has ended with fewer updates than it was to make.
