@@ -81,6 +81,9 @@ func fits(store *model.Store, arrays map[string]Array) error {
 			d.unknown = append(d.unknown, path)
 		}
 	}
+	if list, ok := arrays[frozenName]; ok && (list.DType != "U8" || !slices.Equal(list.Shape, []int{len(list.Data)})) {
+		d.changed = append(d.changed, fmt.Sprintf("%s is %s %v in the checkpoint", frozenName, list.DType, list.Shape))
+	}
 	return d.err("the checkpoint does")
 }
 

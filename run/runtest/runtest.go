@@ -35,6 +35,7 @@ const (
 	lawState  = "State does not change the job"
 	lawResume = "a job restored from a state continues as the job that returned it"
 	lawArrays = "a job has all its arrays before the first step, in the shapes that they keep"
+	lawOwn    = "Restore refuses a state that is not one of the job's own, and then changes nothing"
 	lawTwice  = "a job restored from a state has that state, and being restored from it again changes nothing"
 )
 
@@ -105,6 +106,7 @@ func (c *checker) check() run.Job {
 			}
 		}
 	}
+	c.refuses(whole.end)
 	c.twice(0, first)
 	c.resume(whole, total, whole.end)
 	return job
@@ -129,6 +131,30 @@ func (c *checker) resume(whole course, k int, s run.State) {
 	if again, ok := c.drive(job, k, s); ok {
 		if d := again.difference(once); d != "" {
 			c.broke(lawTwice, "saved after %d steps: %s", k, d)
+		}
+	}
+}
+
+// refuses tries states that are like a given one.
+func (c *checker) refuses(s run.State) {
+	job := c.start()
+	before, ok := c.save(job, 0)
+	if !ok {
+		return
+	}
+	damaged := Damaged(s)
+	for _, what := range slices.Sorted(maps.Keys(damaged)) {
+		if err := job.Restore(damaged[what]); err == nil {
+			c.broke(lawOwn, "with %s it is restored", what)
+			return
+		}
+		after, ok := c.save(job, 0)
+		if !ok {
+			return
+		}
+		if d := unlike(after, before); d != "" {
+			c.broke(lawOwn, "with %s: %s", what, d)
+			return
 		}
 	}
 }
