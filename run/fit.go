@@ -68,7 +68,7 @@ func fits(store *model.Store, arrays map[string]Array) error {
 			have, want = kinds[!isFrozen[path]], kinds[v.Trainable]
 		}
 		if have != want {
-			d.changed = append(d.changed, fmt.Sprintf("%s is %s in the checkpoint and %s by the configuration", path, have, want))
+			d.changed = append(d.changed, path+" is "+have+" in the checkpoint and "+want+" by the configuration")
 		}
 	}
 	for path := range variablesOf(arrays) {

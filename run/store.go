@@ -20,8 +20,9 @@ import (
 // like it: paths begin with a slash.
 const frozenName = "#frozen"
 
-// StoreArrays copies all variables of a store, by path, and which of them are trainable, for SetStore. The state of the store's own random generator is left out: a run names its random numbers by seed,
-// stream and step, and never draws from it.
+// StoreArrays copies all variables of a store, by path, and which of them are trainable, for SetStore. The state of the
+// store's own random generator is left out: a run names its random numbers by seed, stream and step, and never draws
+// from it.
 func StoreArrays(store *model.Store) (map[string]Array, error) {
 	arrays := make(map[string]Array)
 	var fixed []string

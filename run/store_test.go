@@ -143,7 +143,6 @@ func TestRestoreStoreRefuses(t *testing.T) {
 		return Array{DType: "F32", Shape: []int{2, 2}, Data: data}
 	}
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
-	type arrays = map[string]Array
 	extra := func(text string) func(*State) { return func(s *State) { s.Extra = json.RawMessage(text) } }
 	const fit = "the checkpoint does not fit its configuration: "
 	const counters = "the counters of the checkpoint "
@@ -152,8 +151,9 @@ func TestRestoreStoreRefuses(t *testing.T) {
 		want   string
 	}{
 		"missing": {func(s *State) { delete(s.Arrays, "/p/w") }, fit + "missing /p/w: use"},
-		"renamed": {func(s *State) { s.Arrays["/p/v"] = s.Arrays["/p/w"]; delete(s.Arrays, "/p/w") }, fit + "missing /p/w; unknown /p/v: use"},
-		"added":   {func(s *State) { s.Arrays["/p/w/more"] = s.Arrays["/p/w"] }, fit + "unknown /p/w/more: use"},
+		"renamed": {func(s *State) { s.Arrays["/p/v"] = s.Arrays["/p/w"]; delete(s.Arrays, "/p/w") },
+			fit + "missing /p/w; unknown /p/v: use"},
+		"added": {func(s *State) { s.Arrays["/p/w/more"] = s.Arrays["/p/w"] }, fit + "unknown /p/w/more: use"},
 		"reshaped": {func(s *State) { s.Arrays["/p/w"] = Array{"F32", []int{4}, s.Arrays["/p/w"].Data} },
 			fit + "/p/w is F32 [4] in the checkpoint and F32 [2 2] by the configuration: use"},
 		"dtype": {func(s *State) { s.Arrays["/p/w"] = Array{"I32", []int{2, 2}, s.Arrays["/p/w"].Data} },
@@ -162,7 +162,8 @@ func TestRestoreStoreRefuses(t *testing.T) {
 			fit + "/opt/i32 is trainable in the checkpoint and fixed by the configuration, /opt/step"},
 		"fixed": {func(s *State) { s.Arrays[frozenName] = Array{"U8", []int{9}, []byte("/p/w\n/p/x")} },
 			fit + "unknown /p/x; /opt/i32 is"},
-		"empty":         {func(s *State) { s.Arrays = nil }, fit + "missing /opt/i32, /opt/step, /p/f64, /p/w, /q/mask and 3 more: use"},
+		"empty": {func(s *State) { s.Arrays = nil },
+			fit + "missing /opt/i32, /opt/step, /p/f64, /p/w, /q/mask and 3 more: use"},
 		"half an array": {func(s *State) { s.Arrays["/p/w"] = Array{"F32", []int{2, 2}, []byte{1}} }, "set variable /p/w: "},
 		"not finite": {func(s *State) { s.Arrays["/p/w"] = float(1, nan, 2, inf) },
 			"the checkpoint is not finite: /p/w has 2 numbers of 4 that are not: remove"},

@@ -28,7 +28,8 @@ func Load(b compute.Backend, r *run.Run) (*Codec, []string, error) {
 	}
 	codec, err := c.codec(b, state)
 	if err != nil {
-		return nil, warnings, badinput.Errorf("%s does not hold a model that can be used at step %d: %w", r.Dir(), state.Step, err)
+		return nil, warnings, badinput.Errorf(
+			"%s does not hold a model that can be used at step %d: %w", r.Dir(), state.Step, err)
 	}
 	return codec, warnings, nil
 }

@@ -87,6 +87,8 @@ func TestMisfits(t *testing.T) {
 	}
 	treebank := []string{"--data", at("data")}
 	must(t, append([]string{"train", "grammar", "--out", at("given"), "--config", tinyOf("grammar")}, treebank...)...)
+	byGFN := append(slices.Clone(treebank), "--method", "gfn")
+	vae := func(method string) []string { return []string{"--method", method} }
 	for name, c := range map[string]struct {
 		task     string
 		args     []string
@@ -96,16 +98,15 @@ func TestMisfits(t *testing.T) {
 	}{
 		"mixture":          {"mixture", nil, "/theta/means", "/phi/0/weights", "Iteration"},
 		"mixture, moves":   {"mixture", []string{"--set", "moves.count=1"}, "/theta/means", "/phi/1/bias", "InARow.Sleep"},
-		"vq":               {"vae", []string{"--method", "vq"}, "/theta/codebook/sum", "", "height"},
-		"gfn":              {"vae", []string{"--method", "gfn"}, "/theta/dictionary/embedding", "/phi/log z/zeta", "trainer.M"},
-		"gfn-gd":           {"vae", []string{"--method", "gfn-gd"}, "/theta/decoder/out/bias", "/phi/prediction/0/bias", "trainer.Gate"},
-		"gfn-gd-prior":     {"vae", []string{"--method", "gfn-gd-prior"}, "/theta/prior/out/bias", "/phi/state/0/bias", "trainer.Gate.E"},
+		"vq":               {"vae", vae("vq"), "/theta/codebook/sum", "", "height"},
+		"gfn":              {"vae", vae("gfn"), "/theta/dictionary/embedding", "/phi/log z/zeta", "trainer.M"},
+		"gfn-gd":           {"vae", vae("gfn-gd"), "/theta/decoder/out/bias", "/phi/state/0/bias", "trainer.Gate"},
+		"gfn-gd-prior":     {"vae", vae("gfn-gd-prior"), "/theta/prior/out/bias", "/phi/state/0/bias", "trainer.Gate.E"},
 		"marginal":         {"grammar", treebank, "/theta/symbols", "", "loop.M"},
 		"exact":            {"grammar", append(treebank, "--method", "exact"), "/theta/unary/bias", "", "words"},
-		"mcem and a prior": {"grammar", append(treebank, "--method", "mcem", "--ebm"), "/theta/binary/bias", "", "prior.params"},
-		"grammar gfn":      {"grammar", append(treebank, "--method", "gfn"), "/theta/symbols", "/phi/flow/value/norm/scale", "loop.Skipped"},
-		"fixed": {"grammar", append(treebank, "--method", "gfn", "--set", "fixed="+at("given")), "/grammar/rules", "/phi/encoder/positions",
-			"symbols.kind"},
+		"mcem and a prior": {"grammar", append(treebank, "--method", "mcem", "--ebm"), "/theta/symbols", "", "prior.params"},
+		"grammar gfn":      {"grammar", byGFN, "/theta/symbols", "/phi/flow/value/norm/scale", "loop.Skipped"},
+		"fixed":            {"grammar", append(byGFN, "--set", "fixed="+at("given")), "/grammar/emit", "/phi/encoder/tokens", "words"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,12 +116,12 @@ func TestMisfits(t *testing.T) {
 			commands := [][]string{{"eval", folder, "--json"}, {"report", folder}, {"resume", folder}}
 			switch c.task {
 			case "vae":
-				commands = append(commands, []string{"encode", folder, "x.png"}, []string{"decode", folder, at("codes"), "--out", at("x.png")},
-					[]string{"sample", folder})
+				commands = append(commands, []string{"encode", folder, "x.png"}, []string{"sample", folder},
+					[]string{"decode", folder, at("codes"), "--out", at("x.png")})
 			case "grammar":
 				commands = append(commands, []string{"parse", folder}, []string{"inside", folder},
 					[]string{"grammar", "export", folder},
-					append([]string{"train", "grammar", "--method", "gfn", "--set", "fixed=" + folder, "--out", at("none")}, treebank...))
+					append([]string{"train", "grammar", "--set", "fixed=" + folder, "--out", at("none")}, byGFN...))
 			}
 			if c.task == "grammar" && c.phi != "" {
 				byNetwork := []string{"parse", folder, "--decode", "gfn"}
@@ -129,13 +130,14 @@ func TestMisfits(t *testing.T) {
 				reseal(t, folder, notFinite(good, c.phi))
 				refuses(t, c.phi+" has ", byNetwork...)
 			}
+			all := runtest.Damaged(good)
 			for _, d := range []struct {
 				why   string
 				state run.State
 			}{
 				{"missing " + c.theta + ":", changed(good, func(a map[string]run.Array) { delete(a, c.theta) })},
 				{c.theta + " has ", notFinite(good, c.theta)},
-				{"missing " + c.counters + "; unknown " + c.counters + "_:", runtest.Damaged(good)["counter ."+c.counters+" renamed"]},
+				{"missing " + c.counters + "; unknown " + c.counters + "_:", all["counter ."+c.counters+" renamed"]},
 			} {
 				reseal(t, folder, d.state)
 				for _, args := range commands {
@@ -143,7 +145,6 @@ func TestMisfits(t *testing.T) {
 				}
 			}
 			// One command reads all of it; runtest.Job tries every one of these.
-			all := runtest.Damaged(good)
 			for i, what := range slices.Sorted(maps.Keys(all)) {
 				if i%23 == 0 {
 					reseal(t, folder, all[what])

@@ -47,7 +47,8 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *parse.GFlow
 	}
 	p, err := c.readNetwork(b, state, len(g.Words))
 	if err != nil {
-		return nil, nil, warnings, badinput.Errorf("%s does not hold a GFlowNet that can be used at step %d: %w", r.Dir(), state.Step, err)
+		return nil, nil, warnings, badinput.Errorf(
+			"%s does not hold a GFlowNet that can be used at step %d: %w", r.Dir(), state.Step, err)
 	}
 	return g, p, warnings, nil
 }

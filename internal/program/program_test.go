@@ -298,11 +298,13 @@ func TestDeclare(t *testing.T) {
 			t.Errorf("got %v, want %v (%v)", one, two, err)
 		}
 	}
-	if err := p.Declare(hostArgs{Wide: true, X: in.X, Row: in.Row, Maybe: in.X}); err != nil || declared.NumVariables() != 4 {
+	in.Maybe = in.X
+	if err := p.Declare(in); err != nil || declared.NumVariables() != 4 {
 		t.Errorf("%d variables (%v)", declared.NumVariables(), err)
 	}
-	bad := program.New[pair[float32], pair[float64]](program.NewSet(b, nil), "bad", func(pair[*Node]) pair[*Node] { panic("broken") })
-	if err := bad.Declare(pair[float32]{}); err == nil || !strings.Contains(err.Error(), `"bad"`) || !strings.Contains(err.Error(), "broken") {
+	broken := func(pair[*Node]) pair[*Node] { panic("broken") }
+	bad := program.New[pair[float32], pair[float64]](program.NewSet(b, nil), "bad", broken)
+	if err := bad.Declare(pair[float32]{}); err == nil || !strings.Contains(err.Error(), `program "bad": broken`) {
 		t.Errorf("error %v", err)
 	}
 }

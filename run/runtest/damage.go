@@ -12,9 +12,9 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
-// Damaged returns states that are like one of a job and yet none of its own, by what is wrong with them: arrays that are
-// missing, renamed, added, of another shape or dtype, or not finite, and counters that are missing, renamed or added. Of
-// many arrays it takes some.
+// Damaged returns states that are like one of a job and yet none of its own, by what is wrong with them: arrays that
+// are missing, renamed, added, of another shape or dtype, or not finite, and counters that are missing, renamed or
+// added. Of many arrays it takes some.
 func Damaged(s run.State) map[string]run.State {
 	out := map[string]run.State{}
 	arrays := func(what string, change func(a map[string]run.Array)) {
@@ -25,17 +25,18 @@ func Damaged(s run.State) map[string]run.State {
 	for _, name := range some(slices.Sorted(maps.Keys(s.Arrays))) {
 		old := s.Arrays[name]
 		arrays(name+" missing", func(a map[string]run.Array) { delete(a, name) })
-		arrays(name+" renamed", func(a map[string]run.Array) { a[name+"_"] = a[name]; delete(a, name) })
-		arrays(name+" twice", func(a map[string]run.Array) { a[name+"_"] = a[name] })
-		arrays(name+" reshaped", func(a map[string]run.Array) { old.Shape = append(slices.Clone(old.Shape), 1); a[name] = old })
-		old = s.Arrays[name]
-		if dtype, ok := twins[old.DType]; ok {
-			arrays(name+" of another dtype", func(a map[string]run.Array) { old.DType = dtype; a[name] = old })
+		arrays(name+" renamed", func(a map[string]run.Array) { a[name+"_"] = old; delete(a, name) })
+		arrays(name+" twice", func(a map[string]run.Array) { a[name+"_"] = old })
+		becomes := func(what, dtype string, shape []int, data []byte) {
+			arrays(name+" "+what, func(a map[string]run.Array) { a[name] = run.Array{DType: dtype, Shape: shape, Data: data} })
 		}
-		old = s.Arrays[name]
+		becomes("reshaped", old.DType, append(slices.Clone(old.Shape), 1), old.Data)
+		if dtype, ok := twins[old.DType]; ok {
+			becomes("of another dtype", dtype, old.Shape, old.Data)
+		}
 		for what, x := range map[string]float64{"NaN": math.NaN(), "infinite": math.Inf(-1)} {
 			if data, ok := withLast(old, x); ok {
-				arrays(name+" "+what, func(a map[string]run.Array) { a[name] = run.Array{DType: old.DType, Shape: old.Shape, Data: data} })
+				becomes(what, old.DType, old.Shape, data)
 			}
 		}
 	}
@@ -54,7 +55,9 @@ func Damaged(s run.State) map[string]run.State {
 }
 
 // twins are dtypes of the same size.
-var twins = map[string]string{"F32": "I32", "I32": "F32", "U32": "I32", "F64": "I64", "I64": "U64", "U64": "I64", "BOOL": "U8"}
+var twins = map[string]string{
+	"F32": "I32", "I32": "F32", "U32": "I32", "F64": "I64", "I64": "U64", "U64": "I64", "BOOL": "U8",
+}
 
 // some takes at most eight names, the first and the last among them.
 func some(names []string) []string {

@@ -54,7 +54,8 @@ func (w *walk) Restore(s run.State) error {
 	if !ok || len(s.Arrays) != 1 || a.DType != "F64" || len(a.Shape) != 0 {
 		return errors.New("other arrays")
 	}
-	if next.place = math.Float64frombits(binary.LittleEndian.Uint64(a.Data)); math.IsNaN(next.place) || math.IsInf(next.place, 0) {
+	next.place = math.Float64frombits(binary.LittleEndian.Uint64(a.Data))
+	if math.IsNaN(next.place) || math.IsInf(next.place, 0) {
 		return errors.New("not finite")
 	}
 	*w = next
