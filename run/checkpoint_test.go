@@ -302,38 +302,6 @@ func TestLoadRewinds(t *testing.T) {
 	}
 }
 
-func TestLoadWithoutJournals(t *testing.T) {
-	r := newRun(t)
-	if err := errors.Join(r.Log(1, nil), r.Save(toyState(1)), r.Close()); err != nil {
-		t.Fatal(err)
-	}
-	load := func() ([]string, error) {
-		r, err := Open(r.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		_, warnings, err := r.Load()
-		return warnings, err
-	}
-	writeString(t, r.path(metricsName), "{")
-	want := fmt.Sprintf("load run %s: %s has 1 bytes, but the checkpoint was saved after 11: "+
-		"restore it, or delete it to begin it anew", r.dir, r.path(metricsName))
-	if _, err := load(); err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-	if err := os.Remove(r.path(metricsName)); err != nil {
-		t.Fatal(err)
-	}
-	warnings, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := diff([]string{r.path(metricsName) + " is missing and begins anew"}, warnings); d != "" {
-		t.Error(d)
-	}
-}
-
 func TestOpenSweeps(t *testing.T) {
 	r := newRun(t)
 	if err := errors.Join(r.Save(toyState(1)), r.Close()); err != nil {

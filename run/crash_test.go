@@ -45,6 +45,11 @@ func stateOf(step, x uint64) State {
 // train begins or resumes the toy training in a folder and reports the last step that Save acknowledged, or that it
 // resumed from. Wall time stands still, so that events can be compared too.
 func train(d disk.Disk, dir string) (acknowledged uint64, err error) {
+	return trainTo(d, dir, lastStep)
+}
+
+// trainTo is train that ends after a step.
+func trainTo(d disk.Disk, dir string, last uint64) (acknowledged uint64, err error) {
 	s := stateOf(0, 0)
 	r, err := open(d, dir)
 	fresh := errors.Is(err, ErrNotRun)
@@ -57,9 +62,9 @@ func train(d disk.Disk, dir string) (acknowledged uint64, err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	r.now = func() time.Time { return time.Unix(1000, 0) }
 	if !fresh {
-		saved, warnings, err := r.Load()
-		if len(warnings) > 0 {
-			return 0, fmt.Errorf("a crash damaged a checkpoint: %v", warnings)
+		saved, skipped, err := r.Load()
+		if lines := append(skipped, r.JournalNotes()...); len(lines) > 0 {
+			return 0, fmt.Errorf("a crash damaged a checkpoint or a journal: %v", lines)
 		}
 		if err == nil {
 			s = saved
@@ -69,7 +74,7 @@ func train(d disk.Disk, dir string) (acknowledged uint64, err error) {
 	}
 	acknowledged = s.Step
 	x := binary.LittleEndian.Uint64(s.Arrays["x"].Data)
-	for step := s.Step + 1; step <= lastStep; step++ {
+	for step := s.Step + 1; step <= last; step++ {
 		x = mix(x, step)
 		if err := r.Log(step, map[string]float64{"x": float64(x), "half": float64(x) / 2}); err != nil {
 			return acknowledged, err
@@ -165,7 +170,7 @@ func checkSurvivors(t *testing.T, dir string, acknowledged uint64) {
 	if errors.Is(err, ErrNoCheckpoint) && acknowledged == 0 {
 		return
 	}
-	if err != nil || len(warnings) > 0 {
+	if warnings = append(warnings, r.JournalNotes()...); err != nil || len(warnings) > 0 {
 		t.Fatalf("step %d was saved, but then: %v %v", acknowledged, err, warnings)
 	}
 	if s.Step < acknowledged {
