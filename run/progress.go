@@ -11,12 +11,11 @@ import (
 	"golang.org/x/term"
 )
 
-// every is the least time between two lines.
-const every = 10 * time.Second
-
 // Progress tells a person how far a run is: with a bar on a terminal, with a line now and then elsewhere. It is
 // advice, so that a failure to write it is no failure of the run. It is not safe for concurrent use.
 type Progress struct {
+	Every time.Duration // the least time between two lines; 10 s unless it is set
+
 	w     io.Writer
 	bar   *progressbar.ProgressBar // nil if w is no terminal
 	total int64
@@ -34,7 +33,7 @@ type Progress struct {
 
 // NewProgress returns the progress towards a number of steps. If w is nil it is silent.
 func NewProgress(w io.Writer, total int64, label string) *Progress {
-	p := &Progress{w: w, total: total, label: label, now: time.Now}
+	p := &Progress{Every: 10 * time.Second, w: w, total: total, label: label, now: time.Now}
 	if f, ok := w.(*os.File); ok && total > 0 && term.IsTerminal(int(f.Fd())) {
 		p.bar = newBar(w, total)
 	}
@@ -78,12 +77,56 @@ func (p *Progress) Set(step int64, text string) {
 	}
 	p.step, p.stepTime, p.text = step, now, text
 	if p.bar != nil {
-		p.bar.Describe(p.line(now))
-		_ = p.bar.Set64(min(step, p.total)) // a Progress is advice
+		p.draw(now)
 		return
 	}
-	if now.Sub(p.saidTime) >= every {
+	if now.Sub(p.saidTime) >= p.Every {
 		p.say(now)
+	}
+}
+
+// During calls f, in which the step stays as it is, perhaps for long. It says meanwhile what is being done, and since when.
+func (p *Progress) During(text string, f func() error) error {
+	if p.w == nil {
+		return f()
+	}
+	p.Set(p.step, text)
+	pause := p.Every
+	if p.bar != nil {
+		pause = time.Second
+	}
+	tick := time.NewTicker(pause)
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+			}
+			now := p.now()
+			p.text = fmt.Sprintf("%s, %s", text, now.Sub(p.stepTime).Round(time.Second))
+			if p.bar != nil {
+				p.draw(now)
+			} else {
+				p.say(now)
+			}
+		}
+	}()
+	defer func() {
+		tick.Stop()
+		close(over)
+		<-ended // from here on nobody else uses p
+	}()
+	return f()
+}
+
+// Clear ends the progress, leaves no bar and says no more.
+func (p *Progress) Clear() {
+	if p.bar != nil {
+		_ = p.bar.Exit()
+		_ = p.bar.Clear()
 	}
 }
 
@@ -97,6 +140,11 @@ func (p *Progress) Done() {
 	case p.step != p.said:
 		p.say(p.now())
 	}
+}
+
+func (p *Progress) draw(now time.Time) {
+	p.bar.Describe(p.line(now))
+	_ = p.bar.Set64(min(p.step, p.total)) // a Progress is advice
 }
 
 func (p *Progress) say(now time.Time) {

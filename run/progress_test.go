@@ -2,7 +2,9 @@ package run
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 )
@@ -73,6 +75,54 @@ func TestProgressRestart(t *testing.T) {
 	want := "wake 6000/10000  100/s  40s left\nwake 6060/10000  1/s  1h5m40s left\n"
 	if got := b.String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// lines receives what is written.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
+// TestProgressDuring: in a long step there is a line now and then, with the time that it has taken so far.
+func TestProgressDuring(t *testing.T) {
+	out := make(lines, 1000)
+	p := NewProgress(out, 5, "sentences")
+	p.Every = 10 * time.Millisecond
+	at := time.Unix(0, 0)
+	p.now = func() time.Time { at = at.Add(10 * time.Second); return at }
+	p.Set(2, "")
+	failed := errors.New("failed")
+	err := p.During("1 of 500 words", func() error {
+		for _, want := range []string{"", ", 10s", ", 20s", ", 30s"} {
+			if got := <-out; got != "sentences 2/5  1 of 500 words"+want+"\n" {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+		return failed
+	})
+	if err != failed {
+		t.Error(err)
+	}
+	p = NewProgress(nil, 5, "sentences")
+	if err := p.During("", func() error { return failed }); err != failed {
+		t.Error(err)
+	}
+}
+
+// TestProgressClear: a bar shows what takes long, too, and can leave no trace.
+func TestProgressClear(t *testing.T) {
+	var b bytes.Buffer
+	p := NewProgress(&b, 5, "sentences")
+	p.bar = newBar(&b, 5)
+	if err := p.During("1 of 500 words", func() error { time.Sleep(1200 * time.Millisecond); return nil }); err != nil {
+		t.Error(err)
+	}
+	p.Clear()
+	if got := b.String(); !strings.Contains(got, "sentences 0/5  1 of 500 words, 1s") || !strings.HasSuffix(got, "\033[2K\r") {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -107,3 +107,25 @@ func TestEvalSaysWhatItMeasured(t *testing.T) {
 		}
 	}
 }
+
+// TestWarnsOnce: whatever looks at a run whose newest checkpoint is damaged says so once, in one way.
+func TestWarnsOnce(t *testing.T) {
+	fake(t)
+	for _, command := range []string{"eval", "report", "resume"} {
+		dir, _ := trainFake(t, 10, 10)
+		damageNewest(t, dir)
+		_, besides := told(t, exitOK, command, dir)
+		n := 0
+		for line := range strings.Lines(besides) {
+			if strings.Contains(line, "damaged") {
+				n++
+				if !strings.HasPrefix(line, "warning: checkpoint 10 is damaged and skipped: ") {
+					t.Errorf("%s says %q", command, line)
+				}
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s warns %d times: %q", command, n, besides)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,6 +43,15 @@ func (fakeTask) Start(_ compute.Backend, config any) (run.Session, error) {
 func pause() {
 	fmt.Println("pause")
 	time.Sleep(time.Minute)
+}
+
+var _ run.Reproducer = fakeTask{}
+
+func (fakeTask) Tables() map[string][]string { return map[string][]string{"fake-table": {"row"}} }
+
+func (fakeTask) Reproduce(context.Context, run.Study) (run.Result, error) {
+	pause()
+	return nil, nil
 }
 
 type fakeSession struct {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/grammar"
@@ -162,5 +163,53 @@ func TestBadText(t *testing.T) {
 	out, _, err := answers(t, "\ufeffa b\r\n\ta   b \r\na b", insideCmd{grammarArg{Grammar: ladderFile(t), backendFlag: backendFlag{"simd"}}, flags(false)})
 	if err != nil || len(out) != 3 || out[0] != "-2.367123614132" || out[1] != out[0] || out[2] != out[0] {
 		t.Errorf("%q, error %v", out, err)
+	}
+}
+
+// firsts lets a test wait for what is written first.
+type firsts struct {
+	strings.Builder
+	first chan struct{}
+}
+
+func (f *firsts) Write(b []byte) (int, error) {
+	if f.Len() == 0 {
+		defer close(f.first)
+	}
+	return f.Builder.Write(b)
+}
+
+// TestLongSentence: before an answer that takes long there is a word of it; without one, none.
+func TestLongSentence(t *testing.T) {
+	defer func(before time.Duration) { linesEvery = before }(linesEvery)
+	linesEvery = 10 * time.Millisecond
+	g, err := grammar.Load(ladderFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	besides := &firsts{first: make(chan struct{})}
+	text := "a b\n" + strings.Repeat("a ", 500) + "\nb a\n"
+	f := sentenceFlags{MaxLength: 500}
+	err = f.answer(console{in: strings.NewReader(text), out: &out, err: besides}, g, nil, func(lines []*parse.Line) error {
+		if len(lines[0].Words) == 500 {
+			<-besides.first
+		}
+		for _, l := range lines {
+			l.Answer = "yes"
+		}
+		return nil
+	}, nil)
+	want := "sentences 2/3  "
+	if got := besides.String(); err != nil || !strings.HasPrefix(got, want) || !strings.Contains(got, "now 1 sentence of 500 words, 0s\n") {
+		t.Errorf("says %q, error %v", got, err)
+	}
+	if out.String() != "yes\nyes\nyes\n" {
+		t.Errorf("answers %q", out.String())
+	}
+	linesEvery = time.Hour
+	_, said, err := answers(t, text, insideCmd{grammarArg{Grammar: ladderFile(t), backendFlag: backendFlag{"simd"}}, flags(true)})
+	if err != nil || said != "skipped 1 of 3 lines: 1 too long; the first is line 2\n" {
+		t.Errorf("says %q, error %v", said, err)
 	}
 }

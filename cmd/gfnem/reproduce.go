@@ -90,13 +90,18 @@ func (c *reproduceCmd) Run(io console) error {
 	if err != nil {
 		return err
 	}
-	result, err := task.Reproduce(ctx, run.Study{
+	study := run.Study{
 		Grid: run.Grid{
 			Dir: c.Out, Task: task, Backend: b, Name: backend.Describe(b), Command: io.args,
 			Workers: c.Workers, Every: c.SaveEvery, Log: io.err,
 		},
 		Table: c.Table, Rows: c.Rows, Runs: c.Runs, Seed: c.Seed, Adjustments: adjust,
-	})
+	}
+	// Trainings save within run.Grace; what else a table needs is made again.
+	result, err := run.Await(ctx, 2*run.Grace, func() (run.Result, error) { return task.Reproduce(ctx, study) })
+	if errors.Is(err, run.ErrBusy) {
+		err = run.ErrInterrupted
+	}
 	if errors.Is(err, run.ErrInterrupted) {
 		return fmt.Errorf("%w: give the same command again to go on", err)
 	} else if err != nil {

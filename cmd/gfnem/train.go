@@ -76,7 +76,7 @@ type trainCmd struct {
 	settings
 	shortcuts
 	backendFlag
-	Out       string        `help:"Folder of the run (default: runs/TASK-TIME)."`
+	Out       string        `help:"Folder of the run (default: runs/TASK-TIME, which is always a new one)."`
 	SaveEvery time.Duration `help:"Time between checkpoints." default:"10s"`
 	JSON      bool          `help:"Print the result as one JSON object on standard output."`
 }
@@ -132,10 +132,11 @@ func (c trainCmd) Run(io console) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Out == "" {
-		c.Out = filepath.Join("runs", task.Name()+"-"+time.Now().Format("20060102-150405"))
+	out, create := c.Out, run.Create
+	if out == "" {
+		out, create = filepath.Join("runs", task.Name()+"-"+time.Now().Format("20060102-150405")), run.CreateNext
 	}
-	r, err := run.Create(c.Out, run.Options{
+	r, err := create(out, run.Options{
 		Task: task.Name(), Config: text, Command: io.args, Seed: session.Seed(), Backend: name, Data: session.Data(),
 	})
 	if err != nil {

@@ -36,6 +36,7 @@ type Stream struct {
 	parsers []Parser
 
 	lines   int
+	usable  int            // of those read
 	skipped map[string]int // bad lines by kind
 	first   int            // the first bad line
 }
@@ -53,6 +54,9 @@ func NewStream(in io.Reader, g *grammar.Grammar, how Reading, parsers ...Parser)
 	}
 	return &Stream{reader: r, grammar: g, parsers: parsers, skipped: map[string]int{}}, nil
 }
+
+// Sentences is the number of those that were read so far and can be used.
+func (s *Stream) Sentences() int { return s.usable }
 
 // Run answers all sentences. At a line that cannot be used it stops, unless these are to be skipped, which it reports
 // at the end; what comes before that line is answered.
@@ -87,6 +91,9 @@ func (s *Stream) read() (window []*Line, err error) {
 			return window, err
 		}
 		window = append(window, one)
+		if one.Err == nil {
+			s.usable++
+		}
 		if one.Err != nil && !s.reader.SkipBad {
 			break
 		}

@@ -2,13 +2,39 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
+
+// TestTrainingsAtOnce: those of one second do not get in each other's way.
+func TestTrainingsAtOnce(t *testing.T) {
+	t.Parallel()
+	const several = 8
+	dir := t.TempDir()
+	var all [several]*exec.Cmd
+	var out [several]bytes.Buffer
+	for i := range all {
+		all[i] = programNamed(t, "gfnem-fake", "train", "fake")
+		all[i].Dir, all[i].Stdout, all[i].Stderr = dir, &out[i], &out[i]
+		if err := all[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, cmd := range all {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("training %d: %v, says %q", i, err, out[i].String())
+		}
+	}
+	if found, _ := filepath.Glob(filepath.Join(dir, "runs", "fake-*", "report.html")); len(found) != several {
+		t.Errorf("%d trainings made %q", several, found)
+	}
+}
 
 // TestSignalAtOnce tells programs to end while they prepare a training, or are in a step, for a minute.
 func TestSignalAtOnce(t *testing.T) {
@@ -23,6 +49,7 @@ func TestSignalAtOnce(t *testing.T) {
 		{[]string{"train", "fake", "--out", dir, "--set", "start=true"}, early},
 		{[]string{"train", "fake", "--out", dir, "--set", "slow=5", "--save-every", "0s"}, long},
 		{[]string{"resume", dir}, long},
+		{[]string{"reproduce", "fake-table", "--out", dir}, "gfnem: interrupted: give the same command again to go on\n"},
 	} {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 			cmd := programNamed(t, "gfnem-fake", c.args...)
