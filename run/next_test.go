@@ -6,11 +6,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 )
 
 // TestCreateNext: several runs made at the same time have folders of their own, and nothing that is there is touched.
 func TestCreateNext(t *testing.T) {
-	parent := filepath.Join(memoryDir(t), "runs")
+	parent := filepath.Join(disktest.MemoryDir(t), "runs")
 	dir := filepath.Join(parent, "count-20260102-150405")
 	if err := os.MkdirAll(dir+"-3", 0o777); err != nil {
 		t.Fatal(err)

@@ -71,7 +71,6 @@ func newWorld(t *testing.T) *world {
 	if err := w.makeData(w.data); err != nil {
 		t.Fatal(err)
 	}
-	w.verifies = w.run("verify", "--help").code == exitOK
 	return w
 }
 
@@ -146,7 +145,7 @@ func (w *world) unfinished(t training) func(string) error {
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
-		s, name, err := backendFlag{Backend: "auto"}.start(interrupted{task, &t.stop, stop}, chosen)
+		s, name, err := backendFlag{Backend: "auto"}.start(ctx, interrupted{task, &t.stop, stop}, chosen)
 		if err != nil {
 			return err
 		}
@@ -264,10 +263,7 @@ func (w *world) fixtures() []*fixture {
 	codes := slices.Concat(measure, []string{"encode DIR " + w.images, "encode DIR --draw " + w.images, "sample DIR --count 5"})
 	var out []*fixture
 	add := func(name string, make func(string) error, commands ...string) *fixture {
-		if w.verifies {
-			commands = slices.Concat(commands, []string{"verify DIR"})
-		}
-		f := &fixture{world: w, name: name, make: make, commands: commands, answers: map[string][]answer{}}
+		f := &fixture{world: w, name: name, make: make, commands: slices.Concat(commands, []string{verify}), answers: map[string][]answer{}}
 		out = append(out, f)
 		return f
 	}
