@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,8 +11,8 @@ import (
 	"github.com/gfnem/gfnem/internal/faults"
 )
 
-// faultProgram is a command of the program in a folder. It has one thread for work, so that its calls come in the same order
-// in every life.
+// faultProgram is a command of the program in a folder. It has one thread for work, so that its calls come in the same
+// order in every life.
 func faultProgram(t *testing.T, dir string, args []string) *exec.Cmd {
 	t.Helper()
 	cmd := program(t, args...)
@@ -31,17 +32,26 @@ func made(t *testing.T, dir string, args ...string) {
 func killedAt(t *testing.T, dir, path string, args ...string) {
 	t.Helper()
 	cmd := faultProgram(t, dir, args)
-	res, err := faults.Run(cmd, faults.Options{Below: []string{dir}, Before: func(c faults.Call) {
+	res := followed(t, cmd, faults.Options{Below: []string{dir}, Before: func(c faults.Call) {
 		if c.To == filepath.Join(dir, path) {
 			cmd.Process.Kill()
 		}
 	}})
-	if err != nil {
-		t.Skip(err)
-	}
 	if res.Signal != syscall.SIGKILL {
 		t.Fatalf("gfnem %v never made %s", args, path)
 	}
+}
+
+// followed follows a program to its end, and skips the test where that is not possible.
+func followed(t *testing.T, cmd *exec.Cmd, o faults.Options) faults.Result {
+	t.Helper()
+	res, err := faults.Run(cmd, o)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return res
 }
 
 // tinySettings are those of a file of testdata/tiny, as arguments.
@@ -63,14 +73,16 @@ func faultScenarios(t *testing.T) []scenario {
 	// A data set that all lives of a grid read: its path is in what they write.
 	shared := realDir(t)
 	copyTiny(t, shared)
-	made(t, shared, "data", "treebank", "sentences.trees", "--valid-fraction", "0.2", "--test-fraction", "0.1", "--out", "data")
+	made(t, shared, "data", "treebank", "sentences.trees", "--out", "data", "--valid-fraction", "0.2",
+		"--test-fraction", "0.1")
 
 	small := tinySettings(t, "mixture", "points=20", "batch=10", "iterations=2", "gate.first_e_steps=3", "gate.e_steps=3")
 	train := append([]string{"train", "mixture", "--out", "run", "--save-every", "1ns", "--json"}, small...)
 	resume := []string{"resume", "run", "--save-every", "1ns", "--json"}
 	finished := func(t *testing.T, dir string) { made(t, dir, train...) }
-	grid := append([]string{"reproduce", "grammar", "--rows", "marginal", "--seeds", "2", "--workers", "1", "--out", "grid",
-		"--data", filepath.Join(shared, "data"), "--save-every", "1ns", "--json"}, tinySettings(t, "grammar")...)
+	grid := append([]string{"reproduce", "grammar", "--rows", "marginal", "--seeds", "2", "--workers", "1",
+		"--out", "grid", "--data", filepath.Join(shared, "data"), "--save-every", "1ns", "--json"},
+		tinySettings(t, "grammar")...)
 	return []scenario{
 		{name: "train", args: train, again: func(dir string) []string {
 			if _, err := os.Stat(filepath.Join(dir, "run", "run.json")); err != nil {

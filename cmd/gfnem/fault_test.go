@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -151,17 +150,12 @@ func (w *whole) life(t *testing.T, dir string, args []string, f faults.Fault, be
 	if w.reads != "" {
 		below = append(below, w.reads)
 	}
-	res, err := faults.Run(cmd, faults.Options{Below: below, Fault: f, Before: before})
-	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	res := followed(t, cmd, faults.Options{Below: below, Fault: f, Before: before})
 	return ended{res, stdout.String(), stderr.String()}
 }
 
-// disturb makes a fault in a life of its own, looks at what is left, and ends it as a user would. It reports whether the fault
-// was reached.
+// disturb makes a fault in a life of its own, looks at what is left, and ends it as a user would. It reports whether
+// the fault was reached.
 func (w *whole) disturb(t *testing.T, f faults.Fault) bool {
 	dir := realDir(t)
 	copyTree(t, w.prepared, dir)
@@ -179,7 +173,7 @@ func (w *whole) disturb(t *testing.T, f faults.Fault) bool {
 			problems = append(problems, "exit code 0, but "+p)
 		}
 	}
-	problems = append(problems, w.recover(t, dir)...)
+	problems = append(problems, w.goOn(t, dir)...)
 	if len(problems) > 0 {
 		what := strings.NewReplacer(dir+"/", "", dir, "the folder").Replace(fmt.Sprintf("%v, %v", f, call))
 		t.Errorf("%s:\n\t%s\nstderr: %s", what, strings.Join(problems, "\n\t"), end.stderr)
@@ -187,8 +181,8 @@ func (w *whole) disturb(t *testing.T, f faults.Fault) bool {
 	return true
 }
 
-// recover gives the command that a user gives next, which must end as if nothing had failed.
-func (w *whole) recover(t *testing.T, dir string) (problems []string) {
+// goOn gives the command that a user gives next, which must end as if nothing had failed.
+func (w *whole) goOn(t *testing.T, dir string) (problems []string) {
 	args := w.args
 	if w.again != nil {
 		args = w.again(dir)

@@ -126,3 +126,95 @@ func realDir(t *testing.T) string {
 	}
 	return dir
 }
+
+// TestFaultsAreFound shows what is wrong to the checks of TestFaults.
+func TestFaultsAreFound(t *testing.T) {
+	t.Parallel()
+	dir := realDir(t)
+	write := func(path, content string) {
+		t.Helper()
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("run/state/000000000001/state.json", "1")
+	write("run/state/000000000001/manifest.json", "1 of 2026-01-02T03:04:05Z")
+	write("run/metrics.jsonl", "1\n")
+	write("run/lock", "7")
+	write("data/a", "old")
+	write("data/b", "old")
+	w := &whole{before: readTree(t, dir)}
+	write("run/state/000000000002/state.json", "2")
+	write("run/metrics.jsonl", "1\n2\n")
+	write("data/a", "new")
+	write("data/b", "new")
+	w.after = readTree(t, dir)
+	w.seen = map[string]map[string]bool{}
+	for _, seen := range []tree{w.before, w.after} {
+		for path, content := range seen {
+			if w.seen[path] == nil {
+				w.seen[path] = map[string]bool{}
+			}
+			w.seen[path][content] = true
+		}
+	}
+	check := func(name string, want ...string) {
+		t.Helper()
+		if got := w.torn(readTree(t, dir)); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	check("new")
+	write("run/metrics.jsonl", "1\n2")
+	write("run/lock", "8")
+	write("run/.report.html.1", "half")
+	write("run/state/000000000001/manifest.json", "1 of 2026-01-02T03:04:06Z")
+	check("part of a journal, another process, a temporary file and another time")
+	write("run/metrics.jsonl", "1\n3")
+	check("another journal", "run/metrics.jsonl is neither old nor new")
+	write("run/metrics.jsonl", "")
+	write("data/b", "old")
+	check("half a data set", "data is neither old nor new")
+	if err := os.RemoveAll(filepath.Join(dir, "data")); err != nil {
+		t.Fatal(err)
+	}
+	write("run/state/000000000001.damaged/state.json", "1")
+	if err := os.Remove(filepath.Join(dir, "run", "state", "000000000002", "state.json")); err != nil {
+		t.Fatal(err)
+	}
+	got := w.torn(readTree(t, dir))
+	slices.Sort(got)
+	want := []string{
+		"data is gone", "data/a is gone", "data/b is gone",
+		"run/state/000000000001.damaged should not be there", "run/state/000000000001.damaged/state.json should not be there",
+		"run/state/000000000002 is neither old nor new",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	got = differences(tree{"a": "1", "b": "folder", "b/c": "1", "d": "1"}, tree{"a": "2", "d": "1", "e": "1"})
+	if want := []string{"a differs", "b is left", "e is missing"}; !slices.Equal(got, want) {
+		t.Errorf("differences %q, want %q", got, want)
+	}
+}
+
+// TestEventsWithoutTimes compares two writers of the same events.
+func TestEventsWithoutTimes(t *testing.T) {
+	t.Parallel()
+	record := func(content string) []byte {
+		head := binary.LittleEndian.AppendUint64(nil, uint64(len(content)))
+		return append(append(append(head, "hsum"...), content...), "csum"...)
+	}
+	a := slices.Concat(record("\t12345678first"), record("\t12345678second"))
+	b := slices.Concat(record("\tabcdefghfirst"), record("\tabcdefghsecond"))
+	if got, want := eventsWithoutTimes(a), "first\nsecond\n"; got != want || eventsWithoutTimes(b) != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := eventsWithoutTimes(a[:len(a)-1]), "first\n"; got != want {
+		t.Errorf("of a record that is cut off, %q, want %q", got, want)
+	}
+}

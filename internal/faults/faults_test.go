@@ -108,7 +108,8 @@ func TestCallsAreFollowed(t *testing.T) {
 	}
 }
 
-// TestFaultsHappen lets one call after another fail, in every way. The program says so, and nothing of the call was done.
+// TestFaultsHappen lets one call after another fail, in every way. The program says so, and nothing of the call was
+// done.
 func TestFaultsHappen(t *testing.T) {
 	t.Parallel()
 	const (
@@ -129,9 +130,9 @@ func TestFaultsHappen(t *testing.T) {
 			map[string]string{"folder": "", "a": "123456781234567812345678"}},
 		{faults.Fault{At: second, Kind: faults.Kind{Errno: syscall.ENOSPC, Extent: faults.Full}},
 			"write a: no space left on device\nwrite a: no space left on device\n", map[string]string{"folder": ""}},
-		{faults.Fault{At: sync, Kind: faults.Kind{Errno: syscall.EIO, Extent: faults.SamePath}}, "sync a: input/output error\n" +
-			"close a: input/output error\nrename a b: input/output error\n" +
-			"open b: no such file or directory\nstat b: no such file or directory\nremove b: no such file or directory\n",
+		{faults.Fault{At: sync, Kind: faults.Kind{Errno: syscall.EIO, Extent: faults.SamePath}},
+			"sync a: input/output error\nclose a: input/output error\nrename a b: input/output error\n" +
+				"open b: no such file or directory\nstat b: no such file or directory\nremove b: no such file or directory\n",
 			map[string]string{"folder": "", "a": "123456781234567812345678"}},
 		{faults.Fault{At: second}, "", map[string]string{"folder": "", "a": "12345678"}},
 		{faults.Fault{At: mkdir}, "", nil},
