@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -50,6 +51,8 @@ func TestFaults(t *testing.T) {
 	}
 	t.Logf("seed %d (GFNEM_SEED), faults %s (-faults)", seed, *faultsFlag)
 	scenarios := faultScenarios(t)
+	var total atomic.Int64
+	t.Cleanup(func() { t.Logf("%d faults", total.Load()) })
 	for i, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +81,9 @@ func TestFaults(t *testing.T) {
 				t.Run(f.String(), func(t *testing.T) {
 					t.Parallel()
 					name := f.Kind.String()
-					if !w.disturb(t, f) {
+					if w.disturb(t, f) {
+						total.Add(1)
+					} else {
 						name += " not reached"
 					}
 					mu.Lock()

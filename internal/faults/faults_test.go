@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -196,5 +197,20 @@ func TestLateProgramIsKilled(t *testing.T) {
 	}
 	if err != nil || !res.Late || res.Signal != syscall.SIGKILL || time.Since(begin) > 30*time.Second {
 		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestOtherChildrenAreLeftAlone starts another program on the same thread, which ends while the first one is followed.
+func TestOtherChildrenAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	other := exec.Command("true")
+	if err := other.Start(); err != nil {
+		t.Skip(err)
+	}
+	follow(t, faults.Options{})
+	if err := other.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -21,10 +21,11 @@ import (
 // Run starts a program, follows all its threads to their end, and lets calls fail as the options say. Where the
 // system does not let us follow a program, the error is errors.ErrUnsupported.
 func Run(cmd *exec.Cmd, o Options) (Result, error) {
-	// Only the thread that started the program may follow it.
+	// Only the thread that started the program may follow it. That may have other children, too: the threads of ours
+	// are known by their process group.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
 	if err := cmd.Start(); errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) {
 		return Result{}, fmt.Errorf("follow %s: %w: %w", cmd.Path, err, errors.ErrUnsupported)
 	} else if err != nil {
@@ -97,7 +98,7 @@ func (t *tracer) follow() error {
 func (t *tracer) next() (tid, signal int, done bool, err error) {
 	var status syscall.WaitStatus
 	for {
-		if tid, err = wait(-1, &status); err != nil {
+		if tid, err = wait(-t.pid, &status); err != nil {
 			return 0, 0, false, fmt.Errorf("wait: %w", err)
 		}
 		if status.Stopped() {
@@ -132,10 +133,10 @@ func (t *tracer) next() (tid, signal int, done bool, err error) {
 	return tid, signal, false, err
 }
 
-// wait waits for a process or thread that this thread follows, but for no child of another one.
+// wait waits for a process or thread, or for any of a process group, whose number is given as a negative one.
 func wait(pid int, status *syscall.WaitStatus) (int, error) {
 	for {
-		tid, err := syscall.Wait4(pid, status, unix.WALL|unix.WNOTHREAD, nil)
+		tid, err := syscall.Wait4(pid, status, unix.WALL, nil)
 		if !errors.Is(err, syscall.EINTR) {
 			return tid, err
 		}
