@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // keep is the number of checkpoints that Save leaves: the newest, one to fall back to if it turns out damaged, and
 // one more.
 const keep = 3
 
-// damagedSuffix marks a checkpoint that did not verify and was set aside.
+// damagedSuffix marks what did not verify and was set aside. It is never overwritten.
 const damagedSuffix = ".damaged"
 
 // checkpointName returns the name of a step's checkpoint. Names sort like steps up to 12 digits.
@@ -28,8 +30,11 @@ func (r *Run) checkpointPath(step uint64) string {
 
 // checkpoints returns the steps that have a checkpoint, damaged or not, newest first.
 func (r *Run) checkpoints() ([]uint64, error) {
-	entries, err := os.ReadDir(r.path(stateName))
-	if err != nil {
+	entries, err := r.disk.ReadDir(r.path(stateName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, badinput.Errorf("%s is missing: put it back from a copy, or start again in another folder",
+			r.path(stateName))
+	} else if err != nil {
 		return nil, err
 	}
 	var steps []uint64
@@ -61,26 +66,27 @@ func (r *Run) add(s State) error {
 	if err := r.writable(); err != nil {
 		return err
 	}
+	if err := r.checkOwner(); err != nil {
+		return err
+	}
 	if saved, err := r.saved(s.Step); err != nil {
 		return err
 	} else if saved {
 		return r.disk.SyncDir(r.path(stateName)) // its name may still have to become durable
 	}
-	return replace(r.disk, r.checkpointPath(s.Step), func(tmp string) error { return r.writeCheckpoint(tmp, s) })
+	return disk.Replace(r.disk, r.checkpointPath(s.Step), func(tmp string) error { return r.writeCheckpoint(tmp, s) })
 }
 
 // saved reports whether a step has a valid checkpoint. A damaged one is set aside.
 func (r *Run) saved(step uint64) (bool, error) {
-	path := r.checkpointPath(step)
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	} else if err != nil {
-		return false, err
-	}
-	if _, _, err := readCheckpoint(path); err != nil {
+	_, _, err := readCheckpoint(r.disk, r.checkpointPath(step))
+	switch {
+	case isDamage(err):
 		return false, r.setAside(step)
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
 	}
-	return true, nil
+	return err == nil, err
 }
 
 // writeCheckpoint writes a checkpoint into a folder of its own; but for the folder's name, all of it is durable.
@@ -89,9 +95,10 @@ func (r *Run) writeCheckpoint(dir string, s State) error {
 		return err
 	}
 	m := manifest{
+		Format:   formatVersion,
 		Step:     s.Step,
-		Files:    make(map[string]digest),
-		Journals: map[string]int64{metricsName: r.metrics.size, eventsName: r.events.size},
+		Files:    make(map[string]disk.Digest),
+		Journals: map[string]disk.Digest{metricsName: r.metrics.digest(), eventsName: r.events.digest()},
 	}
 	if err := r.disk.RemoveAll(dir); err != nil {
 		return err
@@ -100,7 +107,7 @@ func (r *Run) writeCheckpoint(dir string, s State) error {
 		return err
 	}
 	write := func(name string, write func(io.Writer) error) (err error) {
-		m.Files[name], err = writeFile(r.disk, filepath.Join(dir, name), write)
+		m.Files[name], err = disk.Write(r.disk, filepath.Join(dir, name), write)
 		return err
 	}
 	if err := write(arraysName, func(w io.Writer) error { return WriteSafetensors(w, s.Arrays) }); err != nil {
@@ -116,11 +123,11 @@ func (r *Run) writeCheckpoint(dir string, s State) error {
 	}); err != nil {
 		return err
 	}
-	sealed, err := m.seal()
+	sealed, err := disk.Seal(&m, &m.SHA256)
 	if err != nil {
 		return err
 	}
-	if err := write(manifestName, content(sealed)); err != nil {
+	if err := write(manifestName, disk.Content(sealed)); err != nil {
 		return err
 	}
 	return r.disk.SyncDir(dir)
@@ -137,7 +144,7 @@ func (r *Run) prune() error {
 	}
 	old := steps[keep:]
 	for _, step := range old {
-		if err := r.disk.Rename(r.checkpointPath(step), r.checkpointPath(step)+tmpSuffix); err != nil {
+		if err := r.disk.Rename(r.checkpointPath(step), r.checkpointPath(step)+disk.TmpSuffix); err != nil {
 			return err
 		}
 	}
@@ -145,7 +152,7 @@ func (r *Run) prune() error {
 		return err
 	}
 	for _, step := range old {
-		if err := r.disk.RemoveAll(r.checkpointPath(step) + tmpSuffix); err != nil {
+		if err := r.disk.RemoveAll(r.checkpointPath(step) + disk.TmpSuffix); err != nil {
 			return err
 		}
 	}
@@ -155,11 +162,32 @@ func (r *Run) prune() error {
 // setAside renames a damaged checkpoint, so that its step can be saved again and a person can still look at it.
 func (r *Run) setAside(step uint64) error {
 	path := r.checkpointPath(step)
-	if err := r.disk.RemoveAll(path + damagedSuffix); err != nil {
+	aside, err := r.vacant(path + damagedSuffix)
+	if err != nil {
 		return err
 	}
-	if err := r.disk.Rename(path, path+damagedSuffix); err != nil {
+	if err := r.disk.Rename(path, aside); err != nil {
 		return err
 	}
 	return r.disk.SyncDir(r.path(stateName))
+}
+
+// vacant returns the first of the numbered paths that nothing has.
+func (r *Run) vacant(path string) (string, error) {
+	for n := 1; ; n++ {
+		name := numbered(path, n)
+		if _, err := r.disk.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+}
+
+// numbered returns path, path.2, path.3 ...
+func numbered(path string, n int) string {
+	if n == 1 {
+		return path
+	}
+	return fmt.Sprintf("%s.%d", path, n)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 	"pgregory.net/rapid"
 )
 
@@ -43,13 +45,13 @@ func drawArray(t *rapid.T) Array {
 }
 
 func TestSaveLoad(t *testing.T) {
-	base := memoryDir(t)
+	base := disktest.MemoryDir(t)
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(base, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newShadow(dir)
+		s := disktest.New(dir)
 		r, err := create(s, filepath.Join(dir, "run"), testOptions())
 		if err != nil {
 			t.Fatal(err)
@@ -300,44 +302,12 @@ func TestLoadRewinds(t *testing.T) {
 	}
 }
 
-func TestLoadWithoutJournals(t *testing.T) {
-	r := newRun(t)
-	if err := errors.Join(r.Log(1, nil), r.Save(toyState(1)), r.Close()); err != nil {
-		t.Fatal(err)
-	}
-	load := func() ([]string, error) {
-		r, err := Open(r.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		_, warnings, err := r.Load()
-		return warnings, err
-	}
-	writeString(t, r.path(metricsName), "{")
-	want := fmt.Sprintf("load run %s: %s has 1 bytes, but the checkpoint was saved after 11: "+
-		"restore it, or delete it to begin it anew", r.dir, r.path(metricsName))
-	if _, err := load(); err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-	if err := os.Remove(r.path(metricsName)); err != nil {
-		t.Fatal(err)
-	}
-	warnings, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := diff([]string{r.path(metricsName) + " is missing and begins anew"}, warnings); d != "" {
-		t.Error(d)
-	}
-}
-
 func TestOpenSweeps(t *testing.T) {
 	r := newRun(t)
 	if err := errors.Join(r.Save(toyState(1)), r.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(r.checkpointPath(2)+tmpSuffix, 0o777); err != nil {
+	if err := os.Mkdir(r.checkpointPath(2)+disk.TmpSuffix, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Open(r.dir)
@@ -353,7 +323,7 @@ func TestOpenSweeps(t *testing.T) {
 // Save works even if an earlier one could not clean up after itself.
 func TestSaveOverLeftovers(t *testing.T) {
 	r := newRun(t)
-	if err := os.MkdirAll(filepath.Join(r.checkpointPath(1)+tmpSuffix, "leftover"), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(r.checkpointPath(1)+disk.TmpSuffix, "leftover"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Save(toyState(1)); err != nil {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 	"pgregory.net/rapid"
 )
 
@@ -42,7 +44,10 @@ func stateOf(step, x uint64) State {
 
 // train begins or resumes the toy training in a folder and reports the last step that Save acknowledged, or that it
 // resumed from. Wall time stands still, so that events can be compared too.
-func train(d disk, dir string) (acknowledged uint64, err error) {
+func train(d disk.Disk, dir string) (acknowledged uint64, err error) { return trainTo(d, dir, lastStep) }
+
+// trainTo is train that ends after a step.
+func trainTo(d disk.Disk, dir string, last uint64) (acknowledged uint64, err error) {
 	s := stateOf(0, 0)
 	r, err := open(d, dir)
 	fresh := errors.Is(err, ErrNotRun)
@@ -67,7 +72,7 @@ func train(d disk, dir string) (acknowledged uint64, err error) {
 	}
 	acknowledged = s.Step
 	x := binary.LittleEndian.Uint64(s.Arrays["x"].Data)
-	for step := s.Step + 1; step <= lastStep; step++ {
+	for step := s.Step + 1; step <= last; step++ {
 		x = mix(x, step)
 		if err := r.Log(step, map[string]float64{"x": float64(x), "half": float64(x) / 2}); err != nil {
 			return acknowledged, err
@@ -99,41 +104,41 @@ func outcome(dir string) (map[string]string, error) {
 // unkilled trains without a crash and returns the outcome and the number of disk operations.
 func unkilled(t *testing.T) (map[string]string, int) {
 	t.Helper()
-	s := newShadow(memoryDir(t))
-	if _, err := train(s, filepath.Join(s.root, "run")); err != nil {
+	s := disktest.New(disktest.MemoryDir(t))
+	if _, err := train(s, filepath.Join(s.Root, "run")); err != nil {
 		t.Fatal(err)
 	}
-	want, err := outcome(filepath.Join(s.root, "run"))
+	want, err := outcome(filepath.Join(s.Root, "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(want) != 3+3*keep { // run.toml, two journals, and the files of the checkpoints
 		t.Fatalf("the run left %d files: %v", len(want), want)
 	}
-	return want, s.ops
+	return want, s.Ops
 }
 
 // After a power cut before any operation, nothing that Save acknowledged is lost, and the resumed run ends with the
 // bytes of one never killed.
 func TestPowerCut(t *testing.T) {
 	want, ops := unkilled(t)
-	root := memoryDir(t)
+	root := disktest.MemoryDir(t)
 	for cut := range ops {
-		s := newShadow(filepath.Join(root, fmt.Sprint(cut)))
-		if err := os.Mkdir(s.root, 0o777); err != nil {
+		s := disktest.New(filepath.Join(root, fmt.Sprint(cut)))
+		if err := os.Mkdir(s.Root, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		s.cutAt = cut
-		acknowledged, err := train(s, filepath.Join(s.root, "run"))
-		if !errors.Is(err, errCut) {
+		s.CutAt = cut
+		acknowledged, err := train(s, filepath.Join(s.Root, "run"))
+		if !errors.Is(err, disktest.ErrCut) {
 			t.Fatalf("cut %d: %v", cut, err)
 		}
-		for left, pick := range map[string]func(int) int{"durable": durableOnly, "everything": everything} {
-			after, err := s.restore(filepath.Join(root, fmt.Sprint(cut, left)), pick)
+		for left, pick := range map[string]func(int) int{"durable": disktest.DurableOnly, "everything": disktest.Everything} {
+			after, err := s.Restore(filepath.Join(root, fmt.Sprint(cut, left)), pick)
 			if err != nil {
 				t.Fatal(err)
 			}
-			dir := filepath.Join(after.root, "run")
+			dir := filepath.Join(after.Root, "run")
 			checkSurvivors(t, dir, acknowledged)
 			if _, err := train(after, dir); err != nil {
 				t.Fatalf("cut %d, %s left: resume: %v", cut, left, err)
@@ -177,31 +182,31 @@ func checkSurvivors(t *testing.T, dir string, acknowledged uint64) {
 // The same with several cuts, also while resuming, each leaving any mixture of old and new.
 func TestPowerCutsAtRandom(t *testing.T) {
 	want, ops := unkilled(t)
-	base := memoryDir(t)
+	base := disktest.MemoryDir(t)
 	rapid.Check(t, func(t *rapid.T) {
 		root, err := os.MkdirTemp(base, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(root)
-		s := newShadow(filepath.Join(root, "0"))
-		if err := os.Mkdir(s.root, 0o777); err != nil {
+		s := disktest.New(filepath.Join(root, "0"))
+		if err := os.Mkdir(s.Root, 0o777); err != nil {
 			t.Fatal(err)
 		}
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "version") }
 		for i := range rapid.IntRange(1, 4).Draw(t, "cuts") {
-			s.cutAt = rapid.IntRange(0, ops).Draw(t, "cut")
-			if _, err := train(s, filepath.Join(s.root, "run")); err != nil && !errors.Is(err, errCut) {
+			s.CutAt = rapid.IntRange(0, ops).Draw(t, "cut")
+			if _, err := train(s, filepath.Join(s.Root, "run")); err != nil && !errors.Is(err, disktest.ErrCut) {
 				t.Fatal(err)
 			}
-			if s, err = s.restore(filepath.Join(root, fmt.Sprint(i+1)), pick); err != nil {
+			if s, err = s.Restore(filepath.Join(root, fmt.Sprint(i+1)), pick); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := train(s, filepath.Join(s.root, "run")); err != nil {
+		if _, err := train(s, filepath.Join(s.Root, "run")); err != nil {
 			t.Fatal(err)
 		}
-		got, err := outcome(filepath.Join(s.root, "run"))
+		got, err := outcome(filepath.Join(s.Root, "run"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,9 +218,9 @@ func TestPowerCutsAtRandom(t *testing.T) {
 
 // A full disk at any operation is an error at once, leaves nothing behind, and costs nothing that was saved.
 func TestSaveOnFullDisk(t *testing.T) {
-	prepare := func() (*shadow, *Run) {
-		s := newShadow(memoryDir(t))
-		r, err := create(s, filepath.Join(s.root, "run"), testOptions())
+	prepare := func() (*disktest.Shadow, *Run) {
+		s := disktest.New(disktest.MemoryDir(t))
+		r, err := create(s, filepath.Join(s.Root, "run"), testOptions())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,24 +232,24 @@ func TestSaveOnFullDisk(t *testing.T) {
 		return s, r
 	}
 	s, r := prepare()
-	before := s.ops
+	before := s.Ops
 	if err := r.Save(toyState(4)); err != nil {
 		t.Fatal(err)
 	}
-	ops := s.ops - before
+	ops := s.Ops - before
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for fail := range ops {
 		s, r := prepare()
-		s.failAt = s.ops + fail
+		s.FailAt = s.Ops + fail
 		err := r.Save(toyState(4))
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("operation %d: Save returned %v", fail, err)
 		}
 		removing := strings.Contains(err.Error(), "remove an old checkpoint")
 		for _, name := range listDir(t, r.path(stateName)) {
-			if strings.HasSuffix(name, tmpSuffix) && !removing {
+			if strings.HasSuffix(name, disk.TmpSuffix) && !removing {
 				t.Errorf("operation %d: Save left %s", fail, name)
 			}
 		}
@@ -278,15 +283,15 @@ func TestSaveOnFullDisk(t *testing.T) {
 func TestLogOnFullDisk(t *testing.T) {
 	long := strings.Repeat("long", 20)
 	for fail := range 2 { // the writes of metrics and of events
-		s := newShadow(memoryDir(t))
-		r, err := create(s, filepath.Join(s.root, "run"), testOptions())
+		s := disktest.New(disktest.MemoryDir(t))
+		r, err := create(s, filepath.Join(s.Root, "run"), testOptions())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Log(1, map[string]float64{"a": 1}); err != nil {
 			t.Fatal(err)
 		}
-		s.failAt = s.ops + fail
+		s.FailAt = s.Ops + fail
 		if err := r.Log(2, map[string]float64{long: 2}); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("Log returned %v", err)
 		}
@@ -312,8 +317,8 @@ func TestLogOnFullDisk(t *testing.T) {
 
 // A journal that begins anew is as durable as one from Create.
 func TestPowerCutAfterLostJournal(t *testing.T) {
-	s := newShadow(memoryDir(t))
-	dir := filepath.Join(s.root, "run")
+	s := disktest.New(disktest.MemoryDir(t))
+	dir := filepath.Join(s.Root, "run")
 	r, err := create(s, dir, testOptions())
 	if err != nil {
 		t.Fatal(err)
@@ -332,11 +337,11 @@ func TestPowerCutAfterLostJournal(t *testing.T) {
 	if err := errors.Join(r.Log(2, nil), r.Save(toyState(2))); err != nil {
 		t.Fatal(err)
 	}
-	after, err := s.restore(memoryDir(t), durableOnly)
+	after, err := s.Restore(disktest.MemoryDir(t), disktest.DurableOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
-	points, err := ReadMetrics(filepath.Join(after.root, "run"))
+	points, err := ReadMetrics(filepath.Join(after.Root, "run"))
 	if err != nil || len(points) != 1 || points[0].Step != 2 {
 		t.Errorf("the metrics left are %v: %v", points, err)
 	}

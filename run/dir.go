@@ -1,7 +1,6 @@
 package run
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // The names in a run's folder.
@@ -33,7 +33,7 @@ type Run struct {
 	dir    string
 	info   Info
 	config string
-	disk   disk
+	disk   disk.Disk
 	now    func() time.Time // for events alone; nothing that must be reproducible sees it
 
 	lock            *flock.Flock // nil in a Run from Read
@@ -43,25 +43,32 @@ type Run struct {
 // Create makes a new run. The folder must be missing or empty, or hold only what a Create that was killed left
 // there. Until Create has returned the folder is no run; from then on it is one, without a checkpoint.
 func Create(dir string, o Options) (*Run, error) {
-	return create(osDisk{}, dir, o)
+	return create(disk.OS{}, dir, o)
 }
 
-func create(d disk, dir string, o Options) (*Run, error) {
-	if err := mkdirAll(d, dir); err != nil {
+func create(d disk.Disk, dir string, o Options) (_ *Run, err error) {
+	if err := disk.MkdirAll(d, dir); err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
-	// Look before locking, to leave no lock file among somebody's files, and again once nobody else can write.
+	// Look before locking, to leave no file among somebody's files, and again once nobody else can write.
 	if err := checkVacant(dir); err != nil {
 		return nil, err
 	}
-	lock, err := acquire(dir)
+	name := lockedName
+	if name == infoName {
+		name += disk.TmpSuffix // it becomes run.json at the end
+	}
+	if err := touch(d, filepath.Join(dir, name)); err != nil {
+		return nil, fmt.Errorf("create run: %w", err)
+	}
+	lock, err := acquire(d, dir, name)
 	if err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
 	build, _ := debug.ReadBuildInfo()
 	r := &Run{dir: dir, info: newInfo(o, time.Now(), build), config: o.Config, disk: d, now: time.Now, lock: lock}
 	if err := checkVacant(dir); err != nil {
-		return nil, errors.Join(err, r.Close())
+		return nil, errors.Join(err, r.disk.RemoveAll(r.path(infoName)+disk.TmpSuffix), r.Close())
 	}
 	if err := r.populate(); err != nil {
 		return nil, errors.Join(fmt.Errorf("create run %s: %w", dir, err), r.Close())
@@ -69,22 +76,35 @@ func create(d disk, dir string, o Options) (*Run, error) {
 	return r, nil
 }
 
-// populate writes run.json last: its presence makes the folder a run.
-func (r *Run) populate() error {
-	if err := r.disk.Mkdir(r.path(stateName)); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if err := r.openJournals(0, 0); err != nil {
-		return err
-	}
-	if err := replaceFile(r.disk, r.path(configName), content([]byte(r.config))); err != nil {
-		return err
-	}
-	info, err := json.MarshalIndent(r.info, "", "  ")
+// touch makes an empty file, if there is none.
+func touch(d disk.Disk, path string) error {
+	f, err := d.Open(path)
 	if err != nil {
 		return err
 	}
-	return replaceFile(r.disk, r.path(infoName), content(append(info, '\n')))
+	return f.Close()
+}
+
+// populate writes run.json last: its presence makes the folder a run.
+func (r *Run) populate() error {
+	if err := writeHolder(r.disk, r.dir); err != nil {
+		return err
+	}
+	if err := r.disk.Mkdir(r.path(stateName)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := r.openJournals(nil); err != nil {
+		return err
+	}
+	if err := disk.ReplaceFile(r.disk, r.path(configName), disk.Content([]byte(r.config))); err != nil {
+		return err
+	}
+	f := infoFile{Info: r.info}
+	sealed, err := disk.Seal(&f, &f.SHA256)
+	if err != nil {
+		return err
+	}
+	return disk.ReplaceFile(r.disk, r.path(infoName), disk.Content(sealed))
 }
 
 // checkVacant returns an error unless a new run may be made in the folder.
@@ -112,7 +132,7 @@ func checkVacant(dir string) error {
 // of value is no debris.
 func isDebris(dir string, e fs.DirEntry) (bool, error) {
 	switch e.Name() {
-	case lockName, configName, configName + tmpSuffix, infoName + tmpSuffix:
+	case lockName, configName, configName + disk.TmpSuffix, infoName + disk.TmpSuffix:
 		return e.Type().IsRegular(), nil
 	case metricsName, eventsName:
 		info, err := e.Info()
@@ -129,19 +149,30 @@ func isDebris(dir string, e fs.DirEntry) (bool, error) {
 
 // Open opens a run to continue it. Load must come before Log and Save.
 func Open(dir string) (*Run, error) {
-	return open(osDisk{}, dir)
+	return open(disk.OS{}, dir)
 }
 
-func open(d disk, dir string) (*Run, error) {
-	r, err := Read(dir)
-	if err != nil {
-		return nil, err
-	}
-	r.disk = d
-	if r.lock, err = acquire(dir); err != nil {
+func open(d disk.Disk, dir string) (*Run, error) {
+	if _, err := d.Lstat(filepath.Join(dir, infoName)); errors.Is(err, fs.ErrNotExist) {
+		return nil, notRun(dir)
+	} else if err != nil {
 		return nil, fmt.Errorf("open run: %w", err)
 	}
-	if err := r.sweep(); err != nil {
+	if lockedName == lockName {
+		if err := touch(d, filepath.Join(dir, lockName)); err != nil {
+			return nil, fmt.Errorf("open run: %w", err)
+		}
+	}
+	lock, err := acquire(d, dir, lockedName)
+	if err != nil {
+		return nil, fmt.Errorf("open run: %w", err)
+	}
+	r, err := read(d, dir)
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	r.lock = lock
+	if err := errors.Join(writeHolder(d, dir), r.sweep()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open run %s: %w", dir, err), r.Close())
 	}
 	return r, nil
@@ -149,12 +180,14 @@ func open(d disk, dir string) (*Run, error) {
 
 // sweep removes the checkpoints that a killed process was writing or removing.
 func (r *Run) sweep() error {
-	entries, err := os.ReadDir(r.path(stateName))
-	if err != nil {
+	entries, err := r.disk.ReadDir(r.path(stateName))
+	if errors.Is(err, fs.ErrNotExist) { // Load says so
+		return nil
+	} else if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), tmpSuffix) {
+		if strings.HasSuffix(e.Name(), disk.TmpSuffix) {
 			if err := r.disk.RemoveAll(filepath.Join(r.path(stateName), e.Name())); err != nil {
 				return err
 			}
@@ -164,21 +197,25 @@ func (r *Run) sweep() error {
 }
 
 // Read opens a run to look at it, even while another process writes it. Its Load changes nothing.
-func Read(dir string) (*Run, error) {
-	info, err := readInfo(dir)
+func Read(dir string) (*Run, error) { return read(disk.OS{}, dir) }
+
+func read(d disk.Disk, dir string) (*Run, error) {
+	info, err := readInfo(d, dir)
 	if err != nil {
 		return nil, err
 	}
-	config, err := os.ReadFile(filepath.Join(dir, configName))
-	if err != nil {
+	path := filepath.Join(dir, configName)
+	config, err := d.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, badinput.Errorf("%s is missing: put it back from a copy, or start again in another folder", path)
+	} else if err != nil {
 		return nil, fmt.Errorf("read configuration of the run: %w", err)
 	}
 	if configSum(string(config)) != info.Config {
 		return nil, badinput.Errorf(
-			"%s was changed after the run was made: restore it, or start a run of its own with --config",
-			filepath.Join(dir, configName))
+			"%s was changed after the run was made: restore it, or start a run of its own with --config", path)
 	}
-	return &Run{dir: dir, info: info, config: string(config), disk: osDisk{}, now: time.Now}, nil
+	return &Run{dir: dir, info: info, config: string(config), disk: d, now: time.Now}, nil
 }
 
 // Dir returns the run's folder.
@@ -203,12 +240,12 @@ func (r *Run) writable() error {
 	return nil
 }
 
-// openJournals opens both journals, cut down to the given sizes, and makes their names durable.
-func (r *Run) openJournals(metrics, events int64) (err error) {
-	if r.metrics, err = openJournal(r.disk, r.path(metricsName), metrics); err != nil {
+// openJournals opens both journals, cut down to what is kept of them, and makes their names durable.
+func (r *Run) openJournals(kept map[string][]byte) (err error) {
+	if r.metrics, err = openJournal(r.disk, r.path(metricsName), kept[metricsName]); err != nil {
 		return err
 	}
-	if r.events, err = openJournal(r.disk, r.path(eventsName), events); err != nil {
+	if r.events, err = openJournal(r.disk, r.path(eventsName), kept[eventsName]); err != nil {
 		return err
 	}
 	return r.disk.SyncDir(r.dir)

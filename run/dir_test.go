@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gfnem/gfnem/internal/disk"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
@@ -88,7 +89,7 @@ func TestCreateRefuses(t *testing.T) {
 
 func TestCreateOnDebris(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{lockName, configName, infoName + tmpSuffix} {
+	for _, name := range []string{lockName, configName, infoName + disk.TmpSuffix} {
 		writeString(t, filepath.Join(dir, name), "half of someth")
 	}
 	writeString(t, filepath.Join(dir, metricsName), "")
@@ -124,7 +125,7 @@ func TestOpenErrors(t *testing.T) {
 		writeString(t, filepath.Join(dir, infoName), `{"format": 9, "seed": "no longer a number"}`)
 		_, err := Open(dir)
 		testkit.BadInput(t, err,
-			dir+" was written by a newer version of the program: it has format 9, this one reads up to 1")
+			dir+" was written by a newer version of the program: it has format 9, this one reads up to 2")
 		if !errors.Is(err, ErrNewer) {
 			t.Error("not ErrNewer")
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // Cell is one training of a grid.
@@ -142,7 +143,7 @@ func (g Grid) cell(ctx context.Context, c Cell, progress func(part float64, ende
 	if err != nil {
 		return nil, err
 	}
-	return data, replaceFile(r.disk, path, content(data))
+	return data, disk.ReplaceFile(r.disk, path, disk.Content(data))
 }
 
 // watched reports every step of a job as progress.

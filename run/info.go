@@ -1,12 +1,10 @@
 package run
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -15,12 +13,10 @@ import (
 	"time"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
-// formatVersion is the version of the folder's layout. It grows when an older program would misread a newer folder.
-const formatVersion = 1
-
-// Info says where a run came from. It is run.json.
+// Info says where a run came from. It is run.json, with a hash of it all.
 type Info struct {
 	Format   int               `json:"format"`
 	Task     string            `json:"task"`
@@ -84,46 +80,24 @@ func newInfo(o Options, now time.Time, build *debug.BuildInfo) Info {
 	return info
 }
 
-func configSum(text string) string { return digestOf([]byte(text)).SHA256 }
+func configSum(text string) string { return disk.DigestOf([]byte(text)).SHA256 }
 
-var (
-	// ErrNotRun is wrapped by the error for a folder that holds no run.
-	ErrNotRun = errors.New("not a run folder")
-	// ErrNewer is wrapped by the error for a run that this program is too old to read.
-	ErrNewer = errors.New("written by a newer version of the program")
-)
+// ErrNotRun is wrapped by the error for a folder that holds no run.
+var ErrNotRun = errors.New("not a run folder")
 
-func readInfo(dir string) (Info, error) {
-	data, err := os.ReadFile(filepath.Join(dir, infoName))
+func notRun(dir string) error {
+	return badinput.Errorf("%s is %w: it has no %s", dir, ErrNotRun, infoName)
+}
+
+func readInfo(d disk.Reader, dir string) (Info, error) {
+	path := filepath.Join(dir, infoName)
+	data, err := d.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Info{}, badinput.Errorf("%s is %w: it has no %s", dir, ErrNotRun, infoName)
+		return Info{}, notRun(dir)
 	} else if err != nil {
 		return Info{}, fmt.Errorf("read provenance: %w", err)
 	}
-	// A newer format may have changed every other field: look at the number alone first.
-	var head struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return Info{}, damagedInfo(dir, err)
-	}
-	if head.Format > formatVersion {
-		return Info{}, badinput.Errorf("%s was %w: it has format %d, this one reads up to %d",
-			dir, ErrNewer, head.Format, formatVersion)
-	}
-	if head.Format < 1 {
-		return Info{}, damagedInfo(dir, errors.New("no format number"))
-	}
-	var info Info
-	if err := json.Unmarshal(data, &info); err != nil {
-		return Info{}, damagedInfo(dir, err)
-	}
-	return info, nil
-}
-
-func damagedInfo(dir string, err error) error {
-	return badinput.Errorf("%s is damaged (%w): restore it from a copy, or start again in another folder",
-		filepath.Join(dir, infoName), err)
+	return parseInfo(dir, path, data)
 }
 
 // String returns the provenance line by line, without the sums of modules.

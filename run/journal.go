@@ -1,31 +1,43 @@
 package run
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
-	"os"
+
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // journal is a file that grows by whole records. A record that could not be written whole is cut off again, and the
 // next one takes its place.
 type journal struct {
-	file   file
+	file   disk.File
 	path   string
-	size   int64 // of the whole records
-	broken error // a failed sync: what the disk holds is unknown from then on
+	size   int64     // of the whole records
+	sum    hash.Hash // of the same
+	broken error     // a failed sync: what the disk holds is unknown from then on
 }
 
-// openJournal opens a journal cut down to its first size bytes.
-func openJournal(d disk, path string, size int64) (*journal, error) {
+// openJournal opens a journal cut down to its first bytes, which are given.
+func openJournal(d disk.Disk, path string, kept []byte) (*journal, error) {
 	f, err := d.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Truncate(size); err != nil {
+	if err := f.Truncate(int64(len(kept))); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &journal{file: f, path: path, size: size}, nil
+	sum := sha256.New()
+	sum.Write(kept)
+	return &journal{file: f, path: path, size: int64(len(kept)), sum: sum}, nil
+}
+
+// digest identifies the whole records.
+func (j *journal) digest() disk.Digest {
+	return disk.Digest{Size: j.size, SHA256: hex.EncodeToString(j.sum.Sum(nil))}
 }
 
 func (j *journal) append(record []byte) error {
@@ -36,6 +48,7 @@ func (j *journal) append(record []byte) error {
 		return errors.Join(err, j.file.Truncate(j.size))
 	}
 	j.size += int64(len(record))
+	j.sum.Write(record)
 	return nil
 }
 
@@ -50,20 +63,25 @@ func (j *journal) close() error {
 	return errors.Join(j.sync(), j.file.Close())
 }
 
-// checkJournal reports whether a journal still holds the first size bytes that a checkpoint counts on. One that was
-// deleted is begun anew, from byte 0, with a warning.
-func checkJournal(path string, size int64) (from int64, warning string, err error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && size > 0:
-		return 0, fmt.Sprintf("%s is missing and begins anew", path), nil
-	case errors.Is(err, fs.ErrNotExist):
-		return 0, "", nil
-	case err != nil:
-		return 0, "", err
-	case info.Size() < size:
-		return 0, "", fmt.Errorf("%s has %d bytes, but the checkpoint was saved after %d: restore it, or delete it to begin it anew",
-			path, info.Size(), size)
+// readJournal reads a journal; nil means that it is missing.
+func readJournal(d disk.Reader, path string) ([]byte, error) {
+	data, err := d.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return size, "", nil
+	return data, err
+}
+
+// journalFault says in what a journal contradicts what a manifest has of it; "" if in nothing. What was logged later is
+// no contradiction.
+func journalFault(data []byte, want disk.Digest) string {
+	switch n := int64(len(data)); {
+	case data == nil && want.Size > 0:
+		return "is missing"
+	case n < want.Size:
+		return fmt.Sprintf("has %d bytes instead of %d", n, want.Size)
+	case want.SHA256 != "" && disk.DigestOf(data[:want.Size]) != want:
+		return fmt.Sprintf("was changed in its first %d bytes", want.Size)
+	}
+	return ""
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/gfnem/gfnem/badinput"
 )
@@ -10,12 +11,13 @@ import (
 // ErrNoCheckpoint is wrapped by the error of Load for a run that has not saved yet.
 var ErrNoCheckpoint = errors.New("has no checkpoint yet")
 
-// Load returns the newest checkpoint that verifies, with a line for each newer one that did not.
+// Load returns the newest checkpoint that verifies, with a line for each newer one that did not, and for each journal
+// that contradicts it.
 //
 // In a Run that may write, it also takes the run back to that checkpoint: the journals are cut to their length at
-// the time, damaged checkpoints, which later steps will save again, are set aside, and superfluous ones, which a crash
-// brought back, are removed. With ErrNoCheckpoint the run is back at its beginning. If there are checkpoints and none
-// verifies, Load changes nothing.
+// the time, or brought in step with it (see mend), damaged checkpoints, which later steps will save again, are set
+// aside, and superfluous ones, which a crash brought back, are removed. With ErrNoCheckpoint the run is back at its
+// beginning. If there are checkpoints and none verifies, or if one cannot be read, Load changes nothing.
 func (r *Run) Load() (State, []string, error) {
 	s, warnings, err := r.load()
 	if errors.Is(err, ErrNoCheckpoint) {
@@ -27,45 +29,46 @@ func (r *Run) Load() (State, []string, error) {
 }
 
 func (r *Run) load() (s State, warnings []string, err error) {
+	const attempts = 100 // each time, a process that writes the run has removed a checkpoint before it was read
+	for range attempts {
+		if s, warnings, err = r.loadNewest(); isDamage(err) || !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return s, warnings, err
+}
+
+func (r *Run) loadNewest() (s State, warnings []string, err error) {
 	steps, err := r.checkpoints()
 	if err != nil {
 		return s, nil, err
 	}
 	if len(steps) == 0 {
-		if _, err := r.rewind(manifest{}, nil); err != nil {
+		if _, err := r.rewind(manifest{}, nil, nil); err != nil {
 			return s, nil, err
 		}
 		return s, nil, badinput.Errorf("%s %w: wait for its first save, or continue it with \"gfnem resume %[1]s\"", r.dir,
 			ErrNoCheckpoint)
 	}
 	for i, step := range steps {
-		s, m, err := readCheckpoint(r.checkpointPath(step))
-		if err != nil {
+		s, m, err := readCheckpoint(r.disk, r.checkpointPath(step))
+		if isDamage(err) {
 			warnings = append(warnings, fmt.Sprintf("checkpoint %d is damaged and skipped: %v", step, err))
 			continue
+		} else if err != nil {
+			return s, nil, err
 		}
-		more, err := r.rewind(m, steps[:i])
+		more, err := r.rewind(m, steps[:i], steps[i+1:])
 		return s, append(warnings, more...), err
 	}
 	return s, nil, badinput.Errorf("all %d checkpoints are damaged, so start again in another folder; the newest: %s",
 		len(steps), warnings[0])
 }
 
-// rewind takes a writable run back to the checkpoint of a manifest, setting the damaged steps aside.
-func (r *Run) rewind(m manifest, damaged []uint64) (warnings []string, err error) {
+// rewind takes a writable run back to the checkpoint of a manifest, which comes after damaged ones and before older ones.
+func (r *Run) rewind(m manifest, damaged, older []uint64) (warnings []string, err error) {
 	if r.lock == nil {
-		return nil, nil
-	}
-	var sizes [2]int64
-	for i, name := range []string{metricsName, eventsName} {
-		size, warning, err := checkJournal(r.path(name), m.Journals[name])
-		if err != nil {
-			return nil, err
-		}
-		if warning != "" {
-			warnings = append(warnings, warning)
-		}
-		sizes[i] = size
+		return r.contradictions(m)
 	}
 	for _, step := range damaged {
 		if err := r.setAside(step); err != nil {
@@ -75,7 +78,11 @@ func (r *Run) rewind(m manifest, damaged []uint64) (warnings []string, err error
 	if err := r.closeJournals(); err != nil {
 		return nil, err
 	}
-	if err := r.openJournals(sizes[0], sizes[1]); err != nil {
+	kept, warnings, err := r.mend(m, older)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.openJournals(kept); err != nil {
 		return nil, err
 	}
 	return warnings, r.prune()

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
+
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 )
 
 // helperVar names what the test binary does, instead of testing, when a test starts it as another process.
@@ -83,21 +85,6 @@ func expectLine(t *testing.T, r io.Reader, want string) {
 	}
 }
 
-// memoryDir returns a folder for a test, in memory where the system has it: many small files on a disk take long.
-func memoryDir(t *testing.T) string {
-	t.Helper()
-	const memory = "/dev/shm"
-	if info, err := os.Stat(memory); err != nil || !info.IsDir() {
-		return t.TempDir()
-	}
-	dir, err := os.MkdirTemp(memory, "run-test-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 func readFile(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -146,7 +133,7 @@ func testOptions() Options {
 // newRun creates a run that is closed when the test ends.
 func newRun(t *testing.T) *Run {
 	t.Helper()
-	r, err := Create(filepath.Join(memoryDir(t), "runs", "a"), testOptions())
+	r, err := Create(filepath.Join(disktest.MemoryDir(t), "runs", "a"), testOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,13 @@
 package run
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
+
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // The names in a checkpoint.
@@ -16,58 +17,70 @@ const (
 	manifestName  = "manifest.json"
 )
 
-// manifest says what a checkpoint must hold, and how long the journals were when it was saved.
+// manifest says what a checkpoint must hold, and how the journals began when it was saved.
 type manifest struct {
-	Step     uint64            `json:"step"`
-	Files    map[string]digest `json:"files"`
-	Journals map[string]int64  `json:"journals"`
-	SHA256   string            `json:"sha256"` // of the manifest with this field empty
+	Format   int                    `json:"format"`
+	Step     uint64                 `json:"step"`
+	Files    map[string]disk.Digest `json:"files"`
+	Journals map[string]disk.Digest `json:"journals"` // an empty hash fits any content
+	SHA256   string                 `json:"sha256"`   // of the manifest with this field empty
 }
 
-// seal encodes a manifest with its own hash. There is one encoding of each manifest, so that a sealed one is intact
-// if and only if decoding and sealing it again gives the same bytes.
-func (m manifest) seal() ([]byte, error) {
-	m.SHA256 = ""
-	open, err := json.Marshal(m)
-	if err != nil {
-		return nil, err
+// damage is an error about content that contradicts a hash or a manifest. Every other error of reading says nothing about
+// what is stored.
+type damage struct{ error }
+
+func (d damage) Unwrap() error { return d.error }
+
+func isDamage(err error) bool {
+	_, ok := errors.AsType[damage](err)
+	return ok
+}
+
+// readCheckpoint reads the checkpoint in a folder and verifies all of it. Its errors are damage; or of bad input, if a
+// newer program wrote it or a name in it is a link; or else the disk's. If there is no such folder, perhaps no longer,
+// it is fs.ErrNotExist and no damage.
+func readCheckpoint(d disk.Reader, dir string) (s State, m manifest, err error) {
+	if err := disk.CheckFolder(d, dir); err != nil {
+		return s, m, err
 	}
-	m.SHA256 = digestOf(open).SHA256
-	sealed, err := json.MarshalIndent(m, "", "  ")
-	return append(sealed, '\n'), err
+	s, m, err = readFiles(d, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, gone := d.Lstat(dir); gone != nil {
+			return s, m, gone
+		}
+		err = damage{err}
+	}
+	return s, m, err
 }
 
-// readCheckpoint reads the checkpoint in a folder and verifies all of it.
-func readCheckpoint(dir string) (s State, m manifest, err error) {
+func readFiles(d disk.Reader, dir string) (s State, m manifest, err error) {
 	path := filepath.Join(dir, manifestName)
-	data, err := os.ReadFile(path)
+	data, err := d.ReadFile(path)
 	if err != nil {
 		return s, m, err
 	}
-	if err := json.Unmarshal(data, &m); err != nil {
-		return s, m, fmt.Errorf("%s: %w", path, err)
-	}
-	if sealed, err := m.seal(); err != nil || !bytes.Equal(sealed, data) {
-		return s, m, fmt.Errorf("%s: does not match its own hash", path)
+	if m, err = parseManifest(path, data); err != nil {
+		return s, m, err
 	}
 	content := make(map[string][]byte)
 	for _, name := range []string{arraysName, stateFileName} {
 		path := filepath.Join(dir, name)
-		if content[name], err = os.ReadFile(path); err != nil {
+		if content[name], err = d.ReadFile(path); err != nil {
 			return s, m, err
 		}
-		if digestOf(content[name]) != m.Files[name] {
-			return s, m, fmt.Errorf("%s: does not match the hash in the manifest", path)
+		if disk.DigestOf(content[name]) != m.Files[name] {
+			return s, m, damage{fmt.Errorf("%s: does not match the hash in the manifest", path)}
 		}
 	}
 	if err := json.Unmarshal(content[stateFileName], &s); err != nil {
-		return s, m, fmt.Errorf("%s: %w", filepath.Join(dir, stateFileName), err)
+		return s, m, damage{fmt.Errorf("%s: %w", filepath.Join(dir, stateFileName), err)}
 	}
 	if s.Step != m.Step || filepath.Base(dir) != checkpointName(m.Step) {
-		return s, m, errors.New("its name, its state and its manifest disagree on the step")
+		return s, m, damage{errors.New("its name, its state and its manifest disagree on the step")}
 	}
 	if s.Arrays, err = ParseSafetensors(content[arraysName]); err != nil {
-		return s, m, fmt.Errorf("%s: %w", filepath.Join(dir, arraysName), err)
+		return s, m, damage{fmt.Errorf("%s: %w", filepath.Join(dir, arraysName), err)}
 	}
 	return s, m, nil
 }

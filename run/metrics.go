@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // Point is one line of metrics.jsonl.
@@ -129,7 +130,7 @@ func decodePoint(line []byte) (Point, error) {
 // running one may be writing, is not part of it.
 func ReadMetrics(dir string) ([]Point, error) {
 	path := filepath.Join(dir, metricsName)
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/gfnem/gfnem/internal/disk"
 	"github.com/gomlx/compute/dtypes"
 )
 
@@ -173,3 +174,7 @@ func Export(path string, arrays map[string]Array) error {
 	}
 	return nil
 }
+
+// WriteFile writes a file at any path. Whatever happens, there is either the whole file or what was there before. A
+// file with the same name and .tmp is overwritten and then gone; a folder is left alone.
+func WriteFile(path string, write func(io.Writer) error) error { return disk.WriteFile(path, write) }

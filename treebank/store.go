@@ -1,7 +1,6 @@
 package treebank
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // manifestFormat is raised when a program of today could not read what a later one writes.
@@ -66,19 +66,6 @@ func (d *Dataset) manifest(files []namedData) manifest {
 	return m
 }
 
-// seal encodes the manifest with its own hash. There is one encoding of each manifest, so that a sealed one is
-// intact exactly if decoding and sealing it again gives the same bytes.
-func (m manifest) seal() ([]byte, error) {
-	m.SHA256 = ""
-	open, err := json.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	m.SHA256 = digestOf(open).SHA256
-	sealed, err := json.MarshalIndent(m, "", "  ")
-	return append(sealed, '\n'), err
-}
-
 // Save writes the data set to a folder, whole or not at all: the folder is written under another name first. A folder
 // that holds something is refused, but a data set in it is replaced if replace is true.
 //
@@ -92,7 +79,8 @@ func (d *Dataset) Save(dir string, replace bool) (err error) {
 		return err
 	}
 	files := d.files()
-	sealed, err := d.manifest(files).seal()
+	m := d.manifest(files)
+	sealed, err := disk.Seal(&m, &m.SHA256)
 	if err != nil {
 		return err
 	}
@@ -208,15 +196,12 @@ func readManifest(dir string) (manifest, error) {
 	} else if err != nil {
 		return m, err
 	}
-	if err := json.Unmarshal(data, &m); err != nil {
-		return m, damaged(dir, fmt.Errorf("%s: %w", manifestName, err))
-	}
+	err = disk.Unseal(data, &m, &m.SHA256)
 	if m.Format > manifestFormat {
 		return m, badinput.Errorf("the data set in %s was made by a newer version of the program", dir)
 	}
-	sealed, err := m.seal()
-	if err != nil || !bytes.Equal(sealed, data) {
-		return m, damaged(dir, errors.Join(err, fmt.Errorf("%s does not match its own hash", manifestName)))
+	if err != nil {
+		return m, damaged(dir, fmt.Errorf("%s: %w", manifestName, err))
 	}
 	return m, nil
 }
