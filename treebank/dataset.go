@@ -21,6 +21,9 @@ type Dataset struct {
 	Options    Options
 	Vocabulary *Vocabulary
 	Splits     []Split
+
+	// Aside is empty, or the folder that Load found the data set in because a command that replaced it was killed.
+	Aside string
 }
 
 // Split is a named part of a data set.

@@ -1,12 +1,11 @@
 package treebank
 
 import (
-	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,13 +19,13 @@ const manifestFormat = 1
 
 // manifest says what a data set holds.
 type manifest struct {
-	Format     int                   `json:"format"`
-	Source     string                `json:"source"`
-	Options    Options               `json:"options"`
-	Vocabulary int                   `json:"vocabulary"` // words, <unk> included
-	Splits     []splitManifest       `json:"splits"`
-	Files      map[string]fileDigest `json:"files"`
-	SHA256     string                `json:"sha256"` // of the manifest with this field empty
+	Format     int                    `json:"format"`
+	Source     string                 `json:"source"`
+	Options    Options                `json:"options"`
+	Vocabulary int                    `json:"vocabulary"` // words, <unk> included
+	Splits     []splitManifest        `json:"splits"`
+	Files      map[string]disk.Digest `json:"files"`
+	SHA256     string                 `json:"sha256"` // of the manifest with this field empty
 }
 
 type splitManifest struct {
@@ -39,22 +38,13 @@ type splitManifest struct {
 	TrueLogProb *float64 `json:"true_logprob,omitempty"`
 }
 
-type fileDigest struct {
-	Size   int    `json:"size"`
-	SHA256 string `json:"sha256"`
-}
-
-func digestOf(data []byte) fileDigest {
-	return fileDigest{len(data), fmt.Sprintf("%x", sha256.Sum256(data))}
-}
-
 func (d *Dataset) manifest(files []namedData) manifest {
 	m := manifest{
 		Format: manifestFormat, Source: d.Source, Options: d.Options, Vocabulary: d.Vocabulary.Size(),
-		Files: make(map[string]fileDigest),
+		Files: make(map[string]disk.Digest),
 	}
 	for _, f := range files {
-		m.Files[f.name] = digestOf(f.data)
+		m.Files[f.name] = disk.DigestOf(f.data)
 	}
 	for _, s := range d.Splits {
 		words := 0
@@ -66,16 +56,24 @@ func (d *Dataset) manifest(files []namedData) manifest {
 	return m
 }
 
-// Save writes the data set to a folder, whole or not at all: the folder is written under another name first. A folder
-// that holds something is refused, but a data set in it is replaced if replace is true.
+// Save writes the data set to a folder, whole or not at all: a kill or a power cut leaves the old folder or the new one.
+// A folder that holds something is refused, but a data set in it is replaced if replace is true.
 //
 // The same data set always gives the same bytes.
-func (d *Dataset) Save(dir string, replace bool) (err error) {
-	dir, err = filepath.Abs(dir)
+func (d *Dataset) Save(dir string, replace bool) error { return d.save(disk.OS{}, dir, replace) }
+
+func (d *Dataset) save(on disk.Disk, dir string, replace bool) error {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	if err := checkTarget(dir, replace); err != nil {
+	if dir, err = disk.Follow(dir); err != nil {
+		return err
+	}
+	if err := disk.RecoverFolder(on, dir); err != nil {
+		return err
+	}
+	if err := checkTarget(on, dir, replace); err != nil {
 		return err
 	}
 	files := d.files()
@@ -84,54 +82,25 @@ func (d *Dataset) Save(dir string, replace bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+	if err := disk.MkdirAll(on, filepath.Dir(dir)); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".tmp")
-	if err != nil {
+	if err := disk.SweepFolder(on, dir); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	made := filepath.Join(tmp, "new")
-	if err := os.Mkdir(made, 0o777); err != nil {
-		return err
-	}
-	for _, f := range append(files, namedData{manifestName, sealed}) {
-		if err := writeSynced(filepath.Join(made, f.name), f.data); err != nil {
-			return err
+	return disk.ReplaceFolder(on, dir, func(made string) error {
+		for _, f := range append(files, namedData{manifestName, sealed}) {
+			if _, err := disk.Write(on, filepath.Join(made, f.name), disk.Content(f.data)); err != nil {
+				return err
+			}
 		}
-	}
-	return swap(dir, made, filepath.Join(tmp, "old"))
-}
-
-// swap puts a new folder in the place of what is at dir, which goes to old.
-func swap(dir, made, old string) error {
-	err := os.Rename(dir, old)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	had := err == nil
-	if err := os.Rename(made, dir); err != nil {
-		if had {
-			err = errors.Join(err, os.Rename(old, dir))
-		}
-		return err
-	}
-	return nil
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return cmp.Or(err, f.Sync(), f.Close())
+		return nil
+	})
 }
 
 // checkTarget refuses a folder whose content would be lost.
-func checkTarget(dir string, replace bool) error {
-	entries, err := os.ReadDir(dir)
+func checkTarget(on disk.Disk, dir string, replace bool) error {
+	entries, err := on.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
@@ -140,13 +109,18 @@ func checkTarget(dir string, replace bool) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	data, err := os.ReadFile(filepath.Join(dir, manifestName))
-	var m manifest
-	if err != nil || json.Unmarshal(data, &m) != nil || m.Format == 0 {
+	data, err := on.ReadFile(filepath.Join(dir, manifestName))
+	if errors.Is(err, fs.ErrNotExist) {
 		return badinput.Errorf("%s is not empty and holds no data set: choose another folder", dir)
+	} else if err != nil {
+		return err
+	}
+	var m manifest
+	if json.Unmarshal(data, &m) != nil || m.Format == 0 {
+		return badinput.Errorf("%s is not empty, and its %s is damaged: remove the folder or choose another", dir, manifestName)
 	}
 	for _, e := range entries {
-		if _, known := m.Files[e.Name()]; !known && e.Name() != manifestName {
+		if _, known := m.Files[e.Name()]; e.IsDir() || !known && e.Name() != manifestName {
 			return badinput.Errorf("%s holds %s, which is no part of its data set: move it away or choose another folder", dir,
 				e.Name())
 		}
@@ -157,21 +131,78 @@ func checkTarget(dir string, replace bool) error {
 	return nil
 }
 
-// Load reads a data set from a folder and verifies all of it.
-func Load(dir string) (*Dataset, error) {
-	m, err := readManifest(dir)
+// Load reads a data set from a folder and verifies all of it. While another process replaces the folder, it reads the
+// old or the new one. Of a folder that is missing because its replacement was killed, it reads the old one, and the
+// data set says where that is.
+func Load(dir string) (*Dataset, error) { return loadFrom(disk.OS{}, dir) }
+
+func loadFrom(on disk.Reader, dir string) (*Dataset, error) {
+	const most = 100 // replacements in a row, each while Load reads
+	for range most {
+		d, same, err := loadOnce(on, dir)
+		if same {
+			return d, err
+		}
+	}
+	return nil, badinput.Errorf("%s is replaced again and again: wait for the command that does it", dir)
+}
+
+// loadOnce also reports whether the folder was the same from the first file to the last.
+func loadOnce(on disk.Reader, dir string) (_ *Dataset, same bool, err error) {
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		d, err := loadAside(on, dir)
+		_, missing := os.Stat(dir)
+		return d, missing != nil, err
+	} else if err != nil || !info.IsDir() {
+		d, err := load(on, dir)
+		return d, true, err
+	}
+	open, err := os.Open(dir) // while it is open, no other folder can be taken for this one
+	if err != nil {
+		return nil, !errors.Is(err, fs.ErrNotExist), err
+	}
+	defer open.Close()
+	d, err := load(on, dir)
+	before, errBefore := open.Stat()
+	after, errAfter := os.Stat(dir)
+	return d, errBefore == nil && errAfter == nil && os.SameFile(before, after), err
+}
+
+// loadAside reads the folder that a replacement has put aside.
+func loadAside(on disk.Reader, dir string) (*Dataset, error) {
+	path, err := disk.Follow(dir)
+	if err != nil {
+		return nil, err
+	}
+	aside := disk.Aside(path)
+	if _, err := os.Stat(aside); err != nil {
+		return nil, badinput.Errorf("there is no %s: make a data set with \"gfnem data treebank\"", dir)
+	}
+	d, err := load(on, aside)
+	if err != nil {
+		return nil, err
+	}
+	d.Aside = aside
+	return d, nil
+}
+
+func load(on disk.Reader, dir string) (*Dataset, error) {
+	m, err := readManifest(on, dir)
 	if err != nil {
 		return nil, err
 	}
 	content := make(map[string][]byte)
-	for name, want := range m.Files {
-		data, err := os.ReadFile(filepath.Join(dir, filepath.Base(name)))
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
+		if name != filepath.Base(name) {
+			return nil, damaged(dir, fmt.Errorf("%s names %q, which is outside", manifestName, name))
+		}
+		data, err := on.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, damaged(dir, fmt.Errorf("%s is missing", name))
 		} else if err != nil {
 			return nil, err
 		}
-		if digestOf(data) != want {
+		if disk.DigestOf(data) != m.Files[name] {
 			return nil, damaged(dir, fmt.Errorf("%s does not match the hash in %s", name, manifestName))
 		}
 		content[name] = slices.Clip(data)
@@ -187,9 +218,9 @@ func damaged(dir string, err error) error {
 	return badinput.Errorf("the data set in %s is damaged: %w; make it again with \"gfnem data treebank\"", dir, err)
 }
 
-func readManifest(dir string) (manifest, error) {
+func readManifest(on disk.Reader, dir string) (manifest, error) {
 	var m manifest
-	data, err := os.ReadFile(filepath.Join(dir, manifestName))
+	data, err := on.ReadFile(filepath.Join(dir, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, badinput.Errorf("%s is not a data set: it has no %s (make one with \"gfnem data treebank\")", dir,
 			manifestName)
@@ -197,7 +228,7 @@ func readManifest(dir string) (manifest, error) {
 		return m, err
 	}
 	err = disk.Unseal(data, &m, &m.SHA256)
-	if m.Format > manifestFormat {
+	if m.Format > manifestFormat && disk.Intact(data) {
 		return m, badinput.Errorf("the data set in %s was made by a newer version of the program", dir)
 	}
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 func small(t testing.TB) *Dataset {
@@ -192,10 +194,16 @@ func TestLoadChecksContent(t *testing.T) {
 }
 
 func TestLoadRefuses(t *testing.T) {
-	newer := write(t, map[string]string{"manifest.json": `{"format": 99}`})
+	later := manifest{Format: 99}
+	sealed, err := disk.Seal(&later, &later.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer, damaged := string(sealed), strings.Replace(string(sealed), "99", "98", 1)
 	for dir, want := range map[string]string{
-		t.TempDir(): "is not a data set", newer: "newer version",
-		write(t, map[string]string{"manifest.json": "{"}): "damaged",
+		t.TempDir(): "is not a data set", write(t, map[string]string{"manifest.json": newer}): "newer version",
+		write(t, map[string]string{"manifest.json": damaged}): "damaged",
+		write(t, map[string]string{"manifest.json": "{"}):     "damaged",
 	} {
 		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -36,6 +38,10 @@ func (c dataShowCmd) Run(io console) error {
 	if err != nil {
 		return err
 	}
+	if data.Aside != "" {
+		fmt.Fprintf(io.err, "warning: a command that replaced %s was killed: read %s, which is the old one; the next "+
+			"\"gfnem data treebank\" puts it back\n", c.Path, data.Aside)
+	}
 	baselines, err := data.Baselines()
 	if err != nil {
 		return err
@@ -58,10 +64,10 @@ func (c dataShowCmd) Run(io console) error {
 
 func (c dataShowCmd) open() (*treebank.Dataset, error) {
 	info, err := os.Stat(c.Path)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if info.IsDir() {
+	if err != nil || info.IsDir() {
 		return treebank.Load(c.Path)
 	}
 	data, err := treebank.Build(treebank.Inputs{Train: []string{c.Path}, Format: c.Format}, treebank.Options{KeepTags: c.KeepTags})

@@ -21,12 +21,13 @@ import (
 // them, and by which it looks at that.
 //
 // Laws: the content of a file outlives a power cut once Sync returned; a name, made, renamed or removed, once
-// SyncDir of its folder returned; and Rename is atomic.
+// SyncDir of its folder returned; and Rename and Exchange are atomic.
 type Disk interface {
 	Reader
 	Mkdir(path string) error
 	Open(path string) (File, error) // for writing; made if missing, kept as it is if not
 	Rename(from, to string) error
+	Exchange(a, b string) error // the names of two folders; errors.ErrUnsupported where the file system cannot
 	RemoveAll(path string) error
 	SyncDir(path string) error
 }

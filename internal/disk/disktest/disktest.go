@@ -23,9 +23,10 @@ var ErrCut = errors.New("power cut")
 // with all the versions that a sync has not yet made durable, in a model of it. Nothing is really synced.
 type Shadow struct {
 	Root   string
-	Ops    int // operations so far
-	CutAt  int // the operation before which the power goes; -1 for never
-	FailAt int // the operation that finds the disk full, once; -1 for none
+	Ops    int  // operations so far
+	CutAt  int  // the operation before which the power goes; -1 for never
+	FailAt int  // the operation that finds the disk full, once; -1 for none
+	Old    bool // the file system cannot exchange names
 
 	Reads      int // operations of reading so far, which are not counted above
 	FailReadAt int // the one that fails with ReadErr, once; -1 for none
@@ -114,6 +115,25 @@ func (s *Shadow) Rename(from, to string) error {
 		m[newName] = m[oldName]
 		delete(m, oldName)
 	})
+	return nil
+}
+
+func (s *Shadow) Exchange(a, b string) error {
+	if s.Old {
+		return &os.LinkError{Op: "exchange", Old: a, New: b, Err: errors.ErrUnsupported}
+	}
+	if err := s.begin("exchange", a); err != nil {
+		return err
+	}
+	if err := (disk.OS{}).Exchange(a, b); err != nil {
+		return err
+	}
+	folder, one := s.at(a)
+	target, other := s.at(b)
+	if folder != target {
+		panic("exchange with another folder")
+	}
+	folder.change(func(m map[string]*inode) { m[one], m[other] = m[other], m[one] })
 	return nil
 }
 
