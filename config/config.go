@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -68,4 +69,16 @@ func MakeAbsolute(key string, path *string, names ...string) error {
 	}
 	*path = abs
 	return nil
+}
+
+// Paths returns the paths of a resolved configuration, by key: what MakeAbsolute has made absolute.
+func Paths(v any) map[string]string {
+	fields, _ := fieldsOf(v) // a tag that makes no sense hides no path
+	paths := make(map[string]string)
+	for _, f := range fields {
+		if f.value.Kind() == reflect.String && f.Choices == nil && filepath.IsAbs(f.value.String()) {
+			paths[f.Name] = f.value.String()
+		}
+	}
+	return paths
 }

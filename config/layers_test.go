@@ -21,3 +21,21 @@ func TestMakeAbsolute(t *testing.T) {
 		}
 	}
 }
+
+func TestPaths(t *testing.T) {
+	dir, err := filepath.Abs("here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c struct {
+		Data  string `toml:"data"`
+		Kind  string `toml:"kind"`
+		Inner struct {
+			Fixed string `toml:"fixed"`
+		} `toml:"inner"`
+	}
+	c.Data, c.Kind, c.Inner.Fixed = "digits", "plain", dir
+	if got := Paths(&c); len(got) != 1 || got["inner.fixed"] != dir {
+		t.Errorf("paths are %v", got)
+	}
+}

@@ -40,7 +40,7 @@ func (t *trainer) Report(r *run.Run, res run.Result) error {
 		Title: "Hierarchical mixture",
 		Lead:  "GFlowNet-EM beside exact and mean-field EM: four superclusters of four petals, of which only the supercluster means are learned.",
 	}
-	page.Section("Result").Table(own.table()).Paragraph(fmt.Sprintf(
+	page.Section("Result").Note(run.Unfinished(t)).Table(own.table()).Paragraph(fmt.Sprintf(
 		"The GFlowNet's q(i,j|x) is within total variation %.3f of its target on average; its evidence lower bound is %.4f.",
 		own.TotalVariation, own.ELBO))
 	if err := page.Section("Figures").Figures(r.Dir(), figures...); err != nil {

@@ -101,6 +101,9 @@ func (t *trainer) total() uint64 {
 // Done implements run.Job.
 func (t *trainer) Done() bool { return t.learner.State().Iteration >= t.total() }
 
+// Progress implements run.Session.
+func (t *trainer) Progress() (step, total uint64) { return t.learner.State().Iteration, t.total() }
+
 // Step implements run.Job: one E-update, and the M-updates that follow it.
 func (t *trainer) Step() (run.Tick, error) {
 	r, err := t.learner.Step()

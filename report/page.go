@@ -45,6 +45,14 @@ func (p *Page) Section(heading string) *Section {
 // Paragraph appends running text.
 func (s *Section) Paragraph(text string) *Section { return s.add("paragraph", text) }
 
+// Note appends a sentence that a reader must not miss, without its end; none if it is empty.
+func (s *Section) Note(text string) *Section {
+	if text == "" {
+		return s
+	}
+	return s.Paragraph("Note: " + text + ".")
+}
+
 // Pre appends text whose line breaks and spaces matter, such as code or a log.
 func (s *Section) Pre(text string) *Section { return s.add("pre", text) }
 

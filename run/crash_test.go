@@ -44,7 +44,9 @@ func stateOf(step, x uint64) State {
 
 // train begins or resumes the toy training in a folder and reports the last step that Save acknowledged, or that it
 // resumed from. Wall time stands still, so that events can be compared too.
-func train(d disk.Disk, dir string) (acknowledged uint64, err error) { return trainTo(d, dir, lastStep) }
+func train(d disk.Disk, dir string) (acknowledged uint64, err error) {
+	return trainTo(d, dir, lastStep)
+}
 
 // trainTo is train that ends after a step.
 func trainTo(d disk.Disk, dir string, last uint64) (acknowledged uint64, err error) {
@@ -60,9 +62,9 @@ func trainTo(d disk.Disk, dir string, last uint64) (acknowledged uint64, err err
 	defer func() { err = errors.Join(err, r.Close()) }()
 	r.now = func() time.Time { return time.Unix(1000, 0) }
 	if !fresh {
-		saved, warnings, err := r.Load()
-		if len(warnings) > 0 {
-			return 0, fmt.Errorf("a crash damaged a checkpoint: %v", warnings)
+		saved, skipped, err := r.Load()
+		if lines := append(skipped, r.JournalNotes()...); len(lines) > 0 {
+			return 0, fmt.Errorf("a crash damaged a checkpoint or a journal: %v", lines)
 		}
 		if err == nil {
 			s = saved
@@ -168,7 +170,7 @@ func checkSurvivors(t *testing.T, dir string, acknowledged uint64) {
 	if errors.Is(err, ErrNoCheckpoint) && acknowledged == 0 {
 		return
 	}
-	if err != nil || len(warnings) > 0 {
+	if warnings = append(warnings, r.JournalNotes()...); err != nil || len(warnings) > 0 {
 		t.Fatalf("step %d was saved, but then: %v %v", acknowledged, err, warnings)
 	}
 	if s.Step < acknowledged {

@@ -38,6 +38,7 @@ type Run struct {
 
 	lock            *flock.Flock // nil in a Run from Read
 	metrics, events *journal     // nil until Create or Load opened them
+	notes           []string     // of the last Load
 }
 
 // Create makes a new run. The folder must be missing or empty, or hold only what a Create that was killed left

@@ -8,11 +8,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
@@ -159,6 +164,121 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Close()
+}
+
+// Deleting the file that says who holds the lock, or writing into it, lets no second writer in.
+func TestLockOutlivesItsNote(t *testing.T) {
+	r := newRun(t)
+	for _, change := range []func(path string) error{os.Remove, func(path string) error {
+		return os.WriteFile(path, []byte("anyone\n"), 0o666)
+	}} {
+		if err := change(r.path(lockName)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(r.dir)
+		testkit.BadInput(t, err, fmt.Sprintf("open run: %s is in use by another process", r.dir))
+	}
+	if _, err := Create(r.dir, testOptions()); !errors.As(err, new(*badinput.Error)) {
+		t.Errorf("another Create: %v", err)
+	}
+	if err := errors.Join(r.Save(toyState(1)), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Open(r.dir); err != nil {
+		t.Error(err)
+	} else {
+		r.Close()
+	}
+}
+
+// A writer whose run was deleted or replaced writes nothing more into the folder, which may hold another run now.
+func TestSaveIntoAnothersRun(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, r *Run){
+		"run.json deleted": func(t *testing.T, r *Run) {
+			if err := os.Remove(r.path(infoName)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"run.json replaced": func(t *testing.T, r *Run) {
+			text := readFile(t, r.path(infoName))
+			if err := os.Rename(r.path(infoName), r.path("old")); err != nil {
+				t.Fatal(err)
+			}
+			writeString(t, r.path(infoName), text)
+		},
+		"another run": func(t *testing.T, r *Run) {
+			if err := os.RemoveAll(r.dir); err != nil {
+				t.Fatal(err)
+			}
+			other, err := Create(r.dir, testOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(other.Log(1, nil), other.Save(toyState(1)), other.Close()); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRun(t)
+			if err := errors.Join(r.Log(1, nil), r.Save(toyState(1)), r.Log(2, nil)); err != nil {
+				t.Fatal(err)
+			}
+			change(t, r)
+			before, err := outcome(r.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := fmt.Sprintf("save checkpoint 2: %s was deleted or replaced: nothing more is written, since the folder may "+
+				"be another run's now", r.path(infoName))
+			err = r.Save(toyState(2))
+			testkit.BadInput(t, errors.Unwrap(err), strings.TrimPrefix(want, "save checkpoint 2: "))
+			if err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+			after, err := outcome(r.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := diff(before, after); d != "" {
+				t.Errorf("the folder has changed: %s", d)
+			}
+		})
+	}
+}
+
+// Of many that create a run in one folder, one does; the others are told why not, and leave nothing.
+func TestCreateAtOnce(t *testing.T) {
+	for range 20 {
+		dir := filepath.Join(disktest.MemoryDir(t), "run")
+		runs, errs := make([]*Run, 8), make([]error, 8)
+		var wg sync.WaitGroup
+		for i := range runs {
+			wg.Go(func() { runs[i], errs[i] = Create(dir, testOptions()) })
+		}
+		wg.Wait()
+		made := 0
+		for i, r := range runs {
+			if errs[i] == nil {
+				made++
+				if err := errors.Join(r.Log(1, nil), r.Save(toyState(1)), r.Close()); err != nil {
+					t.Error(err)
+				}
+			} else if !errors.As(errs[i], new(*badinput.Error)) {
+				t.Errorf("no bad input: %v", errs[i])
+			}
+		}
+		if made != 1 {
+			t.Errorf("%d runs were made: %v", made, errs)
+		}
+		want := []string{eventsName, lockName, metricsName, infoName, configName, stateName}
+		if got := listDir(t, dir); !slices.Equal(got, want) {
+			t.Errorf("there are %v, want %v", got, want)
+		}
+	}
 }
 
 // A process that is killed releases its lock.

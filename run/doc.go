@@ -2,17 +2,18 @@
 // resumed, and what it wrote can be checked.
 //
 //	run.toml               the resolved configuration
-//	run.json               provenance: program, modules, backend, data hashes, command; written last by Create
+//	run.json               provenance: program, modules, backend, data hashes, command; written last by Create, sealed
+//	                       with its own hash, and locked by the one process that may write
 //	metrics.jsonl          one line of scalars per logged step, free of wall time
 //	events.out.tfevents.*  the same scalars for TensorBoard
 //	state/000000001000/    a checkpoint: arrays.safetensors, state.json, manifest.json
 //	report.html            a page about the run, written by others
-//	lock                   held by the one process that may write, with its process id
+//	lock                   the id of that process
 //
 // A training program creates or opens the folder, loads, and then logs and saves as it goes:
 //
 //	r, err := run.Open(dir)                 // or run.Create(dir, options)
-//	state, warnings, err := r.Load()        // run.ErrNoCheckpoint: start from step 0
+//	state, skipped, err := r.Load()         // run.ErrNoCheckpoint: start from step 0
 //	err = r.Log(step, map[string]float64{"loss": loss})
 //	err = r.Save(run.State{Step: step, Arrays: arrays, Extra: extra})
 //	err = r.Close()
@@ -21,5 +22,5 @@
 // metrics of a run killed and resumed are those of a run never killed.
 //
 // The package also holds what every training program needs around its folder: progress (Progress), signals
-// (WithSignals), the loop that ties them together (Drive) and grids of runs (Grid).
+// (WithSignals, Await), the loop that ties them together (Drive) and grids of runs (Grid).
 package run

@@ -39,10 +39,17 @@ type Tick struct {
 
 // Drive runs a job to its end, from the run's newest checkpoint on. It saves every so often, when ctx ends (then it
 // returns ErrInterrupted) and at the end. Warnings and progress go to w, which may be nil.
+//
+// If ctx ends in the middle of a step that takes longer than Grace, Drive returns ErrBusy as well: the step goes on, and the
+// job must be neither used nor closed any more.
 func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writer) error {
-	step, err := r.restore(job, w)
+	step, found, err := r.restore(job, w)
 	if err != nil {
 		return err
+	}
+	kept, total := step, uint64(0)
+	if s, ok := job.(Session); ok {
+		_, total = s.Progress()
 	}
 	var bar *Progress
 	var phase string
@@ -54,13 +61,15 @@ func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writ
 			}
 			return fmt.Errorf("%w at step %d: continue with \"gfnem resume %s\"", ErrInterrupted, step, r.Dir())
 		}
-		t, err := job.Step()
-		if errors.Is(err, ErrGaveUp) {
+		t, err := Await(ctx, Grace, job.Step)
+		if errors.Is(err, ErrBusy) {
+			return fmt.Errorf("%w; %s: continue with \"gfnem resume %s\"", err, keeps(found, kept, total), r.Dir())
+		} else if errors.Is(err, ErrGaveUp) {
 			return errors.Join(fmt.Errorf("%w; the last good state is kept in %s", err, r.Dir()), r.save(job, step))
 		} else if err != nil {
 			return err
 		}
-		step = t.Step
+		step, total = t.Step, t.Total
 		if t.Log != nil {
 			if err := r.Log(t.Step, t.Log); err != nil {
 				return r.halted(err)
@@ -79,29 +88,40 @@ func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writ
 			if err := r.save(job, step); err != nil {
 				return err
 			}
-			saved = time.Now()
+			saved, found, kept = time.Now(), true, step
 		}
 	}
 	return r.save(job, step)
 }
 
+// keeps says what is kept of a run whose job did not end its step.
+func keeps(saved bool, step, total uint64) string {
+	switch {
+	case !saved:
+		return "nothing is saved yet"
+	case total == 0: // nobody has said
+		return fmt.Sprintf("the last checkpoint is step %d", step)
+	}
+	return fmt.Sprintf("the last checkpoint is step %d of %d", step, total)
+}
+
 // restore takes the job to the newest checkpoint, if there is one, and returns its step.
-func (r *Run) restore(job Job, w io.Writer) (uint64, error) {
+func (r *Run) restore(job Job, w io.Writer) (step uint64, found bool, err error) {
 	s, warnings, err := r.Load()
 	if errors.Is(err, ErrNoCheckpoint) {
-		return 0, nil
+		return 0, false, nil
 	} else if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	for _, line := range warnings {
+	for _, line := range append(warnings, r.JournalNotes()...) {
 		if w != nil {
 			fmt.Fprintln(w, "warning:", line)
 		}
 	}
 	if err := job.Restore(s); err != nil {
-		return 0, fmt.Errorf("restore run %s at step %d: %w", r.Dir(), s.Step, err)
+		return 0, false, fmt.Errorf("restore run %s at step %d: %w", r.Dir(), s.Step, err)
 	}
-	return s.Step, nil
+	return s.Step, true, nil
 }
 
 func (r *Run) save(job Job, step uint64) error {

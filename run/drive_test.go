@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -204,6 +205,7 @@ type countSession struct {
 
 func (s *countSession) Seed() uint64                          { return s.seed }
 func (s *countSession) Data() map[string]string               { return nil }
+func (s *countSession) Progress() (step, total uint64)        { return s.N, s.total }
 func (s *countSession) Evaluate() (Result, error)             { return countResult{s.Sum + s.seed}, nil }
 func (s *countSession) Report(*Run, Result) error             { return nil }
 func (s *countSession) Parameters() (map[string]Array, error) { return nil, nil }
@@ -279,6 +281,79 @@ func TestGridNamesTheFirstFailure(t *testing.T) {
 	_, err := g.Run(t.Context(), cells)
 	if err == nil || !strings.HasPrefix(err.Error(), "row, run 0: ") || !strings.HasSuffix(err.Error(), "seed 0 fails") {
 		t.Errorf("got %v, want the failure of run 0", err)
+	}
+}
+
+// lingerTask makes sessions that take long to start, to step or to be measured, by their seed.
+type lingerTask struct {
+	countTask
+	cancel  func()
+	letGo   chan struct{}
+	pending *sync.WaitGroup
+	t       *testing.T
+}
+
+type lingering struct {
+	countSession
+	task lingerTask
+	busy atomic.Bool
+}
+
+func (k lingerTask) linger() {
+	k.pending.Add(1)
+	defer k.pending.Done()
+	k.cancel()
+	<-k.letGo
+}
+
+func (k lingerTask) Start(_ compute.Backend, config any) (Session, error) {
+	c := config.(*countConfig)
+	if c.Seed == 0 {
+		k.linger()
+	}
+	return &lingering{countSession: countSession{counting{total: c.Total}, c.Seed}, task: k}, nil
+}
+
+func (s *lingering) Step() (Tick, error) {
+	if s.seed == 1 && s.N == 3 {
+		s.busy.Store(true)
+		s.task.linger()
+	}
+	return s.countSession.Step()
+}
+
+func (s *lingering) Evaluate() (Result, error) {
+	if s.seed == 2 {
+		s.busy.Store(true)
+		s.task.linger()
+	}
+	return s.countSession.Evaluate()
+}
+
+func (s *lingering) Close() {
+	if s.busy.Load() {
+		s.task.t.Error("a session was closed while it was in use")
+	}
+}
+
+// TestGridLeavesWhatTakesLong: a grid that is told to end does so, whatever a training is at.
+func TestGridLeavesWhatTakesLong(t *testing.T) {
+	shorten(t, 20*time.Millisecond)
+	for seed := range uint64(3) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		task := lingerTask{cancel: func() { cancel(ErrInterrupted) }, letGo: make(chan struct{}), pending: new(sync.WaitGroup), t: t}
+		g := Grid{Dir: t.TempDir(), Task: task, Workers: 1, Every: 0, Log: new(bytes.Buffer)}
+		_, err := g.Run(ctx, []Cell{{Row: "row", Config: &countConfig{Seed: seed, Total: 10}}})
+		if !errors.Is(err, ErrInterrupted) {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		close(task.letGo)
+		task.pending.Wait()
+		out, err := Grid{Dir: g.Dir, Task: countTask{new(sync.Mutex), new([]uint64)}, Workers: 1}.Run(t.Context(),
+			[]Cell{{Row: "row", Config: &countConfig{Seed: seed, Total: 10}}})
+		if want := fmt.Sprintf(`{"Value":%d}`, 55+seed); err != nil || string(out[0]) != want {
+			t.Errorf("seed %d: %s, error %v, want %s", seed, out, err, want)
+		}
 	}
 }
 

@@ -32,10 +32,9 @@ func TestReadErrors(t *testing.T) {
 			"eval": func(s *disktest.Shadow, dir string) error {
 				r, err := read(s, dir)
 				if err == nil {
-					var warnings []string
-					_, warnings, err = r.Load()
-					if len(warnings) > 0 {
-						err = fmt.Errorf("%q, %w", warnings, err)
+					var skipped []string
+					if _, skipped, err = r.Load(); len(skipped)+len(r.JournalNotes()) > 0 {
+						err = fmt.Errorf("%q, %q, %w", skipped, r.JournalNotes(), err)
 					}
 				}
 				return err

@@ -55,9 +55,13 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 	var mu sync.Mutex
 	var done float64
 	var ended int
+	var over bool
 	progress := func(part float64, more int) {
 		mu.Lock()
 		defer mu.Unlock()
+		if over {
+			return
+		}
 		done, ended = done+part, ended+more
 		bar.Set(int64(done), fmt.Sprintf("%d of %d runs", ended, len(cells)))
 	}
@@ -85,7 +89,10 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 	}
 	close(todo)
 	wg.Wait()
+	mu.Lock()
+	over = true // for a step that goes on
 	bar.Done()
+	mu.Unlock()
 	for _, err := range failed {
 		if err != nil && !errors.Is(err, ErrInterrupted) { // it failed by itself, not because another cell had
 			return results, err
@@ -95,7 +102,9 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 }
 
 // cell makes one training, or reads it if it is finished.
-func (g Grid) cell(ctx context.Context, c Cell, progress func(part float64, ended int)) (json.RawMessage, error) {
+func (g Grid) cell(
+	ctx context.Context, c Cell, progress func(part float64, ended int),
+) (_ json.RawMessage, err error) {
 	dir := filepath.Join(g.Dir, c.Row, strconv.Itoa(c.Index))
 	path := filepath.Join(dir, resultName)
 	text, err := config.Encode(c.Config)
@@ -119,11 +128,11 @@ func (g Grid) cell(ctx context.Context, c Cell, progress func(part float64, ende
 			return nil, err
 		}
 	}
-	s, err := g.Task.Start(g.Backend, c.Config)
+	s, err := Await(ctx, Grace, func() (Session, error) { return g.Task.Start(g.Backend, c.Config) })
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
+	defer func() { Release(s, err) }()
 	if fresh {
 		if r, err = Create(dir, Options{
 			Task: g.Task.Name(), Config: text, Command: g.Command, Seed: s.Seed(), Backend: g.Name, Data: s.Data(),
@@ -135,7 +144,7 @@ func (g Grid) cell(ctx context.Context, c Cell, progress func(part float64, ende
 	if err := r.Drive(ctx, &watched{Job: s, progress: progress}, g.Every, nil); err != nil {
 		return nil, err
 	}
-	result, err := s.Evaluate()
+	result, err := Await(ctx, Grace, s.Evaluate)
 	if err != nil {
 		return nil, err
 	}

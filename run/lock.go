@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -32,41 +33,47 @@ var lockedName = func() string {
 // acquire takes the lock of a file in a run's folder. The system releases it when the process ends, however it ends.
 func acquire(d disk.Reader, dir, name string) (*flock.Flock, error) {
 	path := filepath.Join(dir, name)
-	if err := disk.CheckFile(d, path); err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
-	}
 	lock := flock.New(path, flock.SetFlag(os.O_RDONLY|disk.NoFollow))
-	ok, err := lock.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+	ok, err := false, disk.CheckFile(d, path)
+	if err == nil {
+		ok, err = lock.TryLock()
 	}
-	if !ok {
+	if ok {
+		if ok, err = holds(d, lock, path); !ok {
+			err = errors.Join(err, lock.Unlock())
+		}
+	}
+	switch {
+	case ok:
+		return lock, nil
+	case err == nil || errors.Is(err, fs.ErrNotExist): // what was there a moment ago was replaced or renamed
 		return nil, badinput.Errorf("%s is %w by %s", dir, ErrLocked, holder(d, dir))
 	}
-	if err := checkHeld(d, lock, path); err != nil {
-		return nil, errors.Join(err, lock.Unlock())
-	}
-	return lock, nil
+	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// checkHeld returns an error unless a path still names the file whose lock is held.
-func checkHeld(d disk.Reader, lock *flock.Flock, path string) error {
+// holds reports whether a path still names the file whose lock is held.
+func holds(d disk.Reader, lock *flock.Flock, path string) (bool, error) {
 	held, err := lock.Stat()
 	if err != nil {
-		return err
+		return false, err
 	}
-	if now, err := d.Lstat(path); errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(held, now) {
-		return badinput.Errorf("%s was deleted or replaced: nothing more is written, since the folder may be another run's now",
-			path)
-	} else if err != nil {
-		return err
+	now, err := d.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	return nil
+	return err == nil && os.SameFile(held, now), err
 }
 
 // checkOwner returns an error if the run's folder is no longer the one that is locked.
 func (r *Run) checkOwner() error {
-	return checkHeld(r.disk, r.lock, r.path(lockedName))
+	path := r.path(lockedName)
+	ok, err := holds(r.disk, r.lock, path)
+	if err == nil && !ok {
+		err = badinput.Errorf("%s was deleted or replaced: nothing more is written, since the folder may be another "+
+			"run's now", path)
+	}
+	return err
 }
 
 // writeHolder says who holds the lock, for the message to others and nothing else.

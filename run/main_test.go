@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(helperVar) {
 	case "hold":
 		os.Exit(helperHold(os.Args[1]))
+	case "long":
+		os.Exit(helperLong(os.Args[1]))
 	case "signals":
 		os.Exit(helperSignals())
 	}

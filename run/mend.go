@@ -14,6 +14,11 @@ import (
 // journalNames are the files that grow while a run is trained.
 var journalNames = []string{metricsName, eventsName}
 
+// JournalNotes has a line for each journal, metrics or events, that contradicted the checkpoint of the last Load: it is
+// missing, cut or changed. In a Run that may write, it is then in step with the checkpoint again, and the line says what
+// was lost.
+func (r *Run) JournalNotes() []string { return r.notes }
+
 // contradictions has a line for each journal that contradicts a checkpoint.
 func (r *Run) contradictions(m manifest) (lines []string, err error) {
 	for _, name := range journalNames {
@@ -61,8 +66,8 @@ func (r *Run) mend(m manifest, older []uint64) (kept map[string][]byte, lines []
 			}
 		}
 		kept[name] = data[:size]
-		line := fmt.Sprintf("%s %s since checkpoint %d was saved: its first %d bytes are kept, what was logged after them is lost",
-			r.path(name), fault, m.Step, size)
+		line := fmt.Sprintf("%s %s since checkpoint %d was saved: its first %d bytes are kept, what was logged after them "+
+			"is lost", r.path(name), fault, m.Step, size)
 		if rest := data[size:]; len(rest) > 0 {
 			aside, err := r.keepAside(r.path(name)+damagedSuffix, rest)
 			if err != nil {

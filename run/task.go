@@ -42,6 +42,8 @@ type Session interface {
 	Seed() uint64
 	// Data returns the hash of each data set, by name.
 	Data() map[string]string
+	// Progress returns the steps made, as Step reports them, and how many are expected in all.
+	Progress() (step, total uint64)
 	// Evaluate measures the model as it is. The result can be encoded as JSON, and prints as what a person wants to see.
 	Evaluate() (Result, error)
 	// Report writes report.html and figures for a run to its folder.
@@ -50,6 +52,15 @@ type Session interface {
 	Parameters() (map[string]Array, error)
 	// Close releases what the session holds.
 	Close()
+}
+
+// Unfinished says, for a report's Note, where a training stands that is not done; it is empty for one that is.
+func Unfinished(s Session) string {
+	if s.Done() {
+		return ""
+	}
+	step, total := s.Progress()
+	return fmt.Sprintf("the training is not finished: this is step %d of %d", step, total)
 }
 
 // Result is the outcome of a training.

@@ -24,7 +24,7 @@ func (s *session) Report(r *run.Run, res run.Result) error {
 		Lead: fmt.Sprintf("Images of %dx%d pixels as %dx%d codes, by %s.",
 			z.Height, z.Width, z.Rows, z.Columns, titles[s.Method]),
 	}
-	page.Section("Result").Table(res.(*Result).table())
+	page.Section("Result").Note(run.Unfinished(s)).Table(res.(*Result).table())
 	if err := page.Section("Images").Figures(r.Dir(), images...); err != nil {
 		return err
 	}

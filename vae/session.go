@@ -103,6 +103,9 @@ func (s *session) total() uint64 { return uint64(s.Epochs) * s.perEpoch() }
 // Done implements run.Job.
 func (s *session) Done() bool { return s.made() >= s.total() }
 
+// Progress implements run.Session.
+func (s *session) Progress() (step, total uint64) { return s.made(), s.total() }
+
 // made is the number of minibatches seen.
 func (s *session) made() uint64 { return s.loop.State().Iteration }
 

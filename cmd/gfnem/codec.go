@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 type codecArg struct {
 	Dir string `arg:"" name:"run" help:"Folder of a run of \"train vae\"."`
 	backendFlag
+	fallbackFlag
 }
 
 // open reads the model.
@@ -32,10 +34,7 @@ func (a codecArg) open(c console) (*vae.Codec, error) {
 		return nil, err
 	}
 	codec, warnings, err := vae.Load(b, r)
-	for _, w := range warnings {
-		fmt.Fprintln(c.err, "warning:", w)
-	}
-	return codec, err
+	return codec, cmp.Or(a.allow(c, r, warnings), err)
 }
 
 // imageFlags say how images are written.

@@ -14,7 +14,9 @@ func (decodeCmd) Help() string {
   gfnem decode runs/digits codes.txt --out decoded.png
   gfnem encode runs/digits seven.png | gfnem decode runs/digits --out seven-again.png
 
-Reads latents as "gfnem encode" prints them and writes the means of their pixels.`
+Reads latents as "gfnem encode" prints them and writes the means of their pixels.
+
+` + fallbackHelp
 }
 
 // Run decodes latents.

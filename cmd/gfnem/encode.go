@@ -25,7 +25,9 @@ func (encodeCmd) Help() string {
   gfnem encode runs/digits photos/ --draw --seed 3
 
 Prints the codes of each image in one line, in raster order of the grid. Images must have the size that the model was
-trained on; a pixel is 1 where it is brighter than half of white. "gfnem decode" turns codes into images.`
+trained on; a pixel is 1 where it is brighter than half of white. "gfnem decode" turns codes into images.
+
+` + fallbackHelp
 }
 
 // Run encodes images.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -26,7 +27,9 @@ func (evalCmd) Help() string {
   gfnem eval runs/paper --json
   gfnem eval runs/digits --nll               a vae's likelihood; a GFlowNet posterior is fitted to a VQ-VAE's decoder first
 
-Measures the newest checkpoint, also of a run that is not finished or still running. The folder is not changed.
+Measures the newest checkpoint, also of a run that is not finished or still running. The folder is not changed. The result
+says which state was measured: with --json its hash, its "step" of how many in "total", and whether the run is "finished". If
+the newest checkpoint is damaged an older one is measured, and "fallback" says why; "gfnem resume" makes the newest again.
 
 A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn) and of the best spans of 32
 (gfn-mbr), a bound on log p(x), the flow estimate, which is no bound, and the divergence to the exact posterior.`
@@ -42,20 +45,21 @@ func (c evalCmd) Run(io console) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.newest(r, io, changes...)
+	s, skipped, err := c.newest(r, io, changes...)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	at, err := stand(r, s, skipped)
+	if err != nil {
+		return err
+	}
 	watch(s, io)
 	result, err := s.Evaluate()
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return printResult(io, r, s, result)
-	}
-	return result.Print(io.out)
+	return at.print(io, result, c.JSON)
 }
 
 // changes are the settings of a run that flags change: whether and how a likelihood is estimated.
@@ -95,22 +99,21 @@ func watch(s run.Session, c console) {
 	}
 }
 
-// newest prepares a session at the newest checkpoint of a run, with some settings changed.
-func (e backendFlag) newest(r *run.Run, io console, changes ...string) (run.Session, error) {
-	s, err := e.session(r, changes...)
+// newest prepares a session at the newest checkpoint of a run, with some settings changed. It warns of damaged checkpoints
+// that were skipped, and returns the warnings.
+func (e backendFlag) newest(r *run.Run, c console, changes ...string) (run.Session, []string, error) {
+	s, err := e.session(context.Background(), c, r, changes...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	state, warnings, err := r.Load()
-	for _, w := range warnings {
-		fmt.Fprintln(io.err, "warning:", w)
-	}
+	c.warn(append(warnings, r.JournalNotes()...)...)
 	if err == nil {
 		err = s.Restore(state)
 	}
 	if err != nil {
 		s.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return s, nil
+	return s, warnings, nil
 }

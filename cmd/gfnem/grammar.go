@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"cmp"
 	"io"
 	"os"
 
@@ -22,6 +22,7 @@ type grammarCmd struct {
 type grammarArg struct {
 	Grammar string `arg:"" help:"Folder of a run of \"train grammar\", or a grammar in a JSON file."`
 	backendFlag
+	fallbackFlag
 }
 
 // open reads the grammar and opens what computes with it.
@@ -43,10 +44,7 @@ func (a grammarArg) open(c console) (*grammar.Grammar, compute.Backend, error) {
 		return nil, nil, err
 	}
 	g, warnings, err := induce.ReadGrammar(b, r)
-	for _, w := range warnings {
-		fmt.Fprintln(c.err, "warning:", w)
-	}
-	return g, b, err
+	return g, b, cmp.Or(a.allow(c, r, warnings), err)
 }
 
 type grammarExportCmd struct {
@@ -66,7 +64,9 @@ symbol first. The data set of the run is not needed. "gfnem parse" and "gfnem in
   {"kind": "cfg", "nonterminals": ["A"], "preterminals": ["T"], "words": ["w"], "root": {"A": 1},
    "binary": {"A": {"A T": 0.5, "T T": 0.5}}, "emit": {"T": {"w": 1}}}
 
-In an "ncfg" the keys of binary and emit carry the parent after a bar: "A|ROOT", "A|A", "T|A".`
+In an "ncfg" the keys of binary and emit carry the parent after a bar: "A|ROOT", "A|A", "T|A".
+
+` + fallbackHelp
 }
 
 // Run exports a grammar.

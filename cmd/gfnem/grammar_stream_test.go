@@ -63,7 +63,7 @@ func TestInsideInOrder(t *testing.T) {
 		}
 	}
 	path := ladderFile(t)
-	got, besides, err := answers(t, strings.Join(lines, "\n"), insideCmd{grammarArg{path, backendFlag{"simd"}}, flags(true)})
+	got, besides, err := answers(t, strings.Join(lines, "\n"), insideCmd{grammarArg{Grammar: path, backendFlag: backendFlag{"simd"}}, flags(true)})
 	if err != nil || len(got) != len(lines) {
 		t.Fatalf("%d answers for %d lines, error %v", len(got), len(lines), err)
 	}
@@ -107,7 +107,7 @@ func TestSampleStream(t *testing.T) {
 	t.Log("seed", seed)
 	draw := func(seed uint64, n int) []string {
 		out, _, err := answers(t, strings.Repeat("a a a\n", n), parseCmd{
-			grammarArg: grammarArg{ladderFile(t), backendFlag{"simd"}}, sentenceFlags: flags(false), Decode: "sample", Seed: seed,
+			grammarArg: grammarArg{Grammar: ladderFile(t), backendFlag: backendFlag{"simd"}}, sentenceFlags: flags(false), Decode: "sample", Seed: seed,
 		})
 		if err != nil || len(out) != n {
 			t.Fatal(len(out), err)
@@ -147,7 +147,7 @@ func TestBadText(t *testing.T) {
 		{"a b\n" + strings.Repeat("x", (1<<20)-1) + " a\nb a\n", "standard input:2: the line is longer than 1048576 bytes"},
 		{"a b\na " + strings.Repeat("c", 100) + "\n", `does not know the word "` + strings.Repeat("c", 60) + `", and`},
 	} {
-		command := insideCmd{grammarArg{ladderFile(t), backendFlag{"simd"}}, flags(false)}
+		command := insideCmd{grammarArg{Grammar: ladderFile(t), backendFlag: backendFlag{"simd"}}, flags(false)}
 		out, _, err := answers(t, c.text, command)
 		if err == nil || !strings.Contains(err.Error(), c.want) || len(out) != 1 {
 			t.Errorf("%.20q: error %v after %d answers, want %q", c.text, err, len(out), c.want)
@@ -159,7 +159,7 @@ func TestBadText(t *testing.T) {
 		}
 	}
 	// The mark of UTF-8, ends of lines of other systems, and a last line without an end.
-	out, _, err := answers(t, "\ufeffa b\r\n\ta   b \r\na b", insideCmd{grammarArg{ladderFile(t), backendFlag{"simd"}}, flags(false)})
+	out, _, err := answers(t, "\ufeffa b\r\n\ta   b \r\na b", insideCmd{grammarArg{Grammar: ladderFile(t), backendFlag: backendFlag{"simd"}}, flags(false)})
 	if err != nil || len(out) != 3 || out[0] != "-2.367123614132" || out[1] != out[0] || out[2] != out[0] {
 		t.Errorf("%q, error %v", out, err)
 	}

@@ -20,7 +20,7 @@ func (insideCmd) Help() string {
 Prints log p(x) of each sentence, in nats with twelve decimals, all trees added up; -Inf if the grammar has no tree for it.
 It is computed in double precision.
 
-` + sentenceHelp
+` + sentenceHelp + "\n\n" + fallbackHelp
 }
 
 // Run prints the likelihood of sentences.

@@ -14,7 +14,12 @@ import (
 // program runs the test binary as gfnem, see TestMain.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	path, err := exec.LookPath("gfnem")
+	return programNamed(t, "gfnem", args...)
+}
+
+func programNamed(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := exec.LookPath(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,15 @@ package main
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/gfnem/gfnem/run"
 )
 
 // TestMain lets the test binary stand in for the program: scripts call it as gfnem, or as gfnem-set FILE where a
-// command has no --config.
+// command has no --config, or as gfnem-fake, which also knows the fake task and has little patience.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"gfnem": main, "gfnem-set": func() {
 		args, err := withKeys(os.Args[1], os.Args[2:])
@@ -16,6 +19,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		os.Exit(execute(args, os.Stdout, os.Stderr))
+	}, "gfnem-fake": func() {
+		tasks, run.Grace = append(tasks, fakeTask{}), 200*time.Millisecond
+		main()
 	}})
 }
 

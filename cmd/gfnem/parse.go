@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"os"
 	"slices"
@@ -52,7 +52,7 @@ tags, log_prob (log p(x), in nats), and
   log_backward          log P_B of the same steps undone                                       gfn
 A sentence without a tree is a line that cannot be used; one that is skipped gives an object with line and error.
 
-` + sentenceHelp
+` + sentenceHelp + "\n\n" + fallbackHelp
 }
 
 // Run parses sentences.
@@ -127,13 +127,11 @@ func (p *parsing) open(c console, arg grammarArg) (*grammar.Grammar, compute.Bac
 		return nil, nil, badinput.Errorf("%w", err)
 	}
 	g, net, warnings, err := induce.ReadGFlowNet(b, r)
-	for _, w := range warnings {
-		fmt.Fprintln(c.err, "warning:", w)
+	if err := cmp.Or(arg.allow(c, r, warnings), err); err != nil {
+		return nil, nil, err
 	}
-	if err == nil {
-		p.Parser = net
-	}
-	return g, b, err
+	p.Parser = net
+	return g, b, nil
 }
 
 // parse answers sentences of about the same length.

@@ -27,11 +27,14 @@ func (c reportCmd) Run(io console) error {
 		return err
 	}
 	defer r.Close()
-	s, err := c.newest(r, io)
+	s, _, err := c.newest(r, io)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	if note := run.Unfinished(s); note != "" {
+		io.warn(note)
+	}
 	if _, err := conclude(r, s); err != nil {
 		return err
 	}

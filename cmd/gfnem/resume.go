@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gfnem/gfnem/badinput"
@@ -29,7 +31,7 @@ evaluates it and writes its report again.`
 }
 
 // Run continues a run.
-func (c resumeCmd) Run(io console) error {
+func (c resumeCmd) Run(io console) (err error) {
 	ctx, stop := run.WithSignals(context.Background())
 	defer stop()
 	r, err := run.Open(c.Dir)
@@ -37,16 +39,17 @@ func (c resumeCmd) Run(io console) error {
 		return err
 	}
 	defer r.Close()
-	s, err := c.session(r)
+	s, err := c.session(ctx, io, r)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer func() { run.Release(s, err) }()
 	return finish(ctx, stop, io, r, s, c.SaveEvery, c.JSON)
 }
 
-// session prepares the session that a run was made by, at its start, with some settings changed.
-func (e backendFlag) session(r *run.Run, changes ...string) (run.Session, error) {
+// session prepares the session that a run was made by, at its start, with some settings changed. What it reads outside of
+// the run's folder, which may come from somebody else, is named first.
+func (e backendFlag) session(ctx context.Context, io console, r *run.Run, changes ...string) (run.Session, error) {
 	task, err := findTask(r.Info().Task)
 	if err != nil {
 		return nil, err
@@ -55,7 +58,11 @@ func (e backendFlag) session(r *run.Run, changes ...string) (run.Session, error)
 	if err := config.Resolve(c, config.File(filepath.Join(r.Dir(), "run.toml")), config.Set(changes)); err != nil {
 		return nil, err
 	}
-	s, _, err := e.start(task, c)
+	paths := config.Paths(c)
+	for _, key := range slices.Sorted(maps.Keys(paths)) {
+		fmt.Fprintf(io.err, "reading %s (%s of run.toml)\n", paths[key], key)
+	}
+	s, _, err := e.start(ctx, task, c)
 	if err != nil {
 		return nil, err
 	}

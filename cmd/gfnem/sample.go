@@ -16,7 +16,9 @@ func (sampleCmd) Help() string {
   gfnem sample runs/digits --count 1000 --seed 2 > codes.txt
 
 Draws latents from the prior and prints their codes, one a line; with --out their images are written instead. Only a
-learned prior (--method gfn-gd-prior) gives images like those of the data: a uniform one also draws latents that no image has.`
+learned prior (--method gfn-gd-prior) gives images like those of the data: a uniform one also draws latents that no image has.
+
+` + fallbackHelp
 }
 
 // Run samples the prior.

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -97,11 +97,14 @@ func (trainCmd) Help() string {
   gfnem train vae --set mstep.latents=greedy --set gate.turn=20      E- and M-updates by turns, as published
 
 The folder of a run holds run.toml (the configuration), run.json (where it came from), metrics.jsonl and
-TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and report.html.`
+TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and report.html.
+
+Ctrl-C, or SIGTERM, saves and ends with exit code 3. A step that does not end within ten seconds is not waited for: the run goes
+on from its last checkpoint, by "gfnem resume". A second signal ends the program at once.`
 }
 
 // Run trains.
-func (c trainCmd) Run(io console) error {
+func (c trainCmd) Run(io console) (err error) {
 	ctx, stop := run.WithSignals(context.Background())
 	defer stop()
 	task, err := findTask(c.Task)
@@ -120,11 +123,11 @@ func (c trainCmd) Run(io console) error {
 	if err != nil {
 		return err
 	}
-	session, name, err := c.start(task, chosen)
+	session, name, err := c.start(ctx, task, chosen)
 	if err != nil {
 		return err
 	}
-	defer session.Close()
+	defer func() { run.Release(session, err) }()
 	text, err := config.Encode(chosen)
 	if err != nil {
 		return err
@@ -179,14 +182,22 @@ func (e backendFlag) openBackend() (compute.Backend, error) {
 	return b, nil
 }
 
-// start opens the backend and prepares a session; the second result describes the backend.
-func (e backendFlag) start(task run.Task, config any) (run.Session, string, error) {
-	b, err := e.openBackend()
-	if err != nil {
-		return nil, "", err
+// start opens the backend and prepares a session; the second result describes the backend. It heeds signals at once, since
+// nothing has to be saved yet.
+func (e backendFlag) start(ctx context.Context, task run.Task, config any) (run.Session, string, error) {
+	var name string
+	s, err := run.Await(ctx, 0, func() (run.Session, error) {
+		b, err := e.openBackend()
+		if err != nil {
+			return nil, err
+		}
+		name = backend.Describe(b)
+		return task.Start(b, config)
+	})
+	if errors.Is(err, run.ErrBusy) {
+		return nil, "", fmt.Errorf("%w before anything was trained: give the same command again", run.ErrInterrupted)
 	}
-	s, err := task.Start(b, config)
-	return s, backend.Describe(b), err
+	return s, name, err
 }
 
 // finish drives a run to its end, then evaluates, exports and reports it. Once it is trained, stop ends listening for signals:
@@ -201,15 +212,16 @@ func finish(ctx context.Context, stop func(), io console, r *run.Run, s run.Sess
 		return fmt.Errorf("%w after training: finish with \"gfnem report %s\"", run.ErrInterrupted, r.Dir())
 	}
 	stop()
+	at, err := stand(r, s, nil)
+	if err != nil {
+		return err
+	}
 	watch(s, io)
 	result, err := conclude(r, s)
 	if err != nil {
 		return fmt.Errorf("%w; the training is saved: mend that and finish with \"gfnem report %s\"", err, r.Dir())
 	}
-	if asJSON {
-		return printResult(io, r, s, result)
-	}
-	if err := result.Print(io.out); err != nil {
+	if err := at.print(io, result, asJSON); err != nil || asJSON {
 		return err
 	}
 	_, err = fmt.Fprintf(io.out, "Trained in %s. Look at %s\n", took.Round(time.Second/10), filepath.Join(r.Dir(), "report.html"))
@@ -230,23 +242,4 @@ func conclude(r *run.Run, s run.Session) (run.Result, error) {
 		return nil, err
 	}
 	return result, s.Report(r, result)
-}
-
-// printResult prints a result as JSON, with the folder of its run and the hash of the state it was measured on.
-func printResult(io console, r *run.Run, s run.Session, result run.Result) error {
-	data, err := json.Marshal(result)
-	if err != nil {
-		return err
-	}
-	fields := map[string]any{}
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return err
-	}
-	state, _, err := r.Load()
-	if err != nil {
-		return err
-	}
-	fields["out"] = r.Dir()
-	fields["state_sha256"] = run.StateHash(state)
-	return printJSON(io.out, fields)
 }

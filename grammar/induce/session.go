@@ -198,6 +198,14 @@ func (s *Session) expected() uint64 {
 	return s.OfPrior + n
 }
 
+// Progress implements run.Session.
+func (s *Session) Progress() (step, total uint64) {
+	if s.priorComes() {
+		return s.at(), s.total()
+	}
+	return s.at(), s.expected()
+}
+
 // Done implements run.Job.
 func (s *Session) Done() bool { return s.at() >= s.total() }
 
@@ -205,7 +213,7 @@ func (s *Session) at() uint64 { return s.OfPrior + s.loop.State().Iteration }
 
 // Step implements run.Job: an update of the prior, or an iteration of the loop.
 func (s *Session) Step() (run.Tick, error) {
-	if s.prior != nil && s.OfPrior < uint64(s.Prior.Updates) {
+	if s.priorComes() {
 		return s.stepPrior()
 	}
 	it := s.loop.State().Iteration
@@ -268,6 +276,9 @@ func float32s(x []float64) []float32 {
 	}
 	return out
 }
+
+// priorComes reports whether the next step is an update of the prior.
+func (s *Session) priorComes() bool { return s.prior != nil && s.OfPrior < uint64(s.Prior.Updates) }
 
 func (s *Session) stepPrior() (run.Tick, error) {
 	gap := s.prior.Step(s.OfPrior)

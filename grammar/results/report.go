@@ -45,10 +45,7 @@ func (s session) Report(r *run.Run, res run.Result) error {
 		return err
 	}
 	page := &report.Page{Title: "Grammar induction", Lead: s.lead()}
-	section := page.Section("Result")
-	if own.Short != "" {
-		section.Paragraph("Note: " + own.Short + ".")
-	}
+	section := page.Section("Result").Note(own.Short).Note(run.Unfinished(s))
 	for _, t := range own.tables() {
 		section.Table(t)
 	}

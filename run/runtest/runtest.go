@@ -31,6 +31,7 @@ type Options struct {
 const (
 	lawRun    = "State, Restore and Step do not fail, and a state can be written and read"
 	lawSteps  = "a job that is not done steps, the steps that it reports rise, and it is done in the end"
+	lawKnows  = "Progress of a run.Session returns the step that Step reported last, or that of the restored state"
 	lawSame   = "jobs that start alike go alike"
 	lawState  = "State does not change the job"
 	lawResume = "a job restored from a state continues as the job that returned it"
@@ -255,6 +256,11 @@ func (c *checker) drive(job run.Job, from int, s run.State, stops ...int) (out c
 
 // save returns the state of a job after the step that it reported last, written and read again.
 func (c *checker) save(job run.Job, step uint64) (run.State, bool) {
+	if s, ok := job.(interface{ Progress() (step, total uint64) }); ok {
+		if at, _ := s.Progress(); at != step {
+			c.broke(lawKnows, "at step %d it returns %d", step, at)
+		}
+	}
 	s, err := job.State()
 	if err == nil {
 		s.Step = step

@@ -99,6 +99,7 @@ type (
 	refusing struct{ *walk } // cannot be restored later
 	unsaved  struct{ *walk } // cannot be saved later
 	crooked  struct{ *walk } // has a state that cannot be written
+	mistaken struct{ *walk } // tells another step than it reports
 )
 
 func (w forgetful) Restore(s run.State) error {
@@ -180,6 +181,8 @@ func (w unsaved) State() (run.State, error) {
 	return w.walk.State()
 }
 
+func (w mistaken) Progress() (step, total uint64) { return w.N / 2, w.total }
+
 func (w crooked) State() (run.State, error) {
 	s, err := w.walk.State()
 	s.Arrays["place"] = run.Array{DType: "F32", Data: s.Arrays["place"].Data}
@@ -206,6 +209,7 @@ func TestBrokenTwins(t *testing.T) {
 		"refusing":  {func() run.Job { return refusing{newWalk()} }, []string{lawRun}},
 		"unsaved":   {func() run.Job { return unsaved{newWalk()} }, []string{lawRun}},
 		"crooked":   {func() run.Job { return crooked{newWalk()} }, []string{lawRun}},
+		"mistaken":  {func() run.Job { return mistaken{newWalk()} }, []string{lawKnows}},
 		"long":      {func() run.Job { return &walk{total: 1001} }, []string{lawSteps}},
 	} {
 		var laws []string
