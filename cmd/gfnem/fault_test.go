@@ -1,0 +1,314 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gfnem/gfnem/internal/faults"
+)
+
+var faultsFlag = flag.String("faults", "56", "how many faults TestFaults makes: a number, or all (with -timeout 3h)")
+
+// scenario is a command that is to be disturbed, in a folder of its own.
+type scenario struct {
+	name  string
+	setup func(t *testing.T, dir string) // makes what is there before; may be nil
+	args  []string
+	reads string // a folder with other files that the command reads; may be empty
+	// again is the command that a user gives after a fault; nil means the same one.
+	again func(dir string) []string
+}
+
+// faultKinds are made at each call, the last one at those that need space.
+var faultKinds = []faults.Kind{
+	{Errno: syscall.EIO}, {Errno: syscall.ENOSPC}, {Errno: syscall.EACCES}, {},
+	{Errno: syscall.EIO, Extent: faults.SamePath}, {Errno: syscall.EACCES, Extent: faults.SamePath},
+	{Errno: syscall.ENOSPC, Extent: faults.Full},
+}
+
+// TestFaults lets calls on files fail, one in each life of a command, or kills it there. Afterwards every file is the
+// old or the new one, the program has said what happened, and the next command ends as if nothing had.
+//
+//	go test ./cmd/gfnem -run TestFaults -faults all -timeout 3h
+//	go test ./cmd/gfnem -run TestFaults/resume/EIO_at_call_57$ -faults all
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	seed, err := strconv.ParseUint(os.Getenv("GFNEM_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d (GFNEM_SEED), faults %s (-faults)", seed, *faultsFlag)
+	scenarios := faultScenarios(t)
+	var total atomic.Int64
+	t.Cleanup(func() { t.Logf("%d faults", total.Load()) })
+	for i, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			w := undisturbed(t, s)
+			var all []faults.Fault
+			for n, call := range w.calls {
+				for _, kind := range faultKinds {
+					if kind.Extent != faults.Full || call.Grows() {
+						all = append(all, faults.Fault{At: n + 1, Kind: kind})
+					}
+				}
+			}
+			if *faultsFlag != "all" {
+				n, err := strconv.Atoi(*faultsFlag)
+				if err != nil {
+					t.Fatalf("-faults %s: want a number, or all", *faultsFlag)
+				}
+				r := rand.New(rand.NewPCG(seed, uint64(i)))
+				r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+				all = all[:min(len(all), (n+i)/len(scenarios))]
+			}
+			var mu sync.Mutex
+			made := map[string]int{}
+			t.Cleanup(func() { t.Logf("%d calls, faults %v", len(w.calls), made) })
+			for _, f := range all {
+				t.Run(f.String(), func(t *testing.T) {
+					t.Parallel()
+					name := f.Kind.String()
+					if w.disturb(t, f) {
+						total.Add(1)
+					} else {
+						name += " not reached"
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					made[name]++
+				})
+			}
+		})
+	}
+}
+
+// whole is what a command does when nothing fails.
+type whole struct {
+	scenario
+	prepared      string // folder of what is there before
+	before, after tree
+	seen          map[string]map[string]bool // contents that a path has had when something was published
+	calls         []faults.Call
+	out           string
+}
+
+// undisturbed prepares a scenario and runs its command.
+func undisturbed(t *testing.T, s scenario) *whole {
+	t.Helper()
+	w := &whole{scenario: s, prepared: realDir(t), seen: map[string]map[string]bool{}}
+	if s.setup != nil {
+		s.setup(t, w.prepared)
+	}
+	w.before = readTree(t, w.prepared)
+	dir := realDir(t)
+	copyTree(t, w.prepared, dir)
+	note := func() {
+		for path, content := range readTree(t, dir) {
+			if w.seen[path] == nil {
+				w.seen[path] = map[string]bool{}
+			}
+			w.seen[path][content] = true
+		}
+	}
+	end := w.life(t, dir, s.args, faults.Fault{}, func(c faults.Call) {
+		if strings.HasPrefix(c.Name, "rename") || strings.HasPrefix(c.Name, "unlink") {
+			note()
+		}
+	})
+	if end.Exit != exitOK {
+		t.Fatalf("undisturbed, gfnem %v exits with %d: %s", s.args, end.Exit, end.stderr)
+	}
+	note()
+	w.calls, w.out, w.after = end.Calls, end.stdout, readTree(t, dir)
+	if leftovers := w.after.temporary(); len(leftovers) > 0 {
+		t.Errorf("undisturbed, gfnem %v leaves %q", s.args, leftovers)
+	}
+	return w
+}
+
+// ended is how a life of the program ended.
+type ended struct {
+	faults.Result
+	stdout, stderr string
+}
+
+// life runs the program in a folder.
+func (w *whole) life(t *testing.T, dir string, args []string, f faults.Fault, before func(faults.Call)) ended {
+	t.Helper()
+	cmd := faultProgram(t, dir, args)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	below := []string{dir}
+	if w.reads != "" {
+		below = append(below, w.reads)
+	}
+	res := followed(t, cmd, faults.Options{Below: below, Fault: f, Before: before})
+	return ended{res, stdout.String(), stderr.String()}
+}
+
+// disturb makes a fault in a life of its own, looks at what is left, and ends it as a user would. It reports whether
+// the fault was reached.
+func (w *whole) disturb(t *testing.T, f faults.Fault) bool {
+	dir := realDir(t)
+	copyTree(t, w.prepared, dir)
+	end := w.life(t, dir, w.args, f, nil)
+	if end.Failed == 0 {
+		t.Logf("made %d calls only", len(end.Calls))
+		return false
+	}
+	call := end.Calls[f.At-1]
+	problems := w.misbehaved(dir, f, call, end)
+	left := readTree(t, dir)
+	problems = append(problems, w.torn(left)...)
+	if end.Exit == exitOK {
+		for _, p := range differences(left.lasting(), w.after) {
+			problems = append(problems, "exit code 0, but "+p)
+		}
+	}
+	problems = append(problems, w.goOn(t, dir)...)
+	if len(problems) > 0 {
+		what := strings.NewReplacer(dir+"/", "", dir, "the folder").Replace(fmt.Sprintf("%v, %v", f, call))
+		t.Errorf("%s:\n\t%s\nstderr: %s", what, strings.Join(problems, "\n\t"), end.stderr)
+	}
+	return true
+}
+
+// goOn gives the command that a user gives next, which must end as if nothing had failed.
+func (w *whole) goOn(t *testing.T, dir string) (problems []string) {
+	args := w.args
+	if w.again != nil {
+		args = w.again(dir)
+	}
+	add := func(format string, more ...any) {
+		problems = append(problems, fmt.Sprintf("then gfnem "+args[0]+" "+format, more...))
+	}
+	cmd := faultProgram(t, dir, args)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	watchdog := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer watchdog.Stop()
+	if err := cmd.Wait(); err != nil {
+		add("ends with %v: %s", err, stderr.String())
+		return problems
+	}
+	if stdout.String() != w.out {
+		add("prints %q, not %q", stdout.String(), w.out)
+	}
+	if said := alarms(stderr.String()); len(said) > 0 {
+		add("says %q: %s", said, stderr.String())
+	}
+	for _, p := range differences(readTree(t, dir), w.after) {
+		add("is done, but %s", p)
+	}
+	return problems
+}
+
+// misbehaved returns what is wrong with how a life ended in which a call failed.
+func (w *whole) misbehaved(dir string, f faults.Fault, call faults.Call, end ended) (problems []string) {
+	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	if said := alarms(end.stderr); len(said) > 0 {
+		add("it says %q", said)
+	}
+	if end.Late {
+		add("it hangs")
+		return problems
+	}
+	if f.Errno == 0 {
+		if end.Signal != syscall.SIGKILL {
+			add("it was not killed")
+		}
+		return problems
+	}
+	var complaints []string
+	for line := range strings.Lines(end.stderr) {
+		if strings.HasPrefix(line, "gfnem: ") {
+			complaints = append(complaints, line)
+		}
+	}
+	switch {
+	case end.Signal != 0:
+		add("it ends by the signal %v", end.Signal)
+	case end.Exit == exitOK && end.stdout != w.out:
+		add("exit code 0, but it prints %q, not %q", end.stdout, w.out)
+	case end.Exit == exitOK && call.Stores():
+		add("exit code 0, although content may be lost")
+	case end.Exit == exitOK:
+	case end.Exit != exitFailed && end.Exit != exitBadInput:
+		add("exit code %d", end.Exit)
+	case len(complaints) != 1 || !strings.HasSuffix(end.stderr, complaints[0]):
+		add("it does not end with one line")
+	case !strings.Contains(complaints[0], f.Errno.Error()):
+		add("it does not name the cause, %q", f.Errno.Error())
+	case f.Extent != faults.Full && call.Path != dir && !namesFile(complaints[0], call):
+		add("it does not name the file")
+	}
+	return problems
+}
+
+// alarms returns what a message says that only a crash, or a file that is not as it was written, calls for.
+func alarms(message string) []string {
+	words := []string{"panic", "goroutine ", "damaged", "does not match", "start again", "begins anew", "warning"}
+	return slices.DeleteFunc(words, func(word string) bool { return !strings.Contains(message, word) })
+}
+
+// namesFile reports whether a message names a file of a call.
+func namesFile(message string, call faults.Call) bool {
+	return strings.Contains(message, filepath.Base(call.Path)) ||
+		call.To != "" && strings.Contains(message, filepath.Base(call.To))
+}
+
+// torn returns what is neither old nor new in what a life left.
+func (w *whole) torn(left tree) (problems []string) {
+	for path := range w.before {
+		_, has := left[path]
+		if _, remains := w.after[path]; remains && !has && isLasting(path) {
+			problems = append(problems, path+" is gone")
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(left)) {
+		switch content := left[path]; {
+		case isTemporary(path), w.seen[path][content]:
+		case w.seen[path] == nil:
+			problems = append(problems, path+" should not be there")
+		case isJournal(path) && strings.HasPrefix(w.after[path], content):
+		default:
+			problems = append(problems, path+" is neither old nor new")
+		}
+	}
+	return problems
+}
+
+// differences returns how a tree differs from the one that is wanted.
+func differences(got, want tree) (problems []string) {
+	for _, path := range slices.Sorted(maps.Keys(got)) {
+		if content, ok := want[path]; !ok && want[filepath.Dir(path)] == "" && filepath.Dir(path) != "." {
+			continue // its folder is left, too
+		} else if !ok {
+			problems = append(problems, path+" is left")
+		} else if content != got[path] {
+			problems = append(problems, path+" differs")
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(want)) {
+		if _, ok := got[path]; !ok {
+			problems = append(problems, path+" is missing")
+		}
+	}
+	return problems
+}
