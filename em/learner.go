@@ -22,7 +22,8 @@ type Learner struct {
 	programs *program.Set
 }
 
-// New prepares a learner whose variables live in store. It compiles nothing yet.
+// New prepares a learner whose variables live in store, which has all of them from then on: a value that is to start
+// elsewhere is set before New by making the variable, or after it by SetValue. It compiles nothing yet.
 func New(b compute.Backend, store *model.Store, spec Spec) (*Learner, error) {
 	if spec.Model == nil || spec.Env == nil || spec.Policy == nil || spec.Data == nil {
 		return nil, errors.New("em: a learner needs a Model, an Env, a Policy and Data")
@@ -49,6 +50,9 @@ func New(b compute.Backend, store *model.Store, spec Spec) (*Learner, error) {
 	l := &Learner{programs: program.NewSet(b, store)}
 	g := newGraphs(spec.withDefaults(), l.programs)
 	l.Data, l.Gate, l.E, l.M = spec.Data, spec.Gate, eStep{g}, mStep{g}
+	if err := g.declare(); err != nil {
+		return nil, fmt.Errorf("em: %w", err)
+	}
 	return l, nil
 }
 

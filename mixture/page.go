@@ -9,7 +9,7 @@ import (
 )
 
 // Report implements run.Session.
-func (t *trainer) Report(r *run.Run, res run.Result) error {
+func (t *trainer) Report(r *run.Run, dir string, res run.Result) error {
 	own := res.(*result)
 	points, err := run.ReadMetrics(r.Dir())
 	if err != nil {
@@ -43,10 +43,10 @@ func (t *trainer) Report(r *run.Run, res run.Result) error {
 	page.Section("Result").Note(run.Unfinished(t)).Table(own.table()).Paragraph(fmt.Sprintf(
 		"The GFlowNet's q(i,j|x) is within total variation %.3f of its target on average; its evidence lower bound is %.4f.",
 		own.TotalVariation, own.ELBO))
-	if err := page.Section("Figures").Figures(r.Dir(), figures...); err != nil {
+	if err := page.Section("Figures").Figures(dir, figures...); err != nil {
 		return err
 	}
 	page.Section("Configuration").Pre(r.Config())
 	page.Section("Provenance").Pre(r.Info().String())
-	return page.WriteFile(filepath.Join(r.Dir(), "report.html"))
+	return page.WriteFile(filepath.Join(dir, "report.html"))
 }

@@ -155,8 +155,10 @@ func (t Task) reproducePage(ctx context.Context, s run.Study, e Experiment, out 
 		}
 		figures = append(figures, second, third)
 	}
-	if err := page.Section("Figures").Figures(s.Dir, figures...); err != nil {
-		return err
-	}
-	return page.WriteFile(filepath.Join(s.Dir, "report.html"))
+	return s.Publish(func(dir string) error {
+		if err := page.Section("Figures").Figures(dir, figures...); err != nil {
+			return err
+		}
+		return page.WriteFile(filepath.Join(dir, "report.html"))
+	})
 }

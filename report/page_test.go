@@ -117,6 +117,9 @@ func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report.html")
 	page := &Page{Title: "first"}
+	if err := os.WriteFile(path+".tmp", []byte("what a killed program left, longer than nothing"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	if err := page.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,9 @@
 //	metrics.jsonl          one line of scalars per logged step, free of wall time
 //	events.out.tfevents.*  the same scalars for TensorBoard
 //	state/000000001000/    a checkpoint: arrays.safetensors, state.json, manifest.json
-//	report.html            a page about the run, written by others
+//	report.html            a page about the run and other files to look at, written by others
+//	outputs.json           their hashes, and that of the state they were made from, see Run.Publish
+//	result.json            what a finished cell of a Grid has led to, and the hash of the state that was measured
 //	lock                   the id of that process
 //
 // A training program creates or opens the folder, loads, and then logs and saves as it goes:
@@ -22,5 +24,5 @@
 // metrics of a run killed and resumed are those of a run never killed.
 //
 // The package also holds what every training program needs around its folder: progress (Progress), signals
-// (WithSignals, Await), the loop that ties them together (Drive) and grids of runs (Grid).
+// (WithSignals, Await), the loop that ties them together (Drive), grids of runs (Grid) and a check of all this (Verify).
 package run

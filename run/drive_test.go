@@ -207,7 +207,7 @@ func (s *countSession) Seed() uint64                          { return s.seed }
 func (s *countSession) Data() map[string]string               { return nil }
 func (s *countSession) Progress() (step, total uint64)        { return s.N, s.total }
 func (s *countSession) Evaluate() (Result, error)             { return countResult{s.Sum + s.seed}, nil }
-func (s *countSession) Report(*Run, Result) error             { return nil }
+func (s *countSession) Report(*Run, string, Result) error     { return nil }
 func (s *countSession) Parameters() (map[string]Array, error) { return nil, nil }
 func (s *countSession) Close()                                {}
 

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"maps"
 	"math"
@@ -64,4 +65,21 @@ func appendRecord(b, content []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, maskedCRC(length))
 	b = append(b, content...)
 	return binary.LittleEndian.AppendUint32(b, maskedCRC(content))
+}
+
+// recordsFault says what is wrong with a sequence of TFRecords; "" if nothing is.
+func recordsFault(b []byte) string {
+	for at, rest := 0, b; len(rest) > 0; {
+		const head, tail = 12, 4
+		if len(rest) < head+tail || maskedCRC(rest[:8]) != binary.LittleEndian.Uint32(rest[8:]) ||
+			binary.LittleEndian.Uint64(rest) > uint64(len(rest)-head-tail) {
+			return fmt.Sprintf("has no record at byte %d", at)
+		}
+		end := head + int(binary.LittleEndian.Uint64(rest))
+		if maskedCRC(rest[head:end]) != binary.LittleEndian.Uint32(rest[end:]) {
+			return fmt.Sprintf("the record at byte %d does not match its checksum", at)
+		}
+		at, rest = at+end+tail, rest[end+tail:]
+	}
+	return ""
 }

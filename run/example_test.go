@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gfnem/gfnem/run"
 )
@@ -54,4 +55,42 @@ func Example() {
 	// Output:
 	// resumed at step 3 with count 3
 	// last line logged: {3 map[square:9]}
+}
+
+// Everything in a run's folder is checked, here after a digit was changed.
+func ExampleVerify() {
+	parent, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(parent)
+	r, err := run.Create(filepath.Join(parent, "counting"), run.Options{Task: "counting", Command: []string{"count"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.Log(1, map[string]float64{"loss": 0.25}); err != nil {
+		log.Fatal(err)
+	}
+	if err := r.Save(run.State{Step: 1}); err != nil {
+		log.Fatal(err)
+	}
+	metrics := filepath.Join(r.Dir(), "metrics.jsonl")
+	if err := os.WriteFile(metrics, []byte("{\"step\":1,\"loss\":0.15}\n"), 0o666); err != nil {
+		log.Fatal(err)
+	}
+	err = run.Verify(r.Dir(), func(f run.Finding) {
+		path, _ := filepath.Rel(r.Dir(), f.Path)
+		text, _, _ := strings.Cut(f.Text, ":")
+		fmt.Println(f.Status, path+":", text)
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// ok state/000000000001: 0 arrays, all finite
+	// ok run.json: made by count
+	// ok run.toml: 0 bytes
+	// damaged metrics.jsonl: was changed in its first 23 bytes since checkpoint 1 was saved
+	// ok events.out.tfevents.gfnem: 82 bytes agree with the checkpoints
 }

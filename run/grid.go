@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
-	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // Cell is one training of a grid.
@@ -28,7 +26,8 @@ type Cell struct {
 }
 
 // Grid is many trainings, each a run of its own below Dir, made by a few workers at a time. It can be stopped and
-// continued: finished cells are read, the others go on from their checkpoints.
+// continued: the results of finished cells are read, if they and their runs verify, the others go on from their
+// checkpoints.
 type Grid struct {
 	Dir     string
 	Task    Task
@@ -39,9 +38,6 @@ type Grid struct {
 	Every   time.Duration // between checkpoints of a cell
 	Log     io.Writer     // progress; may be nil
 }
-
-// resultName is the file of a finished cell.
-const resultName = "result.json"
 
 // Run makes all cells and returns their results as JSON, in order.
 func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) {
@@ -65,12 +61,19 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 		done, ended = done+part, ended+more
 		bar.Set(int64(done), fmt.Sprintf("%d of %d runs", ended, len(cells)))
 	}
+	warn := func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if g.Log != nil {
+			fmt.Fprintln(g.Log, "warning:", line)
+		}
+	}
 	todo := make(chan int)
 	var wg sync.WaitGroup
 	for range max(g.Workers, 1) {
 		wg.Go(func() {
 			for i := range todo {
-				res, err := g.cell(ctx, cells[i], progress)
+				res, err := g.cell(ctx, cells[i], progress, warn)
 				if err != nil {
 					failed[i] = fmt.Errorf("%s, run %d: %w", cells[i].Row, cells[i].Index, err)
 					cancel()
@@ -101,12 +104,11 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 	return results, context.Cause(asked)
 }
 
-// cell makes one training, or reads it if it is finished.
+// cell makes one training, or reads its result if it is finished.
 func (g Grid) cell(
-	ctx context.Context, c Cell, progress func(part float64, ended int),
+	ctx context.Context, c Cell, progress func(part float64, ended int), warn func(line string),
 ) (_ json.RawMessage, err error) {
 	dir := filepath.Join(g.Dir, c.Row, strconv.Itoa(c.Index))
-	path := filepath.Join(dir, resultName)
 	text, err := config.Encode(c.Config)
 	if err != nil {
 		return nil, err
@@ -121,11 +123,13 @@ func (g Grid) cell(
 		if r.Config() != text {
 			return nil, badinput.Errorf("%s was made with other settings: choose another --out", dir)
 		}
-		if done, err := os.ReadFile(path); err == nil {
+		done, err := r.result(warn)
+		if err != nil {
+			return nil, err
+		}
+		if done != nil {
 			progress(1000, 0)
 			return done, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
 		}
 	}
 	s, err := Await(ctx, Grace, func() (Session, error) { return g.Task.Start(g.Backend, c.Config) })
@@ -140,6 +144,8 @@ func (g Grid) cell(
 			return nil, err
 		}
 		defer r.Close()
+	} else if !maps.Equal(s.Data(), r.Info().Data) {
+		return nil, badinput.Errorf("%s was made with other data than its configuration gives now: choose another --out", dir)
 	}
 	if err := r.Drive(ctx, &watched{Job: s, progress: progress}, g.Every, nil); err != nil {
 		return nil, err
@@ -148,11 +154,7 @@ func (g Grid) cell(
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(result)
-	if err != nil {
-		return nil, err
-	}
-	return data, disk.ReplaceFile(r.disk, path, disk.Content(data))
+	return r.writeResult(result)
 }
 
 // watched reports every step of a job as progress.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gfnem/gfnem/internal/disk"
@@ -208,7 +209,7 @@ func TestLoadMendsEvents(t *testing.T) {
 	checkAgreement(t, dir)
 }
 
-// A power cut while journals are mended, before any operation, changes nothing of what comes out in the end.
+// A power cut or a full disk while journals are mended, at any operation, changes nothing of what comes out in the end.
 func TestPowerCutWhileMending(t *testing.T) {
 	for name, c := range journalDamages {
 		// begin makes a run whose journals are both damaged, each in its way.
@@ -241,37 +242,51 @@ func TestPowerCutWhileMending(t *testing.T) {
 		if _, ok := want["/"+eventsName+damagedSuffix]; !ok {
 			t.Fatalf("%s: nothing was set aside: %v", name, slices.Sorted(maps.Keys(want)))
 		}
-		for cut := range ops {
-			s, dir := begin()
-			s.CutAt = s.Ops + cut
+		load := func(s *disktest.Shadow, dir string) error {
 			r, err := open(s, dir)
 			if err == nil {
 				_, _, err = r.Load()
 				err = errors.Join(err, r.Close())
 			}
-			if !errors.Is(err, disktest.ErrCut) {
-				t.Fatalf("%s, cut %d: %v", name, cut, err)
+			return err
+		}
+		finish := func(s *disktest.Shadow, what string, cut int) {
+			t.Helper()
+			dir := filepath.Join(s.Root, "run")
+			loadOnce(t, s, dir)
+			checkAgreement(t, dir)
+			if got := loadOnce(t, s, dir); len(got) > 0 {
+				t.Fatalf("%s, %s at %d: the second time: %q", name, what, cut, got)
 			}
-			for left, pick := range map[string]func(int) int{"durable": disktest.DurableOnly, "everything": disktest.Everything} {
+			if _, err := train(s, dir); err != nil {
+				t.Fatalf("%s, %s at %d: %v", name, what, cut, err)
+			}
+			got, err := outcome(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := diff(want, got); d != "" {
+				t.Fatalf("%s, %s at %d: outcome differs (-undisturbed +disturbed):\n%s", name, what, cut, d)
+			}
+		}
+		for cut := range ops {
+			s, dir := begin()
+			s.FailAt = s.Ops + cut
+			if err := load(s, dir); !errors.Is(err, syscall.ENOSPC) {
+				t.Fatalf("%s, full disk at %d: %v", name, cut, err)
+			}
+			finish(s, "full disk", cut)
+			s, dir = begin()
+			s.CutAt = s.Ops + cut
+			if err := load(s, dir); !errors.Is(err, disktest.ErrCut) {
+				t.Fatalf("%s, cut at %d: %v", name, cut, err)
+			}
+			for left, pick := range map[string]func(int) int{"old": disktest.DurableOnly, "new": disktest.Everything} {
 				after, err := s.Restore(filepath.Join(disktest.MemoryDir(t), "after"), pick)
 				if err != nil {
 					t.Fatal(err)
 				}
-				dir := filepath.Join(after.Root, "run")
-				loadOnce(t, after, dir)
-				if got := loadOnce(t, after, dir); len(got) > 0 {
-					t.Fatalf("%s, cut %d, %s left: the second time: %q", name, cut, left, got)
-				}
-				if _, err := train(after, dir); err != nil {
-					t.Fatalf("%s, cut %d, %s left: %v", name, cut, left, err)
-				}
-				got, err := outcome(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if d := diff(want, got); d != "" {
-					t.Fatalf("%s, cut %d, %s left: outcome differs (-uncut +cut):\n%s", name, cut, left, d)
-				}
+				finish(after, "cut with all "+left+" left", cut)
 			}
 		}
 	}

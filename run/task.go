@@ -46,8 +46,8 @@ type Session interface {
 	Progress() (step, total uint64)
 	// Evaluate measures the model as it is. The result can be encoded as JSON, and prints as what a person wants to see.
 	Evaluate() (Result, error)
-	// Report writes report.html and figures for a run to its folder.
-	Report(r *Run, result Result) error
+	// Report writes report.html and figures of a run to a folder, see Run.Publish.
+	Report(r *Run, dir string, result Result) error
 	// Parameters returns the learned parameters, for export.
 	Parameters() (map[string]Array, error)
 	// Close releases what the session holds.

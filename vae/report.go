@@ -9,7 +9,7 @@ import (
 )
 
 // Report implements run.Session.
-func (s *session) Report(r *run.Run, res run.Result) error {
+func (s *session) Report(r *run.Run, dir string, res run.Result) error {
 	points, err := run.ReadMetrics(r.Dir())
 	if err != nil {
 		return err
@@ -25,15 +25,15 @@ func (s *session) Report(r *run.Run, res run.Result) error {
 			z.Height, z.Width, z.Rows, z.Columns, titles[s.Method]),
 	}
 	page.Section("Result").Note(run.Unfinished(s)).Table(res.(*Result).table())
-	if err := page.Section("Images").Figures(r.Dir(), images...); err != nil {
+	if err := page.Section("Images").Figures(dir, images...); err != nil {
 		return err
 	}
-	if err := page.Section("Training").Figures(r.Dir(), curves(points)...); err != nil {
+	if err := page.Section("Training").Figures(dir, curves(points)...); err != nil {
 		return err
 	}
 	page.Section("Configuration").Pre(r.Config())
 	page.Section("Provenance").Pre(r.Info().String())
-	return page.WriteFile(filepath.Join(r.Dir(), "report.html"))
+	return page.WriteFile(filepath.Join(dir, "report.html"))
 }
 
 // curves are what was measured during the training; those without a point are left out.

@@ -112,7 +112,7 @@ func reproduce(ctx context.Context, s run.Study, rows []tableRow) (run.Result, e
 			report.Number(report.Summarize(ess).Mean, 1), report.Int(len(j.Runs)))
 		strip.Groups = append(strip.Groups, report.Group{Name: row.title, Values: nll})
 	}
-	return out, out.page(s.Dir, strip)
+	return out, s.Publish(func(dir string) error { return out.page(dir, strip) })
 }
 
 // make makes the runs of a row.

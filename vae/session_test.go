@@ -454,7 +454,7 @@ func TestReportAndLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Report(r, result); err != nil {
+		if err := s.Report(r, r.Dir(), result); err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range []string{"report.html", "encoding.png", "reconstructions.png", "samples.svg", "usage.png", "bound.png"} {

@@ -109,7 +109,9 @@ func (e backendFlag) newest(r *run.Run, c console, changes ...string) (run.Sessi
 	state, warnings, err := r.Load()
 	c.warn(append(warnings, r.JournalNotes()...)...)
 	if err == nil {
-		err = s.Restore(state)
+		if err = s.Restore(state); err != nil {
+			err = fmt.Errorf("restore run %s at step %d: %w", r.Dir(), state.Step, err)
+		}
 	}
 	if err != nil {
 		s.Close()

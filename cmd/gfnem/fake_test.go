@@ -84,8 +84,8 @@ func (s *fakeSession) Evaluate() (run.Result, error) {
 	return r, evaluating(s)
 }
 
-func (s *fakeSession) Report(r *run.Run, _ run.Result) error {
-	return os.WriteFile(filepath.Join(r.Dir(), "report.html"), nil, 0o666)
+func (s *fakeSession) Report(_ *run.Run, dir string, _ run.Result) error {
+	return os.WriteFile(filepath.Join(dir, "report.html"), nil, 0o666)
 }
 
 func (s *fakeSession) Close() {

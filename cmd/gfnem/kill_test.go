@@ -138,6 +138,9 @@ func (l *lives) compare() {
 	if !bytes.Equal(a, b) {
 		l.Errorf("metrics after kills differ: %d and %d bytes", len(b), len(a))
 	}
+	if out, err := program(l.T, "verify", l.killed()).Output(); err != nil || !bytes.Contains(out, []byte(" 0 notes, 0 damaged, 0 unread\n")) {
+		l.Errorf("the folder after kills: %v\n%s", err, out)
+	}
 }
 
 // TestKilled kills a run with SIGKILL at random instants, many of them during saves, which follow each other closely, and

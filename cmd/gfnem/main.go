@@ -39,6 +39,7 @@ type cli struct {
 	Resume    resumeCmd    `cmd:"" help:"Continue a run that was interrupted or killed."`
 	Eval      evalCmd      `cmd:"" help:"Measure the model of a run."`
 	Report    reportCmd    `cmd:"" help:"Write the report of a run again."`
+	Verify    verifyCmd    `cmd:"" help:"Check the files of runs, tables and data sets."`
 	Reproduce reproduceCmd `cmd:"" help:"Reproduce a table of the paper."`
 	Parse     parseCmd     `cmd:"" help:"Find the trees of sentences."`
 	Inside    insideCmd    `cmd:"" help:"Print the log-likelihood of sentences."`

@@ -17,7 +17,8 @@ func (reportCmd) Help() string {
 	return `Example:
   gfnem report runs/paper
 
-Evaluates the newest checkpoint and writes report.html, figures and parameters.safetensors to the folder.`
+Evaluates the newest checkpoint and writes report.html, figures and parameters.safetensors to the folder, and their
+hashes to outputs.json.`
 }
 
 // Run writes the report of a run.

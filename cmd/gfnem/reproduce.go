@@ -58,7 +58,8 @@ The tables of grammars:
   grammar-ablation    GFlowNet-EM without some of its parts
 --set cannot change what makes a row the row it is.
 
-When the same command is given again, finished trainings are reused and interrupted ones go on where they were.`
+When the same command is given again, finished trainings are reused and interrupted ones go on where they were.
+A result that is not what was written, or not of the newest checkpoint, is measured again.`
 }
 
 // Run reproduces a table.

@@ -238,8 +238,10 @@ func conclude(r *run.Run, s run.Session) (run.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := run.Export(filepath.Join(r.Dir(), "parameters.safetensors"), parameters); err != nil {
-		return nil, err
-	}
-	return result, s.Report(r, result)
+	return result, r.Publish(func(dir string) error {
+		if err := run.Export(filepath.Join(dir, "parameters.safetensors"), parameters); err != nil {
+			return err
+		}
+		return s.Report(r, dir, result)
+	})
 }

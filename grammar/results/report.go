@@ -25,7 +25,7 @@ func (s session) lead() string {
 }
 
 // Report implements run.Session.
-func (s session) Report(r *run.Run, res run.Result) error {
+func (s session) Report(r *run.Run, dir string, res run.Result) error {
 	own := res.(*Result)
 	points, err := run.ReadMetrics(r.Dir())
 	if err != nil {
@@ -50,15 +50,15 @@ func (s session) Report(r *run.Run, res run.Result) error {
 		section.Table(t)
 	}
 	learned := page.Section("Grammar")
-	err = cmp.Or(page.Section("Training").Figures(r.Dir(), s.curves(points, own)...),
-		page.Section("Trees").Figures(r.Dir(), trees...), learned.Figures(r.Dir(), p.usageFigures()...))
+	err = cmp.Or(page.Section("Training").Figures(dir, s.curves(points, own)...),
+		page.Section("Trees").Figures(dir, trees...), learned.Figures(dir, p.usageFigures()...))
 	if err != nil {
 		return err
 	}
 	learned.Table(p.ruleTable()).Table(p.wordTable())
 	page.Section("Configuration").Pre(r.Config())
 	page.Section("Provenance").Pre(r.Info().String())
-	return page.WriteFile(filepath.Join(r.Dir(), "report.html"))
+	return page.WriteFile(filepath.Join(dir, "report.html"))
 }
 
 // parsed is a split with its most probable derivations.

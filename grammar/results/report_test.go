@@ -37,7 +37,7 @@ func reported(t *testing.T, c induce.Config, data *treebank.Dataset) (dir, page 
 	}
 	var pages []string
 	for range 2 {
-		if err := s.Report(r, res); err != nil {
+		if err := s.Report(r, r.Dir(), res); err != nil {
 			t.Fatal(err)
 		}
 		html, err := os.ReadFile(filepath.Join(r.Dir(), "report.html"))

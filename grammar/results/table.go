@@ -78,7 +78,7 @@ func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, r.page(s.Dir)
+	return r, s.Publish(r.page)
 }
 
 // cells lists the trainings of a table, row by row.

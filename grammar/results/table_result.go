@@ -2,6 +2,7 @@ package results
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -41,8 +42,12 @@ func newReproduced(t paperTable, s run.Study, cells []run.Cell, results []json.R
 	}
 	for i, data := range results {
 		one := &Result{}
-		if err := json.Unmarshal(data, one); err != nil || len(one.Splits) == 0 {
-			return nil, fmt.Errorf("result of %s, seed %d, cannot be read: %v", cells[i].Row, cells[i].Index, err)
+		err := json.Unmarshal(data, one)
+		if err == nil && len(one.Splits) == 0 {
+			err = errors.New("it has no splits")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("result of %s, seed %d: %w", cells[i].Row, cells[i].Index, err)
 		}
 		row := &r.Rows[i/len(s.Seeds)]
 		row.Runs = append(row.Runs, one)

@@ -196,18 +196,29 @@ func TestReproduceAgain(t *testing.T) {
 		t.Error("two objectives have the same bound")
 	}
 
-	// What was trained is not trained again: a result that was changed by hand is believed.
+	// What was changed by hand is measured again, and a line says so.
 	path := filepath.Join(s.Dir, "hvi", "4", "result.json")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(data), `"seed":4`, `"seed":444`, 1)), 0o666); err != nil {
-		t.Fatal(err)
+	for _, changed := range []string{strings.Replace(string(data), `"seed": 4`, `"seed": 444`, 1), "{}", ""} {
+		if err := os.WriteFile(path, []byte(changed), 0o666); err != nil || changed == string(data) {
+			t.Fatal("not changed", err)
+		}
+		var log strings.Builder
+		s.Log = &log
+		if made() != first {
+			t.Errorf("the table believes a result that was changed to %.20q...", changed)
+		}
+		if !strings.Contains(log.String(), path+": ") || !strings.Contains(log.String(), ": it is measured again\n") {
+			t.Errorf("a changed result: the log says %q", log.String())
+		}
+		if now, err := os.ReadFile(path); string(now) != string(data) {
+			t.Errorf("the result was not written again: %v", err)
+		}
 	}
-	if !strings.Contains(made(), `"seed":444`) {
-		t.Error("a finished run was made again")
-	}
+	s.Log = nil
 	s.Set = append(s.Set, "sleep.weight=2")
 	if _, err := (Task{}).Reproduce(context.Background(), s); err == nil || !strings.Contains(err.Error(), "was made with other settings") {
 		t.Errorf("with other settings: error %v", err)

@@ -108,11 +108,14 @@ func (s *Shadow) Rename(from, to string) error {
 	}
 	folder, oldName := s.at(from)
 	target, newName := s.at(to)
-	if folder != target {
-		panic("rename to another folder")
+	moved := folder.names()[oldName]
+	if folder != target { // of which a power cut may leave one half
+		target.change(func(m map[string]*inode) { m[newName] = moved })
 	}
 	folder.change(func(m map[string]*inode) {
-		m[newName] = m[oldName]
+		if folder == target {
+			m[newName] = moved
+		}
 		delete(m, oldName)
 	})
 	return nil

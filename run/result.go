@@ -1,0 +1,97 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/disk"
+)
+
+const (
+	resultName   = "result.json"
+	resultFormat = 2 // 1 had no hash
+)
+
+// cellResult is the file of a finished cell.
+type cellResult struct {
+	Format int             `json:"format"`
+	Step   uint64          `json:"step"`         // of the state that was measured
+	State  string          `json:"state_sha256"` // its hash
+	Result json.RawMessage `json:"result"`
+	SHA256 string          `json:"sha256"` // of the file with this field empty
+}
+
+// result returns that of a finished cell, nil if there is none that can be trusted. It warns of what is wrong: what the
+// run lost, and a result that is damaged or of another state than the newest checkpoint's.
+func (r *Run) result(warn func(line string)) (json.RawMessage, error) {
+	s, lost, err := r.Load()
+	if err != nil && !errors.Is(err, ErrNoCheckpoint) {
+		return nil, err
+	}
+	lost = append(lost, r.JournalNotes()...)
+	for _, line := range lost {
+		warn(fmt.Sprintf("%s: %s", r.dir, line))
+	}
+	c, err := readResult(r.disk, r.dir)
+	var content *badinput.Error
+	switch {
+	case errors.As(err, &content):
+		warn(fmt.Sprintf("%v: it is measured again", err))
+		return nil, nil
+	case err != nil || c == nil || len(lost) > 0:
+		return nil, err
+	case c.State != StateHash(s):
+		warn(fmt.Sprintf("%s is not of the newest checkpoint: it is measured again", r.path(resultName)))
+		return nil, nil
+	}
+	return c.Result, nil
+}
+
+// writeResult writes the result of a cell, of its newest checkpoint, and returns it as JSON.
+func (r *Run) writeResult(result Result) (json.RawMessage, error) {
+	data, err := json.Marshal(result)
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := r.Load()
+	if err != nil {
+		return nil, err
+	}
+	c := cellResult{Format: resultFormat, Step: s.Step, State: StateHash(s), Result: data}
+	sealed, err := disk.Seal(&c, &c.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	return data, disk.ReplaceFile(r.disk, r.path(resultName), disk.Content(sealed))
+}
+
+// readResult reads the result of a cell; nil if it has none. An error that is no badinput.Error is the system's.
+func readResult(d disk.Reader, dir string) (*cellResult, error) {
+	path := filepath.Join(dir, resultName)
+	data, err := d.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var c cellResult
+	err = disk.Unseal(data, &c, &c.SHA256)
+	switch {
+	case c.Format > resultFormat && disk.Intact(data):
+		err = ErrNewer
+	case err != nil && c.Format < resultFormat && json.Valid(data):
+		err = errors.New("it has no hash, like those of earlier versions of the program")
+	}
+	if err != nil {
+		return nil, badinput.Errorf("%s: %w", path, err)
+	}
+	var compact bytes.Buffer
+	err = json.Compact(&compact, c.Result)
+	c.Result = compact.Bytes()
+	return &c, err
+}

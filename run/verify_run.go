@@ -1,0 +1,211 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gfnem/gfnem/internal/disk"
+)
+
+// verified is what is known of an intact checkpoint.
+type verified struct {
+	manifest
+	state string // its hash
+}
+
+// run verifies a run. What is made from checkpoints is read first: what comes later, while the run is going on, are newer
+// checkpoints.
+func (v verifier) run(r *Run) {
+	cell, cellErr := readResult(r.disk, r.dir)
+	shown, shownErr := readOutputs(r.disk, r.dir)
+	saved := v.checkpoints(r)
+	v.provenance(r, len(saved) > 0)
+	v.journals(r, saved)
+	if path := r.path(resultName); cellErr != nil {
+		v.failed(path, cellErr)
+	} else if cell != nil {
+		v.made(path, cell.Step, cell.State, saved, "give the command that made the grid again")
+	}
+	again := fmt.Sprintf("\"gfnem report %s\" makes it again", r.dir)
+	if shown != nil {
+		v.made(r.path(outputsName), shown.Step, shown.State, saved, again)
+	}
+	v.outputs(r.dir, shown, shownErr, again)
+	v.leftovers(r)
+}
+
+// provenance verifies run.json and run.toml.
+func (v verifier) provenance(r *Run, saved bool) {
+	path := r.path(infoName)
+	info, err := readInfo(r.disk, r.dir)
+	switch {
+	case errors.Is(err, ErrNotRun) && !saved:
+		v.note(r.dir, "a training that was killed as it began: the same command begins it again")
+		return
+	case errors.Is(err, ErrNotRun):
+		v.damaged(path, "is missing: put it back from a copy, or start again in another folder")
+		return
+	case err != nil:
+		v.failed(path, err)
+		return
+	case info.Format < formatVersion:
+		v.note(path, "has no hash: an earlier version of the program wrote it")
+	default:
+		v.ok(path, "made by %s", strings.Join(info.Command, " "))
+	}
+	path = r.path(configName)
+	switch text, err := r.disk.ReadFile(path); {
+	case err != nil:
+		v.failed(path, err)
+	case configSum(string(text)) != info.Config:
+		v.damaged(path, "was changed after the run was made: restore it, or start a run of its own with --config")
+	default:
+		v.ok(path, "%d bytes", len(text))
+	}
+}
+
+// checkpoints verifies all checkpoints and returns the intact ones, newest first.
+func (v verifier) checkpoints(r *Run) (saved []verified) {
+	const attempts = 100 // each time, a process that writes the run has removed every checkpoint before it was read
+	for range attempts {
+		steps, err := r.checkpoints()
+		if err != nil {
+			v.failed(r.path(stateName), err)
+			return nil
+		}
+		if len(steps) == 0 {
+			v.note(r.path(stateName), "has no checkpoint yet")
+			return nil
+		}
+		removed := 0
+		for _, step := range steps {
+			path := r.checkpointPath(step)
+			s, m, err := readCheckpoint(r.disk, path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist) && !isDamage(err):
+				removed++
+			case err != nil:
+				v.failed(path, err)
+			default:
+				saved = append(saved, verified{m, StateHash(s)})
+				v.finite(path, s)
+			}
+		}
+		if removed < len(steps) {
+			break
+		}
+	}
+	return saved
+}
+
+// finite verifies that the arrays of a checkpoint are finite.
+func (v verifier) finite(path string, s State) {
+	var bad []string
+	for _, name := range slices.Sorted(maps.Keys(s.Arrays)) {
+		if n := s.Arrays[name].notFinite(); n > 0 {
+			bad = append(bad, fmt.Sprintf("%s (%d of its numbers)", name, n))
+		}
+	}
+	if bad != nil {
+		v.damaged(path, "is not finite in %s", strings.Join(bad, ", "))
+		return
+	}
+	v.ok(path, "%d arrays, all finite", len(s.Arrays))
+}
+
+// journals verifies that every checkpoint agrees with the journals, and that these can be read.
+func (v verifier) journals(r *Run, saved []verified) {
+	for _, name := range journalNames {
+		path := r.path(name)
+		data, err := readJournal(r.disk, path)
+		if err != nil {
+			v.failed(path, err)
+			continue
+		}
+		var fault string
+		var size int64
+		for _, c := range saved {
+			size = max(size, c.Journals[name].Size)
+			if f := journalFault(data, c.Journals[name]); f != "" && fault == "" {
+				fault = fmt.Sprintf("%s since checkpoint %d was saved: \"gfnem resume %s\" mends it", f, c.Step, r.dir)
+			}
+		}
+		if fault == "" && name == metricsName && len(saved) > 0 {
+			fault = metricsFault(data[:size], saved[0].Step)
+		} else if fault == "" && name == eventsName {
+			fault = recordsFault(data[:size])
+		}
+		if fault != "" {
+			v.damaged(path, "%s", fault)
+			continue
+		}
+		if data != nil {
+			v.ok(path, "%d bytes agree with the checkpoints", size)
+		}
+		if rest := int64(len(data)) - size; rest > 0 {
+			v.note(path, "%d more bytes were logged after the newest checkpoint: a resumed run logs them again", rest)
+		}
+	}
+}
+
+// metricsFault says what is wrong with the lines that a checkpoint of a step vouches for; "" if nothing is.
+func metricsFault(data []byte, last uint64) string {
+	var step uint64
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		p, err := decodePoint(text)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("line %d cannot be read: %v", line, err)
+		case p.Step < step || p.Step > last:
+			return fmt.Sprintf("line %d is of step %d, after step %d and before checkpoint %d", line, p.Step, step, last)
+		}
+		step = p.Step
+	}
+	return ""
+}
+
+// made verifies that a file is made from the newest checkpoint.
+func (v verifier) made(path string, step uint64, state string, saved []verified, again string) {
+	i := slices.IndexFunc(saved, func(c verified) bool { return c.Step == step })
+	switch {
+	case i < 0 && (len(saved) == 0 || step > saved[0].Step):
+		v.damaged(path, "was made from checkpoint %d, which is missing or damaged: resume the run, and %s", step, again)
+	case i >= 0 && saved[i].state != state:
+		v.damaged(path, "was made from another checkpoint %d: %s", step, again)
+	case i != 0:
+		v.note(path, "was made at step %d, before the newest checkpoint: %s", step, again)
+	default:
+		v.ok(path, "made from checkpoint %d", step)
+	}
+}
+
+// leftovers notes what kills and damage left, and a lock that is none.
+func (v verifier) leftovers(r *Run) {
+	if err := disk.CheckFile(r.disk, r.path(lockName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		v.failed(r.path(lockName), err)
+	}
+	for _, dir := range []string{r.dir, r.path(stateName)} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // that was said
+		}
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			switch {
+			case strings.HasSuffix(e.Name(), disk.TmpSuffix) || leftover.MatchString(e.Name()):
+				v.note(path, "is being written or removed, or that was interrupted")
+			case strings.Contains(e.Name(), damagedSuffix):
+				v.note(path, "was damaged and set aside")
+			}
+		}
+	}
+}
