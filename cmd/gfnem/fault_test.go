@@ -16,7 +16,7 @@ import (
 	"github.com/gfnem/gfnem/internal/faults"
 )
 
-var faultsFlag = flag.String("faults", "56", "how many faults TestFaults makes: a number, or all (with -timeout 9h)")
+var faultsFlag = flag.String("faults", "56", "how many faults TestFaults makes: a number, or all (an hour: -timeout 5h)")
 
 // scenario is a command that is to be disturbed, in a folder of its own.
 type scenario struct {
@@ -39,7 +39,7 @@ var faultKinds = []faults.Kind{
 // TestFaults lets calls on files fail, one in each life of a command, or kills it there. Afterwards every file is the
 // old or the new one, the program has said what happened, and the next command ends as if nothing had.
 //
-//	go test ./cmd/gfnem -run TestFaults -faults all -timeout 9h
+//	go test ./cmd/gfnem -run TestFaults -faults all -timeout 5h
 //	go test ./cmd/gfnem -run TestFaults/resume/EIO_at_call_57$ -faults all
 func TestFaults(t *testing.T) {
 	t.Parallel()
