@@ -84,31 +84,31 @@ func faultScenarios(t *testing.T) []scenario {
 		"--out", "grid", "--data", filepath.Join(shared, "data"), "--save-every", "1ns", "--json"},
 		tinySettings(t, "grammar")...)
 	return []scenario{
-		{name: "train", args: train, again: func(dir string) []string {
+		{name: "train", holds: "run", args: train, again: func(dir string) []string {
 			if _, err := os.Stat(filepath.Join(dir, "run", "run.json")); err != nil {
 				return train
 			}
 			return resume
 		}},
-		{name: "resume", args: resume, setup: func(t *testing.T, dir string) {
+		{name: "resume", holds: "run", args: resume, setup: func(t *testing.T, dir string) {
 			killedAt(t, dir, "run/state/000000000004", train...)
 		}},
-		{name: "eval", args: []string{"eval", "run", "--json"}, setup: finished},
-		{name: "report", args: []string{"report", "run"}, setup: func(t *testing.T, dir string) {
-			finished(t, dir)
-			for _, name := range []string{"report.html", "means.png", "parameters.safetensors"} {
-				if err := os.WriteFile(filepath.Join(dir, "run", name), []byte("old"), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
+		{name: "eval", holds: "run", args: []string{"eval", "run", "--json"}, setup: finished},
+		{name: "verify", holds: "run", args: []string{"verify", "run"}, setup: finished},
+		// The report that is replaced is of a step before.
+		{name: "report", holds: "run", args: []string{"report", "run"}, setup: func(t *testing.T, dir string) {
+			killedAt(t, dir, "run/state/000000000004", train...)
+			made(t, dir, "report", "run")
+			killedAt(t, dir, "run/state/000000000006", resume...)
 		}},
-		{name: "treebank", args: []string{"data", "treebank", "sentences.trees", "--out", "data", "--force", "--json"},
+		{name: "treebank", holds: "data",
+			args: []string{"data", "treebank", "sentences.trees", "--out", "data", "--force", "--json"},
 			setup: func(t *testing.T, dir string) {
 				copyTiny(t, dir)
 				made(t, dir, "data", "treebank", "sentences.trees", "--out", "data", "--max-length", "4")
 			}},
-		{name: "grid", args: grid, reads: shared},
-		{name: "grid-continued", args: grid, reads: shared, setup: func(t *testing.T, dir string) {
+		{name: "grid", holds: "grid", args: grid, reads: shared},
+		{name: "grid-continued", holds: "grid", args: grid, reads: shared, setup: func(t *testing.T, dir string) {
 			killedAt(t, dir, "grid/marginal/1/state/000000000002", grid...)
 		}},
 	}

@@ -3,11 +3,8 @@ package main
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,14 +16,15 @@ import (
 	"github.com/gfnem/gfnem/internal/faults"
 )
 
-var faultsFlag = flag.String("faults", "56", "how many faults TestFaults makes: a number, or all (with -timeout 3h)")
+var faultsFlag = flag.String("faults", "56", "how many faults TestFaults makes: a number, or all (an hour: -timeout 5h)")
 
 // scenario is a command that is to be disturbed, in a folder of its own.
 type scenario struct {
 	name  string
 	setup func(t *testing.T, dir string) // makes what is there before; may be nil
 	args  []string
-	reads string // a folder with other files that the command reads; may be empty
+	holds string // folder of what it makes or reads
+	reads string // path of a folder elsewhere that it reads; may be empty
 	// again is the command that a user gives after a fault; nil means the same one.
 	again func(dir string) []string
 }
@@ -41,7 +39,7 @@ var faultKinds = []faults.Kind{
 // TestFaults lets calls on files fail, one in each life of a command, or kills it there. Afterwards every file is the
 // old or the new one, the program has said what happened, and the next command ends as if nothing had.
 //
-//	go test ./cmd/gfnem -run TestFaults -faults all -timeout 3h
+//	go test ./cmd/gfnem -run TestFaults -faults all -timeout 5h
 //	go test ./cmd/gfnem -run TestFaults/resume/EIO_at_call_57$ -faults all
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -102,7 +100,7 @@ type whole struct {
 	before, after tree
 	seen          map[string]map[string]bool // contents that a path has had when something was published
 	calls         []faults.Call
-	out           string
+	out, errOut   string
 }
 
 // undisturbed prepares a scenario and runs its command.
@@ -132,7 +130,7 @@ func undisturbed(t *testing.T, s scenario) *whole {
 		t.Fatalf("undisturbed, gfnem %v exits with %d: %s", s.args, end.Exit, end.stderr)
 	}
 	note()
-	w.calls, w.out, w.after = end.Calls, end.stdout, readTree(t, dir)
+	w.calls, w.out, w.errOut, w.after = end.Calls, end.stdout, end.stderr, readTree(t, dir)
 	if leftovers := w.after.temporary(); len(leftovers) > 0 {
 		t.Errorf("undisturbed, gfnem %v leaves %q", s.args, leftovers)
 	}
@@ -178,6 +176,9 @@ func (w *whole) disturb(t *testing.T, f faults.Fault) bool {
 			problems = append(problems, "exit code 0, but "+p)
 		}
 	}
+	if w.begun(left) {
+		problems = append(problems, w.verified(dir, `"verdict":"intact"`)...)
+	}
 	problems = append(problems, w.goOn(t, dir)...)
 	if len(problems) > 0 {
 		what := strings.NewReplacer(dir+"/", "", dir, "the folder").Replace(fmt.Sprintf("%v, %v", f, call))
@@ -210,105 +211,14 @@ func (w *whole) goOn(t *testing.T, dir string) (problems []string) {
 	if stdout.String() != w.out {
 		add("prints %q, not %q", stdout.String(), w.out)
 	}
-	if said := alarms(stderr.String()); len(said) > 0 {
+	if said := w.alarms(stderr.String()); len(said) > 0 {
 		add("says %q: %s", said, stderr.String())
 	}
 	for _, p := range differences(readTree(t, dir), w.after) {
 		add("is done, but %s", p)
 	}
-	return problems
-}
-
-// misbehaved returns what is wrong with how a life ended in which a call failed.
-func (w *whole) misbehaved(dir string, f faults.Fault, call faults.Call, end ended) (problems []string) {
-	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	if said := alarms(end.stderr); len(said) > 0 {
-		add("it says %q", said)
-	}
-	if end.Late {
-		add("it hangs")
-		return problems
-	}
-	if f.Errno == 0 {
-		if end.Signal != syscall.SIGKILL {
-			add("it was not killed")
-		}
-		return problems
-	}
-	var complaints []string
-	for line := range strings.Lines(end.stderr) {
-		if strings.HasPrefix(line, "gfnem: ") {
-			complaints = append(complaints, line)
-		}
-	}
-	switch {
-	case end.Signal != 0:
-		add("it ends by the signal %v", end.Signal)
-	case end.Exit == exitOK && end.stdout != w.out:
-		add("exit code 0, but it prints %q, not %q", end.stdout, w.out)
-	case end.Exit == exitOK && call.Stores():
-		add("exit code 0, although content may be lost")
-	case end.Exit == exitOK:
-	case end.Exit != exitFailed && end.Exit != exitBadInput:
-		add("exit code %d", end.Exit)
-	case len(complaints) != 1 || !strings.HasSuffix(end.stderr, complaints[0]):
-		add("it does not end with one line")
-	case !strings.Contains(complaints[0], f.Errno.Error()):
-		add("it does not name the cause, %q", f.Errno.Error())
-	case f.Extent != faults.Full && call.Path != dir && !namesFile(complaints[0], call):
-		add("it does not name the file")
-	}
-	return problems
-}
-
-// alarms returns what a message says that only a crash, or a file that is not as it was written, calls for.
-func alarms(message string) []string {
-	words := []string{"panic", "goroutine ", "damaged", "does not match", "start again", "begins anew", "warning"}
-	return slices.DeleteFunc(words, func(word string) bool { return !strings.Contains(message, word) })
-}
-
-// namesFile reports whether a message names a file of a call.
-func namesFile(message string, call faults.Call) bool {
-	return strings.Contains(message, filepath.Base(call.Path)) ||
-		call.To != "" && strings.Contains(message, filepath.Base(call.To))
-}
-
-// torn returns what is neither old nor new in what a life left.
-func (w *whole) torn(left tree) (problems []string) {
-	for path := range w.before {
-		_, has := left[path]
-		if _, remains := w.after[path]; remains && !has && isLasting(path) {
-			problems = append(problems, path+" is gone")
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(left)) {
-		switch content := left[path]; {
-		case isTemporary(path), w.seen[path][content]:
-		case w.seen[path] == nil:
-			problems = append(problems, path+" should not be there")
-		case isJournal(path) && strings.HasPrefix(w.after[path], content):
-		default:
-			problems = append(problems, path+" is neither old nor new")
-		}
-	}
-	return problems
-}
-
-// differences returns how a tree differs from the one that is wanted.
-func differences(got, want tree) (problems []string) {
-	for _, path := range slices.Sorted(maps.Keys(got)) {
-		if content, ok := want[path]; !ok && want[filepath.Dir(path)] == "" && filepath.Dir(path) != "." {
-			continue // its folder is left, too
-		} else if !ok {
-			problems = append(problems, path+" is left")
-		} else if content != got[path] {
-			problems = append(problems, path+" differs")
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(want)) {
-		if _, ok := got[path]; !ok {
-			problems = append(problems, path+" is missing")
-		}
+	for _, p := range w.verified(dir, `"notes":0,"damaged":0,"unread":0}`) {
+		add("is done, but %s", p)
 	}
 	return problems
 }

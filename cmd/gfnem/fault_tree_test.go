@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 )
 
 // tree is the content of a folder, by path, without what differs from one life of the program to the next. A folder
@@ -129,86 +130,11 @@ func copyTree(t *testing.T, from, to string) {
 // realDir is a new folder, by a path without symbolic links.
 func realDir(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	dir, err := filepath.EvalSymlinks(disktest.MemoryDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// TestFaultsAreFound shows what is wrong to the checks of TestFaults.
-func TestFaultsAreFound(t *testing.T) {
-	t.Parallel()
-	dir := realDir(t)
-	write := func(path, content string) {
-		t.Helper()
-		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("run/state/000000000001/state.json", "1")
-	write("run/state/000000000001/manifest.json", "1 of 2026-01-02T03:04:05Z")
-	write("run/metrics.jsonl", "1\n")
-	write("run/lock", "7")
-	write("data/a", "old")
-	write("data/b", "old")
-	w := &whole{before: readTree(t, dir)}
-	write("run/state/000000000002/state.json", "2")
-	write("run/metrics.jsonl", "1\n2\n")
-	write("data/a", "new")
-	write("data/b", "new")
-	w.after = readTree(t, dir)
-	w.seen = map[string]map[string]bool{}
-	for _, seen := range []tree{w.before, w.after} {
-		for path, content := range seen {
-			if w.seen[path] == nil {
-				w.seen[path] = map[string]bool{}
-			}
-			w.seen[path][content] = true
-		}
-	}
-	check := func(name string, want ...string) {
-		t.Helper()
-		if got := w.torn(readTree(t, dir)); !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
-	}
-	check("new")
-	write("run/metrics.jsonl", "1\n2")
-	write("run/lock", "8")
-	write("run/.report.html.1", "half")
-	write("run/state/000000000001/manifest.json", "1 of 2026-01-02T03:04:06Z")
-	check("part of a journal, another process, a temporary file and another time")
-	write("run/metrics.jsonl", "1\n3")
-	check("another journal", "run/metrics.jsonl is neither old nor new")
-	write("run/metrics.jsonl", "")
-	write("data/b", "old")
-	check("half a data set", "data is neither old nor new")
-	if err := os.RemoveAll(filepath.Join(dir, "data")); err != nil {
-		t.Fatal(err)
-	}
-	write("run/state/000000000001.damaged/state.json", "1")
-	if err := os.Remove(filepath.Join(dir, "run", "state", "000000000002", "state.json")); err != nil {
-		t.Fatal(err)
-	}
-	got := w.torn(readTree(t, dir))
-	slices.Sort(got)
-	want := []string{
-		"data is gone", "data/a is gone", "data/b is gone",
-		"run/state/000000000001.damaged should not be there", "run/state/000000000001.damaged/state.json should not be there",
-		"run/state/000000000002 is neither old nor new",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	got = differences(tree{"a": "1", "b": "folder", "b/c": "1", "d": "1"}, tree{"a": "2", "d": "1", "e": "1"})
-	if want := []string{"a differs", "b is left", "e is missing"}; !slices.Equal(got, want) {
-		t.Errorf("differences %q, want %q", got, want)
-	}
 }
 
 // TestEventsWithoutTimes compares two writers of the same events.
