@@ -17,6 +17,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/internal/crash"
 )
 
 // Cell is one training of a grid.
@@ -94,7 +95,8 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 }
 
 // cell makes one training, or reads it if it is finished.
-func (g Grid) cell(ctx context.Context, c Cell, progress func(part float64, ended int)) (json.RawMessage, error) {
+func (g Grid) cell(ctx context.Context, c Cell, progress func(part float64, ended int)) (_ json.RawMessage, err error) {
+	defer crash.Recover(&err) // it runs in a goroutine of its own
 	dir := filepath.Join(g.Dir, c.Row, strconv.Itoa(c.Index))
 	path := filepath.Join(dir, resultName)
 	text, err := config.Encode(c.Config)

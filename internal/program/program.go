@@ -157,6 +157,9 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 		if all, c.numbers = outputs(c.out, reflect.TypeFor[Out]()); len(all) == 0 {
 			panic(errors.New("it returns no node"))
 		}
+		if err := fits(p.name, g, all); err != nil {
+			panic(err)
+		}
 		return all
 	}, most, -1, inputs == 0, inputs > 0, true)
 	if err != nil {
