@@ -82,6 +82,15 @@ func QuickConfig() Config {
 	return c
 }
 
+// MemoryKeys lists the keys that memory grows with.
+func (c *Config) MemoryKeys() []string {
+	keys := []string{"points", "model.super", "model.petals", "policy.hidden", "mstep.samples"}
+	if c.Batch > 0 && c.Batch < c.Points {
+		keys = append(keys, "batch")
+	}
+	return keys
+}
+
 var presets = map[string]func() Config{
 	"quick": QuickConfig, "paper": PaperConfig, "recommended": RecommendedConfig, "best": BestConfig,
 }

@@ -185,6 +185,7 @@ func (e backendFlag) start(task run.Task, config any) (run.Session, string, erro
 	if err != nil {
 		return nil, "", err
 	}
+	takesMemory(largeKeys(task, config)...)
 	s, err := task.Start(b, config)
 	return s, backend.Describe(b), err
 }
