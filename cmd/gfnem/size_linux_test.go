@@ -33,8 +33,7 @@ var brief = map[string][]string{
 		"moves.e_count=1", "gate.threshold=1e9", "gate.threshold_end=1e9", "fixed=",
 	},
 	"vae": {
-		"data=digits", "epochs=1", "train_images=100", "test_images=20", "optim.drop_on=0", "gate.turn=0", "moves.count=1", "eval.fit_updates=2",
-		"eval.extra_e_updates=1", "eval.every=1", "eval.images=4",
+		"epochs=1", "optim.drop_on=0", "gate.turn=0", "moves.count=1", "eval.fit_updates=2", "eval.extra_e_updates=1", "eval.every=1", "eval.images=4",
 	},
 }
 
@@ -115,7 +114,8 @@ func outcome(t *testing.T, task string, settings []string, dir string) (good str
 	}
 	code := cmd.ProcessState.ExitCode()
 	one := len(lines) == 1 && strings.HasPrefix(lines[0], "gfnem: ")
-	killed := cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+	signal := cmd.ProcessState.Sys().(syscall.WaitStatus).Signal()
+	stopped := !ended && (code == exitInterrupted && one || (signal == syscall.SIGKILL || signal == syscall.SIGTERM) && len(lines) == 0)
 	switch {
 	case err == nil:
 		return "trained", ""
@@ -123,9 +123,9 @@ func outcome(t *testing.T, task string, settings []string, dir string) (good str
 		return "refused for memory", ""
 	case code == exitBadInput && one && !strings.Contains(lines[0], " of memory"):
 		return "refused for another reason", ""
-	case !ended && (code == exitInterrupted && one || killed && len(lines) == 0) && progress:
+	case stopped && progress:
 		return "trains, for longer than the test", ""
-	case !ended && (code == exitInterrupted && one || killed && len(lines) == 0):
+	case stopped:
 		return "begins, for longer than the test", ""
 	}
 	return "", fmt.Sprintf("%v, after progress: %t\n%.3000s", err, progress, strings.Join(lines, "\n"))
@@ -142,9 +142,13 @@ func TestSizes(t *testing.T) {
 	}
 	t.Logf("seed %d, %d configurations", seed, *sizes)
 	counts := map[string]int{}
+	images := imagesOf(t, 64)
 	for i := range *sizes {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		task, settings := valid(t, r)
+		if task == "vae" {
+			settings = append(settings, "data="+images)
+		}
 		good, bad := outcome(t, task, settings, filepath.Join(t.TempDir(), "run"))
 		if bad != "" {
 			t.Errorf("configuration %d: gfnem train %s --set %s: %s", i, task, strings.Join(settings, " --set "), bad)
