@@ -64,7 +64,7 @@ func (z inference) inside(kind grammar.Kind, own, gradient bool) repeated {
 				}
 				return out
 			})
-		memory.Must("the weights of rules", append([]int{4}, rules...)...) // the largest of all, before any is drawn
+		memory.Must("a table of weights of rules", append([]int{4}, rules...)...) // the largest of all, before any is drawn
 		w := weights[*tensors.Tensor]{normal(root...), normal(rules...), normal(terms...), z.lengths()}
 		return prepared{func() error {
 			out, err := p.Call(w)

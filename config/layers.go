@@ -3,10 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/input"
 	"github.com/gfnem/gfnem/internal/suggest"
 )
 
@@ -34,9 +33,11 @@ type File string
 const maxFile = 1 << 20
 
 func (f File) apply(fields []Field) error {
-	data, err := f.read()
-	if err != nil {
-		return err
+	data, err := input.Read(string(f), maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return badinput.Errorf("%s: no such file", string(f))
+	} else if err != nil {
+		return badinput.Errorf("read configuration: %w", err)
 	}
 	var table map[string]toml.Primitive
 	meta, err := toml.Decode(string(data), &table)
@@ -52,34 +53,6 @@ func (f File) apply(fields []Field) error {
 		return string(f)
 	}}
 	return s.table(table, "")
-}
-
-// read returns the text of a file, or of a pipe that is already open, as the shell's <(command) is. Anything else could be
-// endless, or wait for ever to be opened.
-func (f File) read() ([]byte, error) {
-	info, err := os.Stat(string(f))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, badinput.Errorf("%s: no such file", string(f))
-	} else if err != nil {
-		return nil, badinput.Errorf("read configuration: %w", err)
-	}
-	isOpen := strings.HasPrefix(string(f), "/dev/") || strings.HasPrefix(string(f), "/proc/")
-	if kind := info.Mode(); !kind.IsRegular() && !(kind.Type() == fs.ModeNamedPipe && isOpen) {
-		return nil, badinput.Errorf("%s is not a file: give a file of TOML", string(f))
-	}
-	file, err := os.Open(string(f))
-	if err != nil {
-		return nil, badinput.Errorf("read configuration: %w", err)
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err != nil {
-		return nil, badinput.Errorf("read configuration: %w", err)
-	}
-	if len(data) > maxFile {
-		return nil, badinput.Errorf("%s is longer than %d bytes: it is no configuration", string(f), maxFile)
-	}
-	return data, nil
 }
 
 // locator finds where a value stands: the decoder puts the place into the error of an Unmarshaler.

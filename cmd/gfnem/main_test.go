@@ -4,7 +4,12 @@ import (
 	"os"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/gfnem/gfnem/internal/crash"
+	"github.com/gfnem/gfnem/mixture"
+	"github.com/gfnem/gfnem/run"
 )
 
 // TestMain lets the test binary stand in for the program: scripts call it as gfnem, or as gfnem-set FILE where a
@@ -16,8 +21,30 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		os.Exit(execute(args, os.Stdout, os.Stderr))
+	}, "gfnem-broken": func() {
+		tasks = append(tasks, broken{})
+		main()
 	}})
 }
+
+// broken is a task with mistakes.
+type broken struct{ mixture.Task }
+
+// Name implements run.Task.
+func (broken) Name() string { return "broken" }
+
+// Start implements run.Task.
+func (b broken) Start(_ compute.Backend, config any) (run.Session, error) {
+	if config.(*mixture.Config).Points != 7 {
+		return []run.Session(nil)[3], nil
+	}
+	var g crash.Group
+	g.Go(b.fall)
+	g.Wait()
+	return nil, nil
+}
+
+func (broken) fall() { panic("in another goroutine") }
 
 // tiny holds configurations of trainings that take a moment, and trees.
 var tiny = os.DirFS("testdata/tiny")

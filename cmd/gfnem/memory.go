@@ -29,15 +29,15 @@ func takesMemory(names ...string) {
 func refusal(err *memory.Error) string {
 	large.Lock()
 	defer large.Unlock()
-	text := err.Error()
+	text := err.Error() + ": "
 	if n := len(large.names); n > 0 {
-		text += ": lower " + strings.Join(large.names[:n-1], ", ")
+		text += "lower " + strings.Join(large.names[:n-1], ", ")
 		if n > 1 {
 			text += " or "
 		}
-		text += large.names[n-1]
+		text += large.names[n-1] + ", or "
 	}
-	return text + ", or go on regardless with --force-memory"
+	return text + "go on regardless with --force-memory"
 }
 
 // largeKeys returns the keys of a configuration that are furthest above the default preset, of those that memory grows

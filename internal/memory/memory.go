@@ -53,12 +53,15 @@ func (l limit) room() float64 { return l.bytes - l.bytes/16 - 32<<20 }
 
 var (
 	forced atomic.Bool
+	// limits are those of the process, the least first.
 	limits = sync.OnceValue(func() []limit {
 		all := system()
 		if soft := debug.SetMemoryLimit(-1); soft < math.MaxInt64 {
 			all = append(all, limit{float64(soft), "GOMEMLIMIT", resident})
 		}
-		return slices.DeleteFunc(all, func(l limit) bool { return !(l.bytes > 0) })
+		all = slices.DeleteFunc(all, func(l limit) bool { return !(l.bytes > 0) })
+		slices.SortStableFunc(all, func(a, b limit) int { return cmp.Compare(a.bytes, b.bytes) })
+		return all
 	})
 )
 
@@ -70,7 +73,7 @@ func least() (limit, bool) {
 	if forced.Load() || len(limits()) == 0 {
 		return limit{}, false
 	}
-	return slices.MinFunc(limits(), func(a, b limit) int { return cmp.Compare(a.bytes, b.bytes) }), true
+	return limits()[0], true
 }
 
 // Need returns an error, of badinput, if what is used now leaves no room for something else. Its size is the product of
