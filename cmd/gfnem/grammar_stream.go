@@ -27,6 +27,7 @@ they are counted, and their answer is an empty line, so that line N of the outpu
 func (f sentenceFlags) answer(
 	c console, g *grammar.Grammar, parsers []parse.Parser, answer func([]*parse.Line) error, instead func(*parse.Line) string,
 ) error {
+	takesMemory("--max-length")
 	s, err := parse.NewStream(c.in, g, parse.Reading(f), parsers...)
 	if err != nil {
 		return err

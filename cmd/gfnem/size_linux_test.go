@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -20,9 +21,9 @@ import (
 )
 
 var (
-	sizes     = flag.Int("sizes", 6, "how many configurations TestSizes draws")
+	sizes     = flag.Int("sizes", 8, "how many configurations TestSizes draws")
 	sizesSeed = flag.Uint64("sizes.seed", 0, "seed of TestSizes; 0 means another one each time")
-	sizesTime = flag.Duration("sizes.time", 4*time.Second, "after which TestSizes ends a training")
+	sizesTime = flag.Duration("sizes.time", 2*time.Second, "after which TestSizes ends a training")
 )
 
 // brief are keys that say how long a training takes, not how large it is.
@@ -55,15 +56,7 @@ func drawSettings(r *rand.Rand, task string, c any) (settings []string) {
 		case f.Range == nil:
 			continue
 		case strings.HasPrefix(f.Type, "an integer"):
-			low, high := f.Range.Low, f.Range.High
-			switch r.IntN(5) {
-			case 0:
-				value = fmt.Sprintf("%.0f", low)
-			case 1:
-				value = fmt.Sprintf("%.0f", high)
-			default:
-				value = fmt.Sprintf("%.0f", math.Floor(math.Exp(r.Float64()*math.Log(high-low+2))-1+low))
-			}
+			value = logUniform(r, f.Range.Low, f.Range.High)
 		case f.Range.Low == 0 && f.Range.High == 1:
 			value = fmt.Sprint(r.IntN(2)) // a probability
 		default:
@@ -74,33 +67,61 @@ func drawSettings(r *rand.Rand, task string, c any) (settings []string) {
 	return append(settings, brief[task]...)
 }
 
-// valid draws settings that go with each other.
-func valid(t *testing.T, r *rand.Rand) (task string, settings []string) {
+// logUniform draws an integer of a range, often an end of it.
+func logUniform(r *rand.Rand, low, high float64) string {
+	x := math.Floor(math.Exp(r.Float64()*math.Log(high-low+2)) - 1 + low)
+	switch r.IntN(5) {
+	case 0:
+		x = low
+	case 1:
+		x = high
+	}
+	return fmt.Sprintf("%.0f", min(x, high))
+}
+
+// drawCommand draws a training whose settings go with each other, or sometimes a workload.
+func drawCommand(r *rand.Rand, images, out string) (args []string) {
+	if r.IntN(10) == 0 {
+		args = []string{"bench", []string{"inside", "inside-grad", "grammar"}[r.IntN(3)], "--for", "0s", "--preset", "quick"}
+		for _, f := range []struct {
+			flag string
+			high float64
+		}{{"--nt", 1 << 20}, {"--pt", 1 << 20}, {"--n", 1000}, {"--batch", 1 << 30}, {"--words", 1e7}} {
+			if r.IntN(2) == 0 {
+				args = append(args, f.flag, logUniform(r, 2, f.high))
+			}
+		}
+		return args
+	}
 	for {
 		k := tasks[r.IntN(len(tasks))]
-		settings = drawSettings(r, k.Name(), k.Config(k.Presets()[0]))
-		if config.Resolve(k.Config(k.Presets()[0]), config.Set(settings)) == nil {
-			return k.Name(), settings
+		settings := drawSettings(r, k.Name(), k.Config(k.Presets()[0]))
+		if k.Name() == "vae" {
+			settings = append(settings, "data="+images)
 		}
+		if config.Resolve(k.Config(k.Presets()[0]), config.Set(settings)) != nil {
+			continue
+		}
+		args = []string{"train", k.Name(), "--out", out, "--save-every", "1s"}
+		for _, s := range settings {
+			args = append(args, "--set", s)
+		}
+		return args
 	}
 }
 
 var progressLine = regexp.MustCompile(`^(mixture|grammar|vae|warning:|likelihood|fit)\b`)
 
-// outcome trains within 2 GiB for some time and says how that ended, in words; or what must not be.
-func outcome(t *testing.T, task string, settings []string, dir string) (good string, bad string) {
-	args := []string{"-c", `ulimit -d 2097152; exec "$@"`, "sh", program(t).Path, "train", task, "--out", dir, "--save-every", "1s"}
-	for _, s := range settings {
-		args = append(args, "--set", s)
-	}
-	cmd := exec.Command("sh", args...)
+// outcome runs a command within 2 GiB for some time and says how that ended, in words; or what must not be.
+func outcome(t *testing.T, args []string) (good string, bad string) {
+	cmd := exec.Command("sh", append([]string{"-c", `ulimit -d 2097152; exec "$@"`, "sh", program(t).Path}, args...)...)
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	late := time.AfterFunc(*sizesTime, func() { cmd.Process.Signal(syscall.SIGTERM) })
-	later := time.AfterFunc(*sizesTime+5*time.Second, func() { cmd.Process.Kill() })
+	later := time.AfterFunc(*sizesTime+3*time.Second, func() { cmd.Process.Kill() })
 	err := cmd.Wait()
 	ended := late.Stop()
 	later.Stop()
@@ -113,6 +134,9 @@ func outcome(t *testing.T, task string, settings []string, dir string) (good str
 		}
 	}
 	code := cmd.ProcessState.ExitCode()
+	if testing.Verbose() && code == exitBadInput && len(lines) > 0 {
+		t.Logf("%.300s", lines[len(lines)-1])
+	}
 	one := len(lines) == 1 && strings.HasPrefix(lines[0], "gfnem: ")
 	signal := cmd.ProcessState.Sys().(syscall.WaitStatus).Signal()
 	stopped := !ended && (code == exitInterrupted && one || (signal == syscall.SIGKILL || signal == syscall.SIGTERM) && len(lines) == 0)
@@ -136,27 +160,28 @@ func outcome(t *testing.T, task string, settings []string, dir string) (good str
 //
 //	go test ./cmd/gfnem -run TestSizes -sizes 300 -sizes.time 20s -timeout 3h
 func TestSizes(t *testing.T) {
+	t.Parallel()
 	seed := *sizesSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d, %d configurations", seed, *sizes)
 	counts := map[string]int{}
-	images := imagesOf(t, 64)
+	images, dir := imagesOf(t, 64, 2000), t.TempDir()
 	for i := range *sizes {
-		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		task, settings := valid(t, r)
-		if task == "vae" {
-			settings = append(settings, "data="+images)
-		}
-		good, bad := outcome(t, task, settings, filepath.Join(t.TempDir(), "run"))
+		out := filepath.Join(dir, fmt.Sprint(i))
+		args := drawCommand(rand.New(rand.NewPCG(seed, uint64(i))), images, out)
+		good, bad := outcome(t, args)
 		if bad != "" {
-			t.Errorf("configuration %d: gfnem train %s --set %s: %s", i, task, strings.Join(settings, " --set "), bad)
+			t.Errorf("configuration %d: gfnem %s: %s", i, strings.Join(args, " "), bad)
 			continue
 		}
 		counts[good]++
 		if testing.Verbose() {
-			t.Logf("%d %s: %s", i, task, good)
+			t.Logf("%d %s: %s", i, strings.Join(args[:2], " "), good)
+		}
+		if err := os.RemoveAll(out); err != nil {
+			t.Error(err)
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
