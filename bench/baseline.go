@@ -3,8 +3,9 @@ package bench
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
+
+	"github.com/gfnem/gfnem/internal/input"
 )
 
 // Baseline is the results of another implementation, by workload.
@@ -13,7 +14,7 @@ type Baseline map[string]Result
 // ReadBaseline reads results, one JSON object a line. Of several for one workload, with different numbers of threads
 // perhaps, the best median counts.
 func ReadBaseline(path string) (Baseline, error) {
-	text, err := os.ReadFile(path)
+	text, err := input.Read(path, 1<<24)
 	if err != nil {
 		return nil, err
 	}

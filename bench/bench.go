@@ -5,6 +5,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/engine"
+	"github.com/gfnem/gfnem/internal/crash"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/vae"
 )
@@ -66,21 +68,48 @@ func (e Entry) Check(o Options) error {
 	if o.Profile && e.step == nil {
 		return badinput.Errorf("--profile shows the steps of a workload, and %s is none", e.Name)
 	}
-	if o.Nonterminals < 1 || o.Preterminals < 1 || o.Words < 2 || o.Sentences < 1 {
-		return badinput.Errorf("--nt %d --pt %d --n %d --batch %d: inside needs at least 1, 1, 2 and 1",
-			o.Nonterminals, o.Preterminals, o.Words, o.Sentences)
+	for _, f := range []struct {
+		flag              string
+		value, from, most int
+	}{
+		{"nt", o.Nonterminals, 1, 1 << 20}, {"pt", o.Preterminals, 1, 1 << 20}, {"n", o.Words, 2, 1000},
+		{"batch", o.Sentences, 1, 1 << 30}, {"words", o.Vocabulary, 1, 10_000_000},
+	} {
+		if f.value < f.from || f.value > f.most {
+			return badinput.Errorf("--%s %d is not between %d and %d", f.flag, f.value, f.from, f.most)
+		}
+	}
+	if o.For < 0 {
+		return badinput.Errorf("--for %s: a duration cannot be negative", o.For)
+	}
+	if o.Seed > math.MaxInt64 {
+		return badinput.Errorf("--seed %d is too large: at most %d", o.Seed, math.MaxInt64)
+	}
+	return nil
+}
+
+// Sizes lists the flags that the memory of a workload grows with, the steepest first.
+func (e Entry) Sizes() []string {
+	switch e.Name {
+	case "inside", "inside-grad":
+		return []string{"--nt", "--pt", "--n", "--batch"}
+	case "grammar":
+		return []string{"--set model.nonterminals", "--set policy.width", "--set batch", "--words"}
+	case "grammar-scaling":
+		return []string{"--batch"}
 	}
 	return nil
 }
 
 // Run measures, and calls each with every result as soon as it is there. Results have the name of the entry before
 // their own.
-func (e Entry) Run(b compute.Backend, o Options, each func(Result) error) error {
+func (e Entry) Run(b compute.Backend, o Options, each func(Result) error) (err error) {
+	defer crash.Recover(&err)
 	measure := e.series
 	if e.step != nil {
 		measure = e.step.measure
 	}
-	err := measure(b, o, func(r Result) error {
+	err = measure(b, o, func(r Result) error {
 		r.Workload = strings.TrimSpace(e.Name + " " + r.Workload)
 		return each(r)
 	})

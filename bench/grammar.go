@@ -14,6 +14,7 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar/induce"
+	"github.com/gfnem/gfnem/internal/memory"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -76,6 +77,9 @@ func (o Options) training() (*induce.Config, error) {
 // meaningless writes the data of a configuration. Lengths of sentences are uniform up to the greatest. All words occur
 // in the validation split, since a training drops those that do not occur.
 func meaningless(c *induce.Config, vocabulary int) error {
+	if err := memory.Need("a vocabulary", 256, vocabulary); err != nil {
+		return err
+	}
 	names, all := make([]string, vocabulary), make([]treebank.Sentence, vocabulary)
 	for i := range names {
 		names[i], all[i].Words = fmt.Sprint(i), []int32{int32(i), 0}

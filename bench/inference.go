@@ -14,6 +14,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
+	"github.com/gfnem/gfnem/internal/memory"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/report"
@@ -63,6 +64,7 @@ func (z inference) inside(kind grammar.Kind, own, gradient bool) repeated {
 				}
 				return out
 			})
+		memory.Must("a table of weights of rules", append([]int{4}, rules...)...) // the largest of all, before any is drawn
 		w := weights[*tensors.Tensor]{normal(root...), normal(rules...), normal(terms...), z.lengths()}
 		return prepared{func() error {
 			out, err := p.Call(w)
@@ -75,6 +77,7 @@ func (z inference) inside(kind grammar.Kind, own, gradient bool) repeated {
 }
 
 func (z inference) lengths() *tensors.Tensor {
+	memory.Must("a batch of sentences", 8, z.sentences)
 	return tensors.FromValue(slices.Repeat([]int32{int32(z.words)}, z.sentences))
 }
 
@@ -82,6 +85,7 @@ func (z inference) lengths() *tensors.Tensor {
 func (z inference) walks(linear bool) repeated {
 	net := forest.Paper(1000, z.nonterminals, z.preterminals)
 	net.Positions, net.Linear = z.words, linear
+	memory.Must("a batch of sentences", 8, z.words, z.sentences)
 	words := make([]int32, z.words*z.sentences)
 	for i := range words {
 		words[i] = int32(i % net.Words)

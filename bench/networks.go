@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/internal/memory"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/mixture"
 	"github.com/gfnem/gfnem/nn"
@@ -52,6 +53,7 @@ func adam(
 
 // random returns a tensor of numbers drawn from a stream.
 func random[T float32 | int32](stream string, draw func(*rand.Rand) T, dims ...int) *tensors.Tensor {
+	memory.Must("an input of the workload", append([]int{4}, dims...)...)
 	t := tensors.FromShape(shapes.Make(dtypes.FromGenericsType[T](), dims...))
 	r := rng.New(0, stream)
 	tensors.MustMutableFlatData(t, func(x []T) {

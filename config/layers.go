@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/input"
 	"github.com/gfnem/gfnem/internal/suggest"
 )
 
@@ -27,11 +27,13 @@ var (
 	_ Layer = Set(nil)
 )
 
-// File is a TOML file, by path.
+// File is a TOML file, by path, of at most 1 MiB.
 type File string
 
+const maxFile = 1 << 20
+
 func (f File) apply(fields []Field) error {
-	data, err := os.ReadFile(string(f))
+	data, err := input.Read(string(f), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return badinput.Errorf("%s: no such file", string(f))
 	} else if err != nil {

@@ -30,13 +30,12 @@ type Backend struct {
 // New returns a backend. The configuration is empty, or "nofusion", which makes every operation a step of its own (for
 // tests).
 func New(config string) (compute.Backend, error) {
-	switch config {
-	case "":
-		return &Backend{}, nil
-	case "nofusion":
-		return &Backend{noFusion: true}, nil
+	b := &Backend{noFusion: config == "nofusion"}
+	if config != "" && !b.noFusion {
+		return nil, fmt.Errorf("backend %s: unknown configuration %q", Name, config)
 	}
-	return nil, fmt.Errorf("backend %s: unknown configuration %q", Name, config)
+	b.pool.drop, b.scratch.drop = b.dropIdle, b.dropIdle
+	return b, nil
 }
 
 // Name returns "simd".
@@ -68,6 +67,11 @@ func (b *Backend) Builder(name string) compute.Builder { return newBuilder(b, na
 // Finalize drops the memory that is kept for reuse.
 func (b *Backend) Finalize() {
 	b.finalized.Store(true)
+	b.dropIdle()
+}
+
+// dropIdle leaves the memory that is kept for reuse to the garbage collector.
+func (b *Backend) dropIdle() {
 	for _, p := range []*pool{&b.pool, &b.scratch} {
 		p.mu.Lock()
 		p.free, p.held = [48][]ptr{}, 0
@@ -79,7 +83,8 @@ func (b *Backend) Finalize() {
 func (b *Backend) IsFinalized() bool { return b.finalized.Load() }
 
 // BufferFromFlatData copies a flat slice into a new buffer.
-func (b *Backend) BufferFromFlatData(deviceNum compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
+func (b *Backend) BufferFromFlatData(deviceNum compute.DeviceNum, flat any, shape shapes.Shape) (_ compute.Buffer, err error) {
+	defer recovered("BufferFromFlatData", &err)
 	if deviceNum != 0 {
 		return nil, fmt.Errorf("BufferFromFlatData: there is no device %d", deviceNum)
 	}
@@ -99,7 +104,8 @@ func (b *Backend) BufferFromFlatData(deviceNum compute.DeviceNum, flat any, shap
 func (b *Backend) HasSharedBuffers() bool { return true }
 
 // NewSharedBuffer returns a zeroed buffer and its elements.
-func (b *Backend) NewSharedBuffer(deviceNum compute.DeviceNum, shape shapes.Shape) (compute.Buffer, any, error) {
+func (b *Backend) NewSharedBuffer(deviceNum compute.DeviceNum, shape shapes.Shape) (_ compute.Buffer, _ any, err error) {
+	defer recovered("NewSharedBuffer", &err)
 	if deviceNum != 0 {
 		return nil, nil, fmt.Errorf("NewSharedBuffer: there is no device %d", deviceNum)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
+
+	"github.com/gfnem/gfnem/internal/memory"
 )
 
 var _ compute.Buffer = (*Buffer)(nil)
@@ -24,7 +26,8 @@ type Buffer struct {
 type pool struct {
 	mu   sync.Mutex
 	free [48][]ptr
-	held int // bytes kept
+	held int    // bytes kept
+	drop func() // gives back what the pools of the backend keep
 }
 
 // maxHeld bounds the memory that a pool keeps, but for one block of each class; beyond it the garbage collector has it.
@@ -32,6 +35,9 @@ const maxHeld = 1 << 31
 
 // class is the size class of n bytes: blocks of 1<<class bytes.
 func class(n int) int { return bits.Len(uint(max(n, cacheLine) - 1)) }
+
+// taken is the size of the block that n bytes lie in.
+func taken(n int) float64 { return float64(int(1) << class(n)) }
 
 func (p *pool) get(n int) ptr {
 	c := class(n)
@@ -44,6 +50,9 @@ func (p *pool) get(n int) ptr {
 		return m
 	}
 	p.mu.Unlock()
+	if memory.Need("", 1<<c) != nil {
+		p.drop()
+	}
 	return alloc(1 << c)
 }
 

@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/notimplemented"
 	"github.com/gomlx/compute/shapes"
+
+	"github.com/gfnem/gfnem/internal/memory"
 )
 
 var (
@@ -68,7 +72,7 @@ func (b *Builder) OpShape(v compute.Value) (shapes.Shape, error) {
 
 // Compile turns the main function into an executable.
 func (b *Builder) Compile() (exec compute.Executable, err error) {
-	defer recovered("Compile", &err)
+	defer recovered("compile "+b.name, &err)
 	if b.done {
 		return nil, fmt.Errorf("Compile: %q was compiled already", b.name)
 	}
@@ -84,6 +88,10 @@ func recovered(what string, err *error) {
 	switch p := recover().(type) {
 	case nil:
 	case error:
+		var m *memory.Error
+		if _, program, ok := strings.Cut(what, " "); ok && errors.As(p, &m) && m.What == "" {
+			m.What = "program " + plain(program)
+		}
 		*err = fmt.Errorf("backend %s: %s: %w", Name, what, p)
 	default:
 		*err = fmt.Errorf("backend %s: %s: %v", Name, what, p)

@@ -2,10 +2,13 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
+
+	"github.com/gfnem/gfnem/internal/memory"
 )
 
 var _ compute.Executable = (*Executable)(nil)
@@ -26,10 +29,32 @@ type Executable struct {
 
 func newExecutable(b *Builder) (*Executable, error) {
 	f := b.main
-	return &Executable{
+	e := &Executable{
 		backend: b.backend, name: b.name, what: "execute " + b.name, prog: compile(f, b.backend), names: f.names,
 		inputs: shapesOf(f.params), outputs: shapesOf(f.outputs),
-	}, nil
+	}
+	return e, memory.Fits("program "+plain(b.name), e.bytes())
+}
+
+// plain is a name without the number that GoMLX gives to programs of one name.
+func plain(name string) string {
+	name, _, _ = strings.Cut(name, "#")
+	return name
+}
+
+// bytes is the memory that a run takes: inputs, what lives between steps, and outputs that no input is donated for.
+func (e *Executable) bytes() float64 {
+	p := e.prog
+	n := taken(p.arena + p.nested)
+	for _, s := range e.inputs {
+		n += taken(s.Size() * sizeOf(s.DType))
+	}
+	for i, s := range e.outputs {
+		if p.pairs[i] < 0 {
+			n += taken(s.Size() * sizeOf(s.DType))
+		}
+	}
+	return n
 }
 
 // Finalize drops the memory of the executable.

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
+
+	"github.com/gfnem/gfnem/internal/memory"
 )
 
 // maxElements is the most elements of a tensor: its size in bytes, and places in it, are far from overflowing.
@@ -32,9 +35,18 @@ func checkSize(op compute.OpType, shape shapes.Shape) error {
 			return fmt.Errorf("%s: shape %s has a negative dimension", op, shape)
 		}
 		if d > maxElements/n {
-			return fmt.Errorf("%s: shape %s has too many elements", op, shape)
+			return tooMany(op, shape)
 		}
 		n *= max(d, 1)
 	}
 	return nil
+}
+
+// tooMany is the error about dimensions whose elements cannot be counted.
+func tooMany(op compute.OpType, shape shapes.Shape) error {
+	bytes := float64(shape.DType.Size())
+	for _, d := range shape.Dimensions {
+		bytes *= float64(d)
+	}
+	return cmp.Or(memory.Fits(fmt.Sprintf("a tensor %s", shape), bytes), fmt.Errorf("%s: shape %s has too many elements", op, shape))
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/compute/dtypes/float16"
+
+	"github.com/gfnem/gfnem/internal/memory"
 )
 
 // ptr is the start of a dense block of elements. Blocks are made by alloc, hold no Go pointers, and start on a cache
@@ -14,8 +16,10 @@ type ptr = unsafe.Pointer
 
 const cacheLine = 64
 
-// alloc returns a zeroed block of n bytes that starts on a cache line. It is never nil.
+// alloc returns a zeroed block of n bytes that starts on a cache line. It is never nil. If there is no room for a large
+// one, it panics with an error.
 func alloc(n int) ptr {
+	memory.Must("", n)
 	words := make([]uint64, (n+cacheLine-1)/8+cacheLine/8)
 	p := ptr(unsafe.SliceData(words))
 	return unsafe.Add(p, -uintptr(p)&(cacheLine-1))

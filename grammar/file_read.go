@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 	"unique"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/input"
 )
 
 // maxEntries is the greatest size of a table: 256 MiB. A short file could ask for much more with long lists of names.
@@ -24,12 +24,11 @@ const sumTolerance = 1e-6
 
 // Load reads a grammar from a JSON file; see Read.
 func Load(path string) (*Grammar, error) {
-	f, err := os.Open(path)
+	data, err := input.Read(path, 1<<32)
 	if err != nil {
 		return nil, badinput.Errorf("grammar: %w", err)
 	}
-	defer f.Close()
-	return Read(f, path)
+	return Read(bytes.NewReader(data), path)
 }
 
 // Read reads a grammar in JSON and checks it. The name of the file is for errors, which say the line.

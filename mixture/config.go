@@ -1,6 +1,9 @@
 package mixture
 
-import "github.com/gfnem/gfnem/run"
+import (
+	"github.com/gfnem/gfnem/internal/memory"
+	"github.com/gfnem/gfnem/run"
+)
 
 // Config is the configuration of a training.
 type Config struct {
@@ -80,6 +83,25 @@ func QuickConfig() Config {
 	c.Iterations, c.Gate.ESteps = 60, 20
 	c.Wake.EpsilonEnd, c.Optim.Phi.Drop = -1, 1
 	return c
+}
+
+// MemoryKeys lists the keys that memory grows with.
+func (c *Config) MemoryKeys() []string {
+	keys := []string{"points", "model.super", "model.petals", "policy.hidden", "mstep.samples"}
+	if c.Batch > 0 && c.Batch < c.Points {
+		keys = append(keys, "batch")
+	}
+	return keys
+}
+
+// fits refuses early what an M-update of all points needs in any case: the points, and their hidden layer if it is too
+// wide to be computed piece by piece.
+func (c *Config) fits() error {
+	numbers := 2.0
+	if c.Policy.Hidden >= 1024 {
+		numbers += float64(c.Policy.Hidden)
+	}
+	return memory.Fits("an M-update of all points", 32*float64(c.Points)+4*numbers*float64(c.Points)*float64(c.MStep.Samples))
 }
 
 var presets = map[string]func() Config{

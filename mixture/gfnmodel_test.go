@@ -140,18 +140,20 @@ func TestPolicySize(t *testing.T) {
 	if n := tr.learner.Store().Scope(em.Phi).NumParameters(); n != 649 {
 		t.Errorf("the policy has %d parameters, the paper's 649", n)
 	}
-	q, err := tr.posterior()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range tr.data.X {
-		sum := 0.0
-		for _, p := range q.Row(n) {
-			sum += p
+	var seen []Point
+	if err := tr.eachPosterior(tr.data.X, func(x []Point, q *Posterior) {
+		seen = append(seen, x...)
+		for n := range x {
+			sum := 0.0
+			for _, p := range q.Row(n) {
+				sum += p
+			}
+			if math.Abs(sum-1) > 1e-5 {
+				t.Fatalf("q of point %d sums to %g", n, sum)
+			}
 		}
-		if math.Abs(sum-1) > 1e-5 {
-			t.Fatalf("q of point %d sums to %g", n, sum)
-		}
+	}); err != nil || !slices.Equal(seen, tr.data.X) {
+		t.Fatalf("%d of %d points, error %v", len(seen), len(tr.data.X), err)
 	}
 }
 

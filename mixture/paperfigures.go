@@ -49,13 +49,13 @@ func figure2(ctx context.Context, s run.Study) (f report.Named, agree *agreement
 	if err := t.toEnd(ctx, s.Log, "figure 2"); err != nil {
 		return f, nil, err
 	}
-	q, err := t.posterior()
-	if err != nil {
+	var learned []Pair
+	if err := t.eachPosterior(t.data.X, func(_ []Point, q *Posterior) { learned = append(learned, q.Argmax()...) }); err != nil {
 		return f, nil, err
 	}
 	exact := t.model.Problem.Posterior(t.data.X, mu, math.Inf(-1)).Argmax()
 	factorised := t.model.Problem.Factorised(t.data.X, mu, 1, rng.New(s.Seed, "mixture/figure2"))
-	assigned := [][]Pair{exact, factorised, q.Argmax()}
+	assigned := [][]Pair{exact, factorised, learned}
 	share := func(z []Pair) float64 {
 		same := 0
 		for n := range z {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -60,37 +61,51 @@ func (t *trainer) Evaluate() (run.Result, error) {
 	r.Published = LogLiks{r.LogLik.Truth + shift, r.LogLik.Exact + shift, r.LogLik.MeanField + shift, r.LogLik.GFN + shift}
 	r.Success = Reached(r.LogLik.GFN, r.LogLik.Truth)
 
-	q, err := t.posterior()
-	if err != nil {
-		return nil, err
-	}
-	target := t.model.Problem.Posterior(t.data.X, r.Means, c.Wake.RewardClip)
-	logR := t.model.Problem.LogReward(t.data.X, r.Means, math.Inf(-1))
 	pairs := c.Model.Super * c.Model.Petals
-	for n := range t.data.X {
-		r.TotalVariation += gfn.TotalVariation(q.Row(n), target.Row(n))
-		for k, p := range q.Row(n) {
-			if p > 0 {
-				r.ELBO += p * (logR[n*pairs+k] - math.Log(p))
+	if err := t.eachPosterior(t.data.X, func(x []Point, q *Posterior) {
+		target := t.model.Problem.Posterior(x, r.Means, c.Wake.RewardClip)
+		logR := t.model.Problem.LogReward(x, r.Means, math.Inf(-1))
+		for n := range x {
+			r.TotalVariation += gfn.TotalVariation(q.Row(n), target.Row(n))
+			for k, p := range q.Row(n) {
+				if p > 0 {
+					r.ELBO += p * (logR[n*pairs+k] - math.Log(p))
+				}
 			}
 		}
+	}); err != nil {
+		return nil, err
 	}
 	r.TotalVariation /= float64(c.Points)
 	r.ELBO = r.ELBO/float64(c.Points) + t.model.Problem.logNorm(c.Model.Super)
 	return r, nil
 }
 
-// posterior returns q(i,j|x) of every point, by enumeration.
-func (t *trainer) posterior() (*Posterior, error) {
-	first := pointTensor(t.data.X[:1])
+// eachPosterior visits q(i,j|x) of points, by enumeration: of as many at a time as a table has room for.
+func (t *trainer) eachPosterior(points []Point, visit func(x []Point, q *Posterior)) error {
+	const room = 1 << 25 // probabilities of actions
+	first := pointTensor(points[:1])
 	dag, err := gfn.Enumerate(t.backend, t.model.env(), []*tensors.Tensor{first}, 1<<20)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	each := dag.Len() * max(t.config.Model.Super, t.config.Model.Petals, t.config.Policy.Hidden)
+	for x := range slices.Chunk(points, max(1, room/each)) {
+		q, err := t.posterior(dag, x)
+		if err != nil {
+			return err
+		}
+		visit(x, q)
+	}
+	return nil
+}
+
+// posterior returns q(i,j|x) of some points.
+func (t *trainer) posterior(dag *gfn.DAG, x []Point) (*Posterior, error) {
 	super, petals := t.config.Model.Super, t.config.Model.Petals
 	pairs := super * petals
 	net := policy{super, petals, t.config.Policy.Hidden}
-	tables, err := dag.Tabulate(t.backend, t.learner.Store(), em.Phi, net, []*tensors.Tensor{pointTensor(t.data.X)})
+	tables, err := dag.Tabulate(t.backend, t.learner.Store(), em.Phi, net, []*tensors.Tensor{pointTensor(x)})
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"sync"
 
+	"github.com/gfnem/gfnem/internal/crash"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -70,16 +70,16 @@ func (e Experiment) Draw(k int) (Data, Means) {
 // how the runs were scheduled.
 func (e Experiment) Fit(m Method) []Run {
 	out := make([]Run, cmp.Or(e.Runs, DefaultRuns))
-	var wg sync.WaitGroup
+	var all crash.Group
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for k := range out {
 		slots <- struct{}{}
-		wg.Go(func() {
+		all.Go(func() {
+			defer func() { <-slots }()
 			out[k] = e.fit(m, k)
-			<-slots
 		})
 	}
-	wg.Wait()
+	all.Wait()
 	return out
 }
 

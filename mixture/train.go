@@ -47,6 +47,9 @@ var _ run.Session = (*trainer)(nil)
 
 // newTrainer draws the data and, unless it is given, the start.
 func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
+	if err := c.fits(); err != nil {
+		return nil, err
+	}
 	t := &trainer{config: c, backend: b, model: gfnModel{Problem: c.Model}}
 	t.data, t.model.start = Experiment{Problem: c.Model, Points: c.Points, Seed: c.Seed}.Draw(c.Run)
 	if start != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/support/xslices"
 
+	"github.com/gfnem/gfnem/internal/memory"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -51,6 +52,7 @@ func drawn(scope *model.Scope, g *Graph, dtype dtypes.DType, name, path string, 
 	}
 	seed := model.GetParamOr(scope, SeedParam, uint64(0))
 	r := rng.New(seed, "init "+path)
+	memory.Must("variable "+path, append([]int{8 + 2*dtype.Size()}, dims...)...) // float64s, and two tensors of its own type
 	values := make([]float64, shapes.Make(dtype, dims...).Size())
 	for i := range values {
 		values[i] = draw(r)

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"time"
+
+	"github.com/gfnem/gfnem/internal/crash"
 )
 
 // Grace is how long a step that has begun may go on after a signal, so that it can be saved.
@@ -31,7 +32,7 @@ func Await[T any](ctx context.Context, grace time.Duration, f func() (T, error))
 		o := ending[T]{exited: true}
 		defer func() {
 			if p := recover(); p != nil {
-				o.panicked = rethrown{p, debug.Stack()}
+				o.panicked = crash.Of(p)
 			}
 			done <- o
 		}()
@@ -69,17 +70,4 @@ func (o ending[T]) results() (T, error) {
 		runtime.Goexit()
 	}
 	return o.value, o.err
-}
-
-// rethrown is a panic of another goroutine.
-type rethrown struct {
-	value any
-	stack []byte
-}
-
-func (r rethrown) Error() string { return fmt.Sprintf("%v\n\n%s", r.value, r.stack) }
-
-func (r rethrown) Unwrap() error {
-	err, _ := r.value.(error)
-	return err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/internal/crash"
 )
 
 // Cell is one training of a grid.
@@ -108,6 +109,7 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 func (g Grid) cell(
 	ctx context.Context, c Cell, progress func(part float64, ended int), warn func(line string),
 ) (_ json.RawMessage, err error) {
+	defer crash.Recover(&err) // it runs in a goroutine of its own
 	dir := filepath.Join(g.Dir, c.Row, strconv.Itoa(c.Index))
 	text, err := config.Encode(c.Config)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/internal/memory"
 )
 
 // frozenName is the array that lists, one per line, the variables that are not trainable. No path of a variable is
@@ -24,6 +26,9 @@ const frozenName = "#frozen"
 // store's own random generator is left out: a run names its random numbers by seed, stream and step, and never draws
 // from it.
 func StoreArrays(store *model.Store) (map[string]Array, error) {
+	if err := memory.Need("a copy of all variables", int(store.ByteSize())); err != nil {
+		return nil, err
+	}
 	arrays := make(map[string]Array)
 	var fixed []string
 	for v := range store.IterVariables() {
@@ -181,6 +186,9 @@ func dtypeName(dtype dtypes.DType) string {
 
 func arrayTensor(a Array) (*tensors.Tensor, error) {
 	if err := a.Check(); err != nil {
+		return nil, err
+	}
+	if err := memory.Need("its tensor", len(a.Data)); err != nil {
 		return nil, err
 	}
 	t := tensors.FromShape(shapes.Make(dtypeOf[a.DType], a.Shape...))

@@ -127,6 +127,18 @@ func QuickConfig() Config {
 	return c
 }
 
+// MemoryKeys lists the keys that memory grows with.
+func (c *Config) MemoryKeys() []string {
+	keys := []string{"model.channels", "batch", "model.rows", "model.columns", "model.codes"}
+	if c.Method != MethodVQ {
+		keys = append(keys, "wake.samples")
+	}
+	if c.Eval.NLL {
+		keys = append(keys, "eval.samples")
+	}
+	return keys
+}
+
 var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfig}
 
 // published are the epochs of a method and the epoch, from 1, of its lower rate. The loop of the VQ-VAE's code counts

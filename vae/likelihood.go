@@ -3,7 +3,6 @@ package vae
 import (
 	"cmp"
 	"math"
-	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/crash"
+	"github.com/gfnem/gfnem/internal/memory"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -127,11 +128,11 @@ func (l *Likelihood) Estimate(count int, take func(indices []int) *tensors.Tenso
 			return err
 		}
 		drawn = drawn[:fresh]
-		var wg sync.WaitGroup
+		var all crash.Group
 		for i := range drawn {
-			wg.Go(func() { drawn[i].merge(l.Model.Positions()) })
+			all.Go(func() { drawn[i].merge(l.Model.Positions()) })
 		}
-		wg.Wait()
+		all.Wait()
 		if err := l.scores(take(indices), drawn); err != nil {
 			return err
 		}
@@ -174,6 +175,9 @@ type samples struct {
 func (l *Likelihood) draw(x *tensors.Tensor, indices []int) ([]samples, error) {
 	each, images := l.shape()
 	n := l.Model.Positions()
+	if err := memory.Need("the latents of an image", images*l.Samples, latentBytes(n)); err != nil {
+		return nil, err
+	}
 	drawn := make([]samples, images)
 	for call := 0; call*each < l.Samples; call++ {
 		key := rng.Key(l.Seed, "importance", uint64(indices[0]), uint64(call))
@@ -192,6 +196,9 @@ func (l *Likelihood) draw(x *tensors.Tensor, indices []int) ([]samples, error) {
 	}
 	return drawn, nil
 }
+
+// latentBytes is what a latent takes on the host, in lists and as a key.
+func latentBytes(positions int) int { return 3*positions + 128 }
 
 // merge finds the distinct latents.
 func (s *samples) merge(positions int) {

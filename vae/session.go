@@ -13,6 +13,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/internal/memory"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/run"
@@ -73,6 +74,12 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	}
 	if s.test.Len() == 0 { // rather now than when all updates are made
 		return nil, badinput.Errorf("%s has no test images to evaluate on", c.Data)
+	}
+	if c.Eval.NLL { // also rather now
+		bytes := float64(c.Eval.Samples) * float64(latentBytes(s.size.Positions()))
+		if err := memory.Fits(fmt.Sprintf("the likelihood from eval.samples = %d", c.Eval.Samples), bytes); err != nil {
+			return nil, err
+		}
 	}
 	var err error
 	if s.table, err = tableOf(b, s.train); err != nil {

@@ -80,6 +80,7 @@ func (c benchCmd) Run(io console) error {
 		return badinput.Errorf("%w", err)
 	}
 	for _, w := range chosen {
+		takesMemory(w.Sizes()...)
 		var all []bench.Result
 		if err := w.Run(b, c.Options, func(r bench.Result) error {
 			if m, ok := base[r.Workload]; ok {

@@ -31,6 +31,7 @@ of line N of the input.`
 func (f sentenceFlags) answer(
 	c console, g *grammar.Grammar, parsers []parse.Parser, answer func([]*parse.Line) error, instead func(*parse.Line) string,
 ) error {
+	takesMemory("--max-length")
 	s, err := parse.NewStream(c.in, g, parse.Reading(f), parsers...)
 	if err != nil {
 		return err

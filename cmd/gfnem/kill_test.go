@@ -204,13 +204,15 @@ func TestKilledSlow(t *testing.T) {
 }
 
 // images writes a data set of small random images.
-func images(t *testing.T) string {
+func images(t *testing.T) string { return imagesOf(t, 8, 40) }
+
+// imagesOf writes a data set of some random images to train with, of some height and width.
+func imagesOf(t *testing.T, size byte, count uint16) string {
 	t.Helper()
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(0, 0))
-	for name, n := range map[string]byte{"train-images-idx3-ubyte": 40, "t10k-images-idx3-ubyte": 12} {
-		const size = 8
-		file := []byte{0, 0, 8, 3, 0, 0, 0, n, 0, 0, 0, size, 0, 0, 0, size}
-		for range int(n) * size * size {
+	for name, n := range map[string]uint16{"train-images-idx3-ubyte": count, "t10k-images-idx3-ubyte": 12} {
+		file := []byte{0, 0, 8, 3, 0, 0, byte(n >> 8), byte(n), 0, 0, 0, size, 0, 0, 0, size}
+		for range int(n) * int(size) * int(size) {
 			file = append(file, byte(255*r.IntN(2)))
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), file, 0o666); err != nil {

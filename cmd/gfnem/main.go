@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar/results"
+	"github.com/gfnem/gfnem/internal/crash"
+	"github.com/gfnem/gfnem/internal/memory"
 	"github.com/gfnem/gfnem/internal/suggest"
 	"github.com/gfnem/gfnem/mixture"
 	"github.com/gfnem/gfnem/run"
@@ -31,6 +34,7 @@ const (
 	exitFailed      = 1
 	exitBadInput    = 2
 	exitInterrupted = 3
+	exitInternal    = 70 // a mistake of the program
 )
 
 // cli is the command line.
@@ -50,6 +54,8 @@ type cli struct {
 	Data      dataCmd      `cmd:"" help:"Make and look at data sets."`
 	Bench     benchCmd     `cmd:"" help:"Measure speed."`
 	Version   versionCmd   `cmd:"" help:"Print version and backends."`
+
+	ForceMemory bool `help:"Go on even if something needs more memory than this machine or container has."`
 }
 
 // console is where a command reads and speaks: its result goes to out, everything else to err.
@@ -71,7 +77,10 @@ func (cli) Help() string {
   gfnem parse runs/english < sentences.txt   the trees it finds
   gfnem train vae --out runs/digits          handwritten digits as grids of codes
   gfnem sample runs/digits --out samples.png
-  gfnem bench hypergrid`
+  gfnem bench hypergrid
+
+Exit codes: 0 done; 1 failed; 2 something that you can mend: a key, a file, too little memory; 3 interrupted, to be
+resumed; 70 a mistake of this program.`
 }
 
 func main() {
@@ -106,7 +115,17 @@ func execute(args []string, out, errOut io.Writer) int {
 	if err != nil {
 		return complain(errOut, badinput.Errorf("%w (see gfnem --help)", err))
 	}
-	return complain(errOut, command.Run(console{os.Stdin, out, errOut, append([]string{"gfnem"}, args...)}))
+	if c.ForceMemory {
+		memory.Force()
+	}
+	memory.Guard(func(err error) { os.Exit(complain(errOut, err)) })
+	return complain(errOut, safely(command, console{os.Stdin, out, errOut, append([]string{"gfnem"}, args...)}))
+}
+
+// safely runs a command; a panic becomes an error.
+func safely(command *kong.Context, io console) (err error) {
+	defer crash.Recover(&err)
+	return command.Run(io)
 }
 
 // complain prints an error in one line and returns the exit code it calls for.
@@ -114,8 +133,18 @@ func complain(w io.Writer, err error) int {
 	if err == nil {
 		return exitOK
 	}
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	fmt.Fprintln(w, "gfnem:", text)
+	text := err.Error()
+	var tooMuch *memory.Error
+	if errors.As(err, &tooMuch) {
+		text = refusal(tooMuch)
+	}
+	fmt.Fprintln(w, "gfnem:", strings.Join(strings.Fields(text), " "))
+	var panicked *crash.Error
+	if errors.As(err, &panicked) {
+		fmt.Fprintf(w, "%s", panicked.Stack)
+		return exitInternal
+	}
+	var mistake runtime.Error // of code whose panics become errors
 	var input *badinput.Error
 	var path *fs.PathError
 	var link *os.LinkError
@@ -125,6 +154,8 @@ func complain(w io.Writer, err error) int {
 		return exitInterrupted
 	case errors.As(err, &input), errors.As(err, &path), errors.As(err, &link), errors.As(err, &number):
 		return exitBadInput
+	case errors.As(err, &mistake):
+		return exitInternal
 	}
 	return exitFailed
 }

@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomlx/compute"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/gfnem/gfnem/internal/crash"
+	"github.com/gfnem/gfnem/mixture"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -22,8 +25,30 @@ func TestMain(m *testing.M) {
 	}, "gfnem-fake": func() {
 		tasks, run.Grace = append(tasks, fakeTask{}), 200*time.Millisecond
 		main()
+	}, "gfnem-broken": func() {
+		tasks = append(tasks, broken{})
+		main()
 	}})
 }
+
+// broken is a task with mistakes.
+type broken struct{ mixture.Task }
+
+// Name implements run.Task.
+func (broken) Name() string { return "broken" }
+
+// Start implements run.Task.
+func (b broken) Start(_ compute.Backend, config any) (run.Session, error) {
+	if config.(*mixture.Config).Points != 7 {
+		return []run.Session(nil)[3], nil
+	}
+	var g crash.Group
+	g.Go(b.fall)
+	g.Wait()
+	return nil, nil
+}
+
+func (broken) fall() { panic("in another goroutine") }
 
 // tiny holds configurations of trainings that take a moment, and trees.
 var tiny = os.DirFS("testdata/tiny")

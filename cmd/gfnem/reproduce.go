@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -90,6 +92,7 @@ func (c *reproduceCmd) Run(io console) error {
 	if err != nil {
 		return err
 	}
+	takesMemory(c.largeFlags(task, adjust)...)
 	study := run.Study{
 		Grid: run.Grid{
 			Dir: c.Out, Task: task, Backend: b, Name: backend.Describe(b), Command: io.args,
@@ -115,6 +118,18 @@ func (c *reproduceCmd) Run(io console) error {
 	}
 	_, err = fmt.Fprintf(io.out, "Look at %s\n", filepath.Join(c.Out, "report.html"))
 	return err
+}
+
+// largeFlags are what can be lowered should memory not be enough.
+func (c *reproduceCmd) largeFlags(task run.Reproducer, a run.Adjustments) (flags []string) {
+	if c.Workers > 1 {
+		flags = append(flags, "--workers")
+	}
+	preset := task.Config(cmp.Or(a.Preset, task.Presets()[0]))
+	if _, ok := task.(run.Adjustable); ok && config.Resolve(preset, a.Set) == nil {
+		flags = append(flags, largeKeys(task, preset)...)
+	}
+	return flags
 }
 
 // adjust reads what is asked of all rows. A number of seeds becomes --runs.

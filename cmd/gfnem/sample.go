@@ -36,6 +36,7 @@ func (c sampleCmd) Run(con console) error {
 	} else if c.Binary {
 		return badinput.Errorf("--binary is about images: give --out, too")
 	}
+	takesMemory("--count")
 	codec, err := c.open(con)
 	if err != nil {
 		return err

@@ -193,6 +193,7 @@ func (e backendFlag) start(ctx context.Context, task run.Task, config any) (run.
 			return nil, err
 		}
 		name = backend.Describe(b)
+		takesMemory(largeKeys(task, config)...)
 		return task.Start(b, config)
 	})
 	if errors.Is(err, run.ErrBusy) {

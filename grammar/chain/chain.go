@@ -6,10 +6,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/crash"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -50,15 +50,15 @@ func (s Sampler) Run(seed uint64, stream string, step uint64, start []*grammar.T
 // parallel calls f for 0 to n-1 on all processors.
 func parallel(n int, f func(i int)) {
 	var next atomic.Int64
-	var wait sync.WaitGroup
+	var all crash.Group
 	for range min(runtime.GOMAXPROCS(0), n) {
-		wait.Go(func() {
+		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				f(i)
 			}
 		})
 	}
-	wait.Wait()
+	all.Wait()
 }
 
 // one runs the chain of one sentence.

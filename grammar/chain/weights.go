@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/internal/memory"
 )
 
 // Weights are potentials of a batch of sentences on the host, laid out to score single nodes of trees.
@@ -61,12 +62,19 @@ func fill[F float32 | float64](s *Weights, root, rules, terms *tensors.Tensor) e
 		s.root = append(s.root, float64(v))
 	}
 	rows := rules.Shape().Size() / ((s.nt + s.pt) * (s.nt + s.pt))
+	size := s.nt + s.pt
+	if err := memory.Need("the rules of Markov chains", 8, rows, size, size); err != nil {
+		return err
+	}
 	s.nn, s.np = make([]float64, rows*s.nt*s.nt), make([]float64, rows*s.nt*s.pt)
 	s.pn, s.pp = make([]float64, rows*s.nt*s.pt), make([]float64, rows*s.pt*s.pt)
 	err := tensors.ConstFlatData(rules, func(flat []F) {
 		parallel(rows, func(row int) { fillRow(s, row, flat) })
 	})
 	if err != nil {
+		return err
+	}
+	if err := memory.Need("the words of Markov chains", 8, terms.Shape().Size()); err != nil {
 		return err
 	}
 	s.emit, s.shifts = make([][]float64, len(s.lengths)), make([][]float64, len(s.lengths))

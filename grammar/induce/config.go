@@ -163,6 +163,15 @@ func SmallConfig() Config {
 	return c
 }
 
+// MemoryKeys lists the keys that memory grows with.
+func (c *Config) MemoryKeys() []string {
+	keys := []string{"model.nonterminals", "model.preterminals", "max_length", "batch", "model.width"}
+	if c.Method == GFN {
+		keys = append(keys, "policy.width", "policy.layers", "policy.heads", "sleep.leaves", "sleep.steps", "moves.steps")
+	}
+	return keys
+}
+
 var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfig, "small": SmallConfig}
 
 // model returns the network of a configuration for a vocabulary.

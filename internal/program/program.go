@@ -199,6 +199,9 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 		if len(all) == 0 {
 			panic(errors.New("it returns no node"))
 		}
+		if err := fits(p.name, g, all); err != nil {
+			panic(err)
+		}
 		return all
 	}, most, -1, inputs == 0, inputs > 0, true)
 	if err != nil {
