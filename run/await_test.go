@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gfnem/gfnem/internal/crash"
 )
 
 // stuck is a job whose step after so many ends only when it is let go.
@@ -126,8 +128,8 @@ func TestDrivePassesPanicsOn(t *testing.T) {
 	r := newRun(t)
 	func() {
 		defer func() {
-			err, _ := recover().(error)
-			if !errors.Is(err, cause) || !strings.Contains(err.Error(), "await_test.go") {
+			err, _ := recover().(*crash.Error)
+			if err == nil || !errors.Is(err, cause) || !strings.Contains(string(err.Stack), "await_test.go") {
 				t.Errorf("the panic is %v", err)
 			}
 		}()
@@ -136,10 +138,14 @@ func TestDrivePassesPanicsOn(t *testing.T) {
 	}()
 	var text any
 	func() {
-		defer func() { text = recover() }()
+		defer func() {
+			if err, ok := recover().(*crash.Error); ok {
+				text = err.Value
+			}
+		}()
 		r.Drive(t.Context(), &failingStep{counting{total: 2}, func() { panic("text") }}, 0, nil)
 	}()
-	if !strings.HasPrefix(fmt.Sprint(text), "text\n") {
+	if text != "text" {
 		t.Errorf("the panic is %v", text)
 	}
 	done := make(chan bool)
