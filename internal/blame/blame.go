@@ -41,6 +41,9 @@ func Caller(err error) error {
 	return err
 }
 
+// Panicf stops the building of a graph with a mistake of the user who called.
+func Panicf(format string, args ...any) { panic(Caller(fmt.Errorf(format, args...))) }
+
 func place(file string, line int) string { return fmt.Sprintf("%s:%d", filepath.Base(file), line) }
 
 // generated is the file of what the compiler made.
