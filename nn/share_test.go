@@ -12,7 +12,9 @@ import (
 
 // A parameter that exists is not taken for one of another shape or dtype, and the error names the line that asks.
 func TestParamKeepsItsShape(t *testing.T) {
-	ones := func(g *Graph, dtype dtypes.DType, dims ...int) *Node { return OnePlus(Zeros(g, shapes.Make(dtype, dims...))) }
+	ones := func(g *Graph, dtype dtypes.DType, dims ...int) *Node {
+		return OnePlus(Zeros(g, shapes.Make(dtype, dims...)))
+	}
 	for name, c := range map[string]struct {
 		path          string
 		first, second func(*model.Scope, *Graph) *Node
