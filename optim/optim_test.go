@@ -505,7 +505,8 @@ func TestNoVariable(t *testing.T) {
 	b := newBackend(t)
 	store := newStore(dtypes.Float32, map[string][]float64{"/phi/w": {1}, "/theta/w": {1}})
 	store.GetVariable("/theta/w").SetTrainable(false)
-	opt := Optimizer{Groups: []Group{{Scope: "/theta"}, {Scope: "/psi"}}}
+	rate := Rate{Base: 1}
+	opt := Optimizer{Groups: []Group{{Scope: "/theta", Rate: rate}, {Scope: "/psi", Rate: rate}}}
 	exec, err := model.NewExec(b, store, func(_ *model.Scope, rates *Node) *Node {
 		w := func(path string) *Node { return store.GetVariable(path).NodeValue(rates) }
 		loss := ReduceAllSum(Add(w("/phi/w"), w("/theta/w")))
