@@ -31,7 +31,9 @@ type Spec struct {
 	// Prepare turns what Data supplies into observations, inside a program; nil means that it supplies these. So
 	// observations can stay in the memory of the backend, of which Data names some.
 	Prepare func(data []*Node) gfn.Batch
-	Seed    uint64
+	// Seed is that of everything random, initial values included; 0 means the seed of the store (see nn.NewStore). A store
+	// that has neither a seed nor variables takes this one; no other store with another seed can be learned in.
+	Seed uint64
 
 	Wake  Wake
 	Sleep Sleep

@@ -1,0 +1,135 @@
+package em
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/nn"
+	"github.com/gfnem/gfnem/optim"
+)
+
+// wrong checks that an error names this file, and more.
+func wrong(t *testing.T, what string, err error, want ...string) {
+	t.Helper()
+	for _, w := range append(want, "check_test.go:") {
+		if err == nil || !strings.Contains(err.Error(), w) {
+			t.Errorf("%s: error %v, want one with %q", what, err, w)
+			return
+		}
+	}
+}
+
+// Numbers that cannot be meant are errors of New, which name its caller.
+func TestSpecNumbers(t *testing.T) {
+	b, nan := newBackend(t), math.NaN()
+	for _, c := range []struct {
+		want string
+		set  func(*Spec)
+	}{
+		{"Wake.Samples is -1", func(s *Spec) { s.Wake.Samples = -1 }},
+		{"Wake.Explore.Beta.From is -0.5", func(s *Spec) { s.Wake.Explore.Beta = Linear{From: -0.5, To: 1} }},
+		{"Wake.Explore.Beta.To is NaN", func(s *Spec) { s.Wake.Explore.Beta = Linear{From: 0.5, To: nan} }},
+		{"Wake.Explore.Epsilon.From is 1.5", func(s *Spec) { s.Wake.Explore.Epsilon.From = 1.5 }},
+		{"Wake.Explore.Epsilon.To is -0.1", func(s *Spec) { s.Wake.Explore.Epsilon = Constant(-0.1); s.Wake.Explore.Epsilon.From = 0 }},
+		{`Wake.Optimizer: group "/phi": it has no Rate`, func(s *Spec) { s.Wake.Optimizer.Groups = []optim.Group{{Scope: Phi}} }},
+		{`MStep.Optimizer: group "/theta": it has no Rate`, func(s *Spec) { s.MStep.Optimizer.Groups = []optim.Group{{Scope: Theta}} }},
+		{"MStep.Optimizer: ClipNorm is -1", func(s *Spec) { s.MStep.Optimizer.ClipNorm = -1 }},
+		{"VarGrad.Samples is 3", func(s *Spec) { s.Wake.Samples, s.Wake.Objective = 4, gfn.VarGrad{Samples: 3} }},
+		{"gfn.Likelihood is the loss of sleep", func(s *Spec) { s.Wake.Objective = gfn.Likelihood{} }},
+		{"Sleep.Weight is -1", func(s *Spec) { s.Sleep = Sleep{Weight: -1, Batch: 2} }},
+		{"Sleep.Weight is NaN", func(s *Spec) { s.Sleep = Sleep{Weight: nan, Batch: 2} }},
+		{"Sleep.Batch, the number", func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: -2} }},
+		{"Sleep.Batch is -2", func(s *Spec) { s.Sleep = Sleep{Batch: -2} }},
+		{"Sleep.Probability is 1.2", func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 2, Probability: 1.2} }},
+		{"Sleep.Probability is -1", func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 2, Probability: -1} }},
+		{"Drawn.Samples is -3", func(s *Spec) { s.MStep.Latents = Drawn{-3} }},
+		{"Greedy.Probability is 2", func(s *Spec) { s.MStep.Latents = Greedy{2} }},
+		{"MStep.Moves is -1", func(s *Spec) { s.MStep.Moves = -1 }},
+		{"MStep.Kernel.MaxSteps is -1", func(s *Spec) { s.MStep.Moves, s.MStep.Kernel.MaxSteps = 1, -1 }},
+		{"leave MStep.Kernel.How at zero", func(s *Spec) { s.MStep.Moves, s.MStep.Kernel.How.Greedy = 1, true }},
+		{"Blocks.E is -1", func(s *Spec) { s.Gate = Blocks{E: -1} }},
+		{"Blocks.M is -1", func(s *Spec) { s.Gate = Blocks{M: -1} }},
+		{"Blocks.First is -1", func(s *Spec) { s.Gate = Blocks{First: -1} }},
+		{"Blocks.Below is not a number", func(s *Spec) { s.Gate = Blocks{Below: nan} }},
+		{"Adaptive.Decay is 1.1", func(s *Spec) { s.Gate = Adaptive{Decay: 1.1} }},
+		{"Adaptive.Decay is 1:", func(s *Spec) { s.Gate = Adaptive{Decay: 1} }},
+		{"Adaptive.Decay is -0.9", func(s *Spec) { s.Gate = Adaptive{Decay: -0.9} }},
+		{"Adaptive.Threshold is not", func(s *Spec) { s.Gate = Adaptive{Threshold: Linear{From: nan}} }},
+		{"Turns.Length is -2", func(s *Spec) { s.Gate = Turns{-2} }},
+	} {
+		spec := toySpec(tiny())
+		c.set(&spec)
+		l, err := New(b, model.NewStore(), spec)
+		if l != nil {
+			t.Errorf("%s: there is a learner", c.want)
+		}
+		wrong(t, c.want, err, c.want)
+	}
+}
+
+// New never changes the seed that a store's variables start from, and learners start from what was asked for.
+func TestSeeds(t *testing.T) {
+	b := newBackend(t)
+	seeded := func(store *model.Store, seed uint64) (*Learner, error) {
+		spec := toySpec(newToy(3, dtypes.Float32))
+		spec.Seed = seed
+		return New(b, store, spec)
+	}
+	learned := func(store *model.Store, seed uint64) map[string]string {
+		t.Helper()
+		l, err := seeded(store, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		steps(t, l, 2)
+		return snapshot(t, store)
+	}
+	want := learned(nn.NewStore(7), 7)
+	if d := changed(want, learned(model.NewStore(), 7)); d != nil {
+		t.Errorf("in an empty store the seed of the Spec gives other %v", d)
+	}
+	if d := changed(want, learned(nn.NewStore(7), 0)); d != nil {
+		t.Errorf("the seed of the store gives other %v", d)
+	}
+	if d := changed(learned(nn.NewStore(0), 0), learned(model.NewStore(), 0)); d != nil {
+		t.Errorf("without a seed, or with a seed of 0, %v differ", d)
+	}
+
+	for name, c := range map[string]struct {
+		store *model.Store
+		want  string
+	}{
+		"another seed": {nn.NewStore(8), "starts its variables from 8"},
+		"a seed of 0":  {nn.NewStore(0), "starts its variables from 0"},
+		"no seed":      {withVariable(t, b), "the store has variables, but no seed"},
+	} {
+		before, seed := snapshot(t, c.store), seedOf(c.store)
+		_, err := seeded(c.store, 7)
+		wrong(t, name, err, "Spec.Seed is 7", c.want, "nn.NewStore(7)")
+		if seedOf(c.store) != seed || changed(before, snapshot(t, c.store)) != nil {
+			t.Errorf("%s: the store has changed", name)
+		}
+	}
+}
+
+func seedOf(s *model.Store) any {
+	v, _ := s.RootScope().GetParam(nn.SeedParam)
+	return v
+}
+
+// withVariable returns a store with a variable of a model and no seed.
+func withVariable(t *testing.T, b compute.Backend) *model.Store {
+	t.Helper()
+	store := model.NewStore()
+	if _, err := store.CreateVariable(Theta+"/prior", floats(dtypes.Float32, make([]float64, 6), 6)); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
