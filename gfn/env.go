@@ -81,7 +81,7 @@ type Env interface {
 }
 
 // Terminal marks the states in which no action is legal: [B] bool.
-func Terminal(env Env, s State) *Node { return LogicalNot(anyTrue(env.Legal(s))) }
+func Terminal(env Env, s State) *Node { return LogicalNot(anyTrue(check(env).Legal(s))) }
 
 // repeatRows repeats every row of every tensor k times in a row.
 func repeatRows[S ~[]*Node](rows S, k int) S {

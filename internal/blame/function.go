@@ -11,14 +11,24 @@ import (
 // Func is a function of a user, to be named when what it returned is wrong.
 type Func struct {
 	name string
-	of   any // the function itself, or what has the method of this name
+	of   any    // the function itself, or what has the method of this name
+	part string // of what it returns
 }
 
 // Field is a function that a field of a given name holds.
-func Field(f any, name string) Func { return Func{name, f} }
+func Field(f any, name string) Func { return Func{name: name, of: f} }
 
 // Method is that of a value.
-func Method(of any, name string) Func { return Func{name, of} }
+func Method(of any, name string) Func { return Func{name: name, of: of} }
+
+// Argument is no function, but what a user gave to one of ours.
+func Argument(name string) Func { return Func{name: name} }
+
+// Part is a part of what the function returns.
+func (f Func) Part(name string) Func {
+	f.part = "." + name
+	return f
+}
 
 // Errorf is a mistake in the function, whose name comes before the text, and before that its place.
 func (f Func) Errorf(format string, args ...any) error {
@@ -29,7 +39,7 @@ func (f Func) Errorf(format string, args ...any) error {
 	} else if at = declared(v); at == "" && !v.IsNil() { // a bound method, which has a name alone
 		name += " (" + strings.TrimSuffix(path.Base(runtime.FuncForPC(v.Pointer()).Name()), "-fm") + ")"
 	}
-	err := fmt.Errorf(name+" "+format, args...)
+	err := fmt.Errorf(name+f.part+" "+format, args...)
 	if at == "" {
 		return Caller(err)
 	}
