@@ -76,8 +76,11 @@ type classicalArgs = classicalIn[[]float32, *tensors.Tensor]
 func newClassicalStep(c Classical, s *program.Set) classicalStep {
 	m := classicalStep{optimizer: orAdam(c.Optimizer, Theta), programs: s}
 	m.update = program.New[classicalArgs, Update](s, "classical EM", func(in classicalIn[*Node, *Node]) UpdateNodes {
-		loss := Neg(ReduceAllMean(c.bound(s.Store.Scope(Theta), in.X)))
-		return Updated(loss, m.optimizer.Minimize(s.Store, loss, in.Rates))
+		bound := c.bound(s.Store.Scope(Theta), in.X)
+		loss := Neg(ReduceAllMean(bound))
+		out := Updated(loss, m.optimizer.Minimize(s.Store, loss, in.Rates))
+		out.Scores = scoresOf(bound)
+		return out
 	})
 	return m
 }

@@ -128,9 +128,6 @@ func (s Spec) withDefaults() Spec {
 	if s.Wake.Objective == nil {
 		s.Wake.Objective = gfn.TB{}
 	}
-	if s.Wake.Reward == nil {
-		s.Wake.Reward = s.Model.LogJoint
-	}
 	s.Wake.Samples = max(s.Wake.Samples, 1)
 	if v, ok := s.Wake.Objective.(gfn.VarGrad); ok && v.Samples == 0 {
 		v.Samples = s.Wake.Samples // only trajectories of one observation share a log Z
@@ -143,11 +140,6 @@ func (s Spec) withDefaults() Spec {
 	s.MStep.Optimizer = orAdam(s.MStep.Optimizer, Theta)
 	if s.Sleep.Probability == 0 {
 		s.Sleep.Probability = 1
-	}
-	if s.MStep.Loss == nil {
-		s.MStep.Loss = func(theta *model.Scope, x gfn.Batch, z gfn.State, _ func() gfn.State) *Node {
-			return Neg(ReduceAllMean(s.Model.LogJoint(theta, x, z)))
-		}
 	}
 	return s
 }

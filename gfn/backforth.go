@@ -64,7 +64,7 @@ func (k BackForth) Apply(n Net, r *rng.Stream, x Batch, z State, logR *Node, rew
 
 	length := up.Length()
 	wide := BroadcastToShape(steps, length.Shape())
-	initial := LogicalNot(anyTrue(n.env().LegalBack(mid)))
+	initial := AtStart(n.Env, mid)
 	reversible := LogicalOr(Equal(length, wide), LogicalAnd(initial, LessOrEqual(length, wide)))
 
 	accept := LogicalAnd(reversible, Accept(r, StopGradient(logA)))

@@ -83,6 +83,9 @@ type Env interface {
 // Terminal marks the states in which no action is legal: [B] bool.
 func Terminal(env Env, s State) *Node { return LogicalNot(anyTrue(check(env).Legal(s))) }
 
+// AtStart marks the states in which no backward action is legal, as in the initial one: [B] bool.
+func AtStart(env Env, s State) *Node { return LogicalNot(anyTrue(check(env).LegalBack(s))) }
+
 // repeatRows repeats every row of every tensor k times in a row.
 func repeatRows[S ~[]*Node](rows S, k int) S {
 	if k == 1 {
