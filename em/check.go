@@ -103,6 +103,21 @@ func (g Adaptive) check() error {
 
 func (g Turns) check() error { return count("Turns.Length", g.Length) }
 
+func (c Classical) check() error {
+	switch {
+	case c.Model == nil || c.Data == nil || len(c.Env.Sizes) == 0:
+		return errors.New("it needs a Model, an Env and Data")
+	case c.Posterior != Exact && c.Posterior != MeanField:
+		return fmt.Errorf("Posterior is %d, neither Exact nor MeanField", c.Posterior)
+	}
+	for _, size := range c.Env.Sizes {
+		if size < 1 {
+			return fmt.Errorf("the sizes %v of Env are not all 1 or more", c.Env.Sizes)
+		}
+	}
+	return cmp.Or(count("Sweeps", c.Sweeps), trains(c.Optimizer, "Classical", Theta))
+}
+
 // check returns an error if the number leaves 0 to most.
 func (l Linear) check(name string, most float64) error {
 	return cmp.Or(within(name+".From", l.From, most), within(name+".To", l.To, most))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/gfn"
@@ -132,4 +133,31 @@ func withVariable(t *testing.T, b compute.Backend) *model.Store {
 		t.Fatal(err)
 	}
 	return store
+}
+
+// Classical EM is as strict.
+func TestClassicalChecks(t *testing.T) {
+	b, m := newBackend(t), newToy(3, dtypes.Float32)
+	for want, set := range map[string]func(*Classical){
+		"it needs a Model, an Env and Data":              func(c *Classical) { c.Data = nil },
+		"Posterior is 2, neither":                        func(c *Classical) { c.Posterior = 2 },
+		"Sweeps is -1":                                   func(c *Classical) { c.Sweeps = -1 },
+		"the sizes [2 0] of Env":                         func(c *Classical) { c.Env.Sizes = []int{2, 0} },
+		`Classical.Optimizer has a group "/phi"`:         func(c *Classical) { c.Optimizer = adam(Phi, optim.Rate{Base: 1}) },
+		`Classical.Optimizer: group "/theta": it has no`: func(c *Classical) { c.Optimizer.Groups = []optim.Group{{Scope: Theta}} },
+		"LogJoint is (Float32), not (floats)[48]":        func(c *Classical) { c.Model = summed{m} },
+		"the batch of classical EM has no tensor":        func(c *Classical) { c.Data = Full() },
+	} {
+		c := Classical{Model: m, Env: m.env(), Data: Full(m.all())}
+		set(&c)
+		_, err := c.Train(b, nn.NewStore(1), 1)
+		wrong(t, want, err, want)
+	}
+}
+
+// summed is a model that sums over the rows.
+type summed struct{ toy }
+
+func (m summed) LogJoint(theta *model.Scope, x gfn.Batch, z gfn.State) *Node {
+	return ReduceAllSum(m.toy.LogJoint(theta, x, z))
 }
