@@ -73,6 +73,7 @@ func TestAlternatingLearner(t *testing.T) {
 		return []*tensors.Tensor{m.all()}
 	}
 	l := newLearner(t, newBackend(t), spec)
+	asked = nil // it has looked at the shapes of the first batch
 	trace := ""
 	for range 9 {
 		r := steps(t, l, 1)
@@ -148,6 +149,7 @@ func TestEncoder(t *testing.T) {
 		encoded := spec
 		encoded.Policy = encodedPolicy{tablePolicy{m}, &calls}
 		plain, other := newLearner(t, b, spec), newLearner(t, b, encoded)
+		calls = 0 // it has declared its variables
 		other.programs.Measure(true)
 		steps(t, plain, 8)
 		steps(t, other, 8)

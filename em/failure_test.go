@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -160,17 +161,27 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// What is wrong with a model shows as an error of Step.
-func TestStepError(t *testing.T) {
+// What is wrong with a model shows as an error of New, and what is wrong with a batch as one of Step.
+func TestBuildErrors(t *testing.T) {
 	m := tiny()
 	spec := toySpec(m)
 	spec.Wake.Objective = gfn.VarGrad{Samples: 1}
-	l := newLearner(t, newBackend(t), spec)
-	_, err := l.Step()
-	if err == nil || !strings.Contains(err.Error(), "wake update 0") || !strings.Contains(err.Error(), "two or more trajectories") {
+	_, err := New(newBackend(t), model.NewStore(), spec)
+	if err == nil || !strings.Contains(err.Error(), `program "wake": failure_test.go:`) ||
+		!strings.Contains(err.Error(), "gfn: VarGrad needs two or more trajectories") {
 		t.Errorf("error %v", err)
 	}
-	if l.State() != (State{}) {
+	spec = toySpec(m)
+	spec.Data = func(step uint64) []*tensors.Tensor {
+		return []*tensors.Tensor{tensors.FromShape(shapes.Make(dtypes.Float32, 4, m.bits+int(step)))}
+	}
+	l := newLearner(t, newBackend(t), spec)
+	steps(t, l, 1)
+	before := l.State()
+	if _, err := l.Step(); err == nil || !strings.Contains(err.Error(), "wake update 1") {
+		t.Errorf("error %v", err)
+	}
+	if l.State() != before {
 		t.Errorf("state %+v after a failure", l.State())
 	}
 }
@@ -183,11 +194,9 @@ func (abort) Heads(*model.Scope, gfn.Batch, gfn.State, int) gfn.Heads { panic("b
 func TestPanicOfPolicy(t *testing.T) {
 	spec := toySpec(tiny())
 	spec.Policy = abort{}
-	l := newLearner(t, newBackend(t), spec)
-	if _, err := l.Step(); err == nil || !strings.Contains(err.Error(), "boom") {
+	if _, err := New(newBackend(t), model.NewStore(), spec); err == nil || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("error %v, want the policy's", err)
 	}
-	l.Close()
 }
 
 func TestHVINeedsOnPolicy(t *testing.T) {

@@ -90,6 +90,42 @@ func newGraphs(spec Spec, s *program.Set) *graphs {
 	return g
 }
 
+// declare makes the variables of all programs that the loop may call.
+func (g *graphs) declare() error {
+	x, key := g.Data(0), rng.Key(g.Seed, string(wake), 0)
+	e := eArgs{Key: key, Rates: g.Wake.Optimizer.Rates(0), Knobs: g.Wake.Explore.At(0), X: x}
+	var programs []*program.Program[eArgs, eResult]
+	switch {
+	case g.Sleep.Alone:
+		programs = append(programs, g.sleep)
+	case g.Sleep.Weight != 0 && !g.Sleep.Apart:
+		programs = append(programs, g.wakeAndSleep)
+	case g.Sleep.Weight != 0:
+		programs = append(programs, g.wake, g.sleep)
+	default:
+		programs = append(programs, g.wake)
+	}
+	for _, p := range programs {
+		if err := p.Declare(e); err != nil {
+			return err
+		}
+	}
+	if g.Gate == Never {
+		return nil
+	}
+	rates := g.MStep.Optimizer.Rates(0)
+	if g.learnsFromWake() && !g.Sleep.Alone {
+		e.MRates = rates
+		if err := g.wakeAndMaximize.Declare(e); err != nil {
+			return err
+		}
+	}
+	if g.MStep.Data != nil {
+		x = g.MStep.Data(0)
+	}
+	return g.maximize.Declare(mArgs{Key: key, Rates: rates, Knobs: e.Knobs, X: x})
+}
+
 func (g *graphs) theta() *model.Scope { return g.store.Scope(Theta) }
 
 func (g *graphs) net() gfn.Net {

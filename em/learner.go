@@ -17,7 +17,8 @@ type Learner struct {
 	programs *program.Set
 }
 
-// New prepares a learner whose variables live in store. It compiles nothing yet.
+// New prepares a learner whose variables live in store, which has all of them from then on: a value that is to start
+// elsewhere is set before New by making the variable, or after it by SetValue. It compiles nothing yet.
 func New(b compute.Backend, store *model.Store, spec Spec) (*Learner, error) {
 	err := spec.check()
 	if err == nil {
@@ -29,6 +30,9 @@ func New(b compute.Backend, store *model.Store, spec Spec) (*Learner, error) {
 	l := &Learner{programs: program.NewSet(b, store)}
 	g := newGraphs(spec.withDefaults(), l.programs)
 	l.Data, l.Gate, l.E, l.M = spec.Data, spec.Gate, eStep{g}, mStep{g}
+	if err := g.declare(); err != nil {
+		return nil, fmt.Errorf("em: %w", err)
+	}
 	return l, nil
 }
 

@@ -147,6 +147,33 @@ func busySpecs(t *testing.T) map[string]Spec {
 	return map[string]Spec{"joint": joint, "apart": apart, "turns": turns, "best": best}
 }
 
+// A learner has all its variables from the beginning, at the values that it starts from.
+func TestDeclares(t *testing.T) {
+	b := newBackend(t)
+	for name, spec := range busySpecs(t) {
+		l := newLearner(t, b, spec)
+		shapes := func() (out []string) {
+			for v := range l.Store().IterVariables() {
+				out = append(out, fmt.Sprint(v.Path(), v.Shape(), v.Trainable, v.HasValue()))
+			}
+			slices.Sort(out)
+			return out
+		}
+		before := shapes()
+		steps(t, l, 12)
+		if after := shapes(); !slices.Equal(before, after) {
+			t.Errorf("%s: variables\n%v\nbecame\n%v", name, before, after)
+		}
+		if len(snapshot(t, l.Store(), Theta)) == 0 || len(snapshot(t, l.Store(), Phi)) == 0 {
+			t.Errorf("%s: no variables", name)
+		}
+		spec.Gate = Never
+		if made := snapshot(t, newLearner(t, b, spec).Store(), optim.Root+Theta); len(made) > 0 {
+			t.Errorf("%s: without M-steps there are moments %v", name, made)
+		}
+	}
+}
+
 // resume makes a learner that goes on from another one, whose variables and state pass through plain values.
 func resume(t *testing.T, b compute.Backend, spec Spec, from *Learner) *Learner {
 	t.Helper()
@@ -465,6 +492,7 @@ func TestMStepData(t *testing.T) {
 		return []*tensors.Tensor{m.rows(0, 0)}
 	}
 	l := newLearner(t, b, spec)
+	asked, askedM = nil, nil // it has looked at the shapes of the first batches
 	steps(t, l, 4)
 	if !slices.Equal(asked, []uint64{0, 1, 2, 3}) || !slices.Equal(askedM, []uint64{0, 1, 2, 3, 4, 5}) {
 		t.Errorf("E-updates asked for %v, M-updates for %v", asked, askedM)

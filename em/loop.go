@@ -5,6 +5,8 @@ import (
 	"context"
 	"maps"
 	"math"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // EStepper makes E-steps: it updates q(z|x). What it does depends on nothing but its arguments and the variables, so
@@ -83,6 +85,18 @@ type State struct {
 	Gate      GateState
 	Skipped   uint64 // updates skipped because something was not finite
 	InARow    InARow // of these, the latest
+}
+
+// Check complains about counters that no loop of so many iterations can have.
+func (s State) Check(iterations uint64) error {
+	switch {
+	case s.Iteration > iterations:
+		return badinput.Errorf("the counters of the checkpoint say iteration %d of %d", s.Iteration, iterations)
+	case s.Sleep > s.Iteration, s.Skipped > s.Iteration+s.Sleep+s.M, min(s.InARow.E, s.InARow.Sleep, s.InARow.M) < 0,
+		min(s.Gate.E, s.Gate.M) < 0:
+		return badinput.Errorf("the counters of the checkpoint contradict each other: %+v", s)
+	}
+	return nil
 }
 
 // InARow counts, for each kind of update, those skipped since the last good one of that kind.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 // talker is an E- and an M-step that have something to say.
@@ -167,5 +169,27 @@ func TestBothCount(t *testing.T) {
 	got.Gate = GateState{}
 	if d := cmp.Diff(want, got); d != "" || !errors.Is(err, ErrDiverged) {
 		t.Errorf("error %v, state (-want +got)\n%s", err, d)
+	}
+}
+
+// Counters that no loop can have are refused.
+func TestCheck(t *testing.T) {
+	good := State{Iteration: 10, Sleep: 4, M: 30, Skipped: 44, InARow: InARow{E: 7}}
+	if err := good.Check(10); err != nil {
+		t.Error(err)
+	}
+	for what, change := range map[string]func(s *State){
+		"iteration 11 of 10": func(s *State) { s.Iteration++ },
+		"Sleep:11":           func(s *State) { s.Sleep = 11 },
+		"Skipped:45":         func(s *State) { s.Skipped++ },
+		"Sleep:-1":           func(s *State) { s.InARow.Sleep = -1 },
+		"M:-2":               func(s *State) { s.Gate.M = -2 },
+	} {
+		bad := good
+		change(&bad)
+		var input *badinput.Error
+		if err := bad.Check(10); !errors.As(err, &input) || !strings.Contains(err.Error(), what) {
+			t.Errorf("error %v, want one about %s", err, what)
+		}
 	}
 }

@@ -163,7 +163,7 @@ func TestGreedyLatents(t *testing.T) {
 		}
 		spec.Wake.Optimizer = adam(Phi, optim.Rate{})
 		l := newLearner(t, newBackend(t), spec)
-		l.Store().VariableWithValue(Phi+"/logits", floats(m.dtype, logits, m.observations()*states, 3))
+		setVariable(t, l.Store(), Phi+"/logits", floats(m.dtype, logits, m.observations()*states, 3))
 		steps(t, l, 1)
 		count := math.Exp(numbersOf(t, l.Store(), Theta+"/prior")[a+2*b])
 		if (math.Round(count) == n) != greedy {

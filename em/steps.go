@@ -43,8 +43,7 @@ func (e eStep) Infer(at Moment, x []*tensors.Tensor) (out Inference[[]*tensors.T
 	}
 	dream := e.Sleep.Weight != 0 && rng.New(e.Seed, "sleep coin", at.Iteration).Float64() < e.Sleep.Probability
 	k, p := wake, e.wake
-	_, ofWake := e.MStep.Latents.(BestOfWake)
-	ofWake = ofWake && e.MStep.Data == nil
+	ofWake := e.learnsFromWake()
 	in := eArgs{Best: ofWake}
 	switch {
 	case dream && !e.Sleep.Apart:
@@ -65,6 +64,12 @@ func (e eStep) Infer(at Moment, x []*tensors.Tensor) (out Inference[[]*tensors.T
 		out.Sleep, err = e.dream(at, x)
 	}
 	return out, err
+}
+
+// learnsFromWake says whether M-steps learn from latents that wake has drawn.
+func (g *graphs) learnsFromWake() bool {
+	_, ok := g.MStep.Latents.(BestOfWake)
+	return ok && g.MStep.Data == nil
 }
 
 // dream makes a sleep update.

@@ -323,6 +323,18 @@ func numbersOf(t testing.TB, store *model.Store, path string) []float64 {
 	return out
 }
 
+// setVariable changes the value of a variable that a store has.
+func setVariable(t testing.TB, store *model.Store, path string, value *tensors.Tensor) {
+	t.Helper()
+	v := store.GetVariable(path)
+	if v == nil || !v.Shape().Equal(value.Shape()) {
+		t.Fatalf("there is no variable %s %s", path, value.Shape())
+	}
+	if err := v.SetValue(value); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // snapshot returns the bytes of all variables whose path has one of the prefixes; no prefix means all.
 func snapshot(t testing.TB, store *model.Store, prefixes ...string) map[string]string {
 	t.Helper()

@@ -128,7 +128,7 @@ func TestExploration(t *testing.T) {
 			for x := range m.observations() {
 				dead[tablePolicy{m}.row(x, nil)*3+1] = -20 // z_0 = 1
 			}
-			l.Store().VariableWithValue(Phi+"/logits", floats(m.dtype, dead, m.observations()*states, 3))
+			setVariable(t, l.Store(), Phi+"/logits", floats(m.dtype, dead, m.observations()*states, 3))
 			steps(t, l, 320)
 			q := tablePolicy{m}.posterior(t, l.Store())
 			tv := farthest(q, logP)

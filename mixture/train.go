@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -137,11 +136,7 @@ func meanKey(i, axis int) string { return fmt.Sprintf("means/%d/%c", i, "xy"[axi
 
 // means returns the learned means.
 func (t *trainer) means() Means {
-	v := t.learner.Store().GetVariable(em.Theta + "/means")
-	if v == nil {
-		return slices.Clone(t.model.start)
-	}
-	flat := tensors.MustCopyFlatData[float32](v.MustValue())
+	flat := tensors.MustCopyFlatData[float32](t.learner.Store().GetVariable(em.Theta + "/means").MustValue())
 	mu := make(Means, len(flat)/2)
 	for i := range mu {
 		mu[i] = Point{float64(flat[2*i]), float64(flat[2*i+1])}
@@ -157,9 +152,17 @@ func (t *trainer) State() (run.State, error) {
 // Restore implements run.Job.
 func (t *trainer) Restore(s run.State) error {
 	var counters em.State
-	err := run.RestoreStore(t.learner.Store(), s, &counters)
+	if err := s.Rest(&counters); err != nil {
+		return err
+	}
+	if err := counters.Check(t.total()); err != nil {
+		return err
+	}
+	if err := run.SetStore(t.learner.Store(), s.Arrays); err != nil {
+		return err
+	}
 	t.learner.SetState(counters)
-	return err
+	return nil
 }
 
 // Seed implements run.Session.

@@ -58,3 +58,35 @@ func TestDrop(t *testing.T) {
 		before = after
 	}
 }
+
+// A state of a longer training, or of counters that contradict each other, is refused.
+func TestRestoreRefusesCounters(t *testing.T) {
+	c := QuickConfig()
+	c.Points, c.Iterations, c.Gate.ESteps = 40, 4, 2
+	start := func(c Config) *trainer {
+		tr, err := newTrainer(open(t), c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(tr.Close)
+		return tr
+	}
+	long := start(c)
+	for !long.Done() {
+		if _, err := long.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := long.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Iterations = 3
+	short := start(c)
+	if err := short.Restore(s); err == nil || !strings.Contains(err.Error(), "iteration 8 of 6") {
+		t.Errorf("error %v", err)
+	}
+	if short.learner.State() != (em.State{}) {
+		t.Errorf("the state became %+v", short.learner.State())
+	}
+}

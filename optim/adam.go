@@ -5,8 +5,8 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/model/initializer"
 )
 
 // Adam is the rule of Kingma and Ba ("Adam: A Method for Stochastic Optimization", 2015, algorithm 1). The zero value has
@@ -27,8 +27,7 @@ var (
 
 func (a Adam) step(scope *model.Scope, grad, count *Node, set func(*model.Variable, *Node)) *Node {
 	b1, b2, eps := or(a.Beta1, 0.9), or(a.Beta2, 0.999), or(a.Eps, 1e-8)
-	m1 := moment(scope, "m1", grad)
-	m2 := moment(scope, "m2", grad)
+	m1, m2 := moments(scope, grad.Shape())
 	mean := Add(MulScalar(m1.NodeValue(grad), b1), MulScalar(grad, 1-b1))
 	square := Add(MulScalar(m2.NodeValue(grad), b2), MulScalar(Square(grad), 1-b2))
 	set(m1, mean)
@@ -38,12 +37,23 @@ func (a Adam) step(scope *model.Scope, grad, count *Node, set func(*model.Variab
 	return Div(Div(mean, unbias(b1)), AddScalar(Sqrt(Div(square, unbias(b2))), eps))
 }
 
-func moment(scope *model.Scope, name string, grad *Node) *model.Variable {
-	shape := shapes.Make(grad.DType(), grad.Shape().Dimensions...)
-	return scope.WithInitializer(initializer.Zero).VariableWithShape(name, shape).SetTrainable(false)
+func (Adam) declare(scope *model.Scope, shape shapes.Shape) { moments(scope, shape) }
+
+// moments looks up the moving averages of a gradient and of its square, or makes them, at zero.
+func moments(scope *model.Scope, shape shapes.Shape) (mean, square *model.Variable) {
+	of := func(name string) *model.Variable {
+		v := scope.GetVariable(name)
+		if v == nil {
+			v = scope.VariableWithValue(name, tensors.FromShape(shape))
+		}
+		return v.SetTrainable(false)
+	}
+	return of("m1"), of("m2")
 }
 
 func (SGD) step(_ *model.Scope, grad, _ *Node, _ func(*model.Variable, *Node)) *Node { return grad }
+
+func (SGD) declare(*model.Scope, shapes.Shape) {}
 
 func or(v, preset float64) float64 {
 	if v == 0 {

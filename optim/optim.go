@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -40,6 +41,8 @@ type Optimizer struct {
 // its own below scope, which it changes through set.
 type Rule interface {
 	step(scope *model.Scope, grad, count *Node, set func(*model.Variable, *Node)) *Node
+	// declare makes those that it keeps for a variable of a shape.
+	declare(scope *model.Scope, shape shapes.Shape)
 }
 
 // Result tells what an update did.
@@ -95,24 +98,41 @@ func (o Optimizer) Minimize(store *model.Store, loss, rates *Node, with ...Assig
 	up := update(with)
 	counts := make(map[int]*Node)
 	for i, v := range owned {
-		grp := o.Groups[v.group]
-		rule := grp.Rule
-		if rule == nil {
-			rule = Adam{}
-		}
 		count, ok := counts[v.group]
 		if !ok {
-			n := store.Scope(Root+grp.Scope).VariableWithValue("step", float32(0)).SetTrainable(false)
+			n := o.Groups[v.group].count(store)
 			count = OnePlus(n.NodeValue(g))
 			counts[v.group] = count
 			up.set(n, count)
 		}
 		dtype := grads[i].DType()
-		delta := rule.step(store.Scope(Root+v.Path()), grads[i], ConvertDType(count, dtype), up.set)
+		delta := o.Groups[v.group].rule().step(store.Scope(Root+v.Path()), grads[i], ConvertDType(count, dtype), up.set)
 		rate := ConvertDType(Squeeze(SliceAxis(rates, 0, AxisElem(v.group)), 0), dtype)
 		up.set(v.Variable, Sub(values[i], Mul(rate, delta)))
 	}
 	return Result{GradNorm: norm, OK: up.commit(LogicalAnd(IsFinite(loss), IsFinite(norm)))}
+}
+
+// Declare makes what the optimiser keeps, for all variables of a store that its groups own, before a graph uses them.
+func (o Optimizer) Declare(store *model.Store) {
+	for v := range store.IterVariables() {
+		if i := o.group(v.Path()); i >= 0 && v.Trainable {
+			o.Groups[i].count(store)
+			o.Groups[i].rule().declare(store.Scope(Root+v.Path()), v.Shape())
+		}
+	}
+}
+
+func (g Group) rule() Rule {
+	if g.Rule == nil {
+		return Adam{}
+	}
+	return g.Rule
+}
+
+// count is the number of updates so far.
+func (g Group) count(store *model.Store) *model.Variable {
+	return store.Scope(Root+g.Scope).VariableWithValue("step", float32(0)).SetTrainable(false)
 }
 
 // owner is a variable with the index of the group that trains it.

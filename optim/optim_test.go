@@ -501,6 +501,41 @@ func TestAssign(t *testing.T) {
 	}
 }
 
+// Declare makes what Minimize would make, at the same values.
+func TestDeclare(t *testing.T) {
+	b := newBackend(t)
+	opt := Optimizer{Groups: []Group{
+		{Scope: "/phi", Rate: Rate{Base: 1e-2}}, {Scope: "/", Rule: SGD{}, Rate: Rate{Base: 0.1}}, {Scope: "/other", Rate: Rate{Base: 1}},
+	}}
+	values := map[string][]float64{"/phi/w": {1, 2}, "/u": {3, 4}, "/fixed": {5}}
+	grads := map[string][]float64{"/phi/w": {0.5, -2}, "/u": {1, 1}}
+	var stores [2]*model.Store
+	for i, declares := range []bool{false, true} {
+		stores[i] = newStore(dtypes.Float32, values)
+		stores[i].GetVariable("/fixed").SetTrainable(false)
+		if declares {
+			opt.Declare(stores[i])
+			opt.Declare(stores[i])
+			want := []string{"/fixed", "/optim/phi/step", "/optim/phi/w/m1", "/optim/phi/w/m2", "/optim/step", "/phi/w", "/u"}
+			made := read(t, stores[i])
+			if got := sortedKeys(made); !slices.Equal(got, want) || !cmp.Equal(made["/optim/phi/w/m2"], []float64{0, 0}) {
+				t.Errorf("declared %v", made)
+			}
+		}
+		p := newPuller(t, b, stores[i], opt, "/phi/w", "/u")
+		p.pull(t, grads)
+		p.pull(t, grads)
+	}
+	if d := cmp.Diff(read(t, stores[0]), read(t, stores[1])); d != "" {
+		t.Errorf("(-made by Minimize +declared)\n%s", d)
+	}
+	for v := range stores[1].IterVariables() {
+		if want := v.Path() == "/phi/w" || v.Path() == "/u"; v.Trainable != want {
+			t.Errorf("%s is trainable: %t", v.Path(), v.Trainable)
+		}
+	}
+}
+
 func TestNoVariable(t *testing.T) {
 	b := newBackend(t)
 	store := newStore(dtypes.Float32, map[string][]float64{"/phi/w": {1}, "/theta/w": {1}})

@@ -14,6 +14,8 @@ import (
 //   - a job restored from a state continues exactly as the job that returned it, in what its steps say, too;
 //   - what Step returns depends on nothing but the state before it;
 //   - State does not change the job, and a restored job has the state that it was restored from;
+//   - it has all arrays of its states before the first step, in the shapes that they keep;
+//   - Restore refuses states with other arrays or counters, or numbers that are not finite, and then changes nothing;
 //   - the steps that Step reports rise, and in the end the job is done.
 type Job interface {
 	// Done reports whether the work is finished.

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -17,9 +20,9 @@ import (
 // like it: paths begin with a slash.
 const frozenName = "#frozen"
 
-// StoreArrays copies all variables of a store, by path, and which of them are trainable, so that SetStore can make
-// them again. The state of the store's own random generator is left out: a run names its random numbers by seed,
-// stream and step, and never draws from it.
+// StoreArrays copies all variables of a store, by path, and which of them are trainable, for SetStore. The state of the
+// store's own random generator is left out: a run names its random numbers by seed, stream and step, and never draws
+// from it.
 func StoreArrays(store *model.Store) (map[string]Array, error) {
 	arrays := make(map[string]Array)
 	var fixed []string
@@ -36,12 +39,17 @@ func StoreArrays(store *model.Store) (map[string]Array, error) {
 			fixed = append(fixed, v.Path())
 		}
 	}
-	if len(fixed) > 0 {
-		slices.Sort(fixed)
-		list := []byte(strings.Join(fixed, "\n"))
+	addFrozen(arrays, fixed)
+	return arrays, nil
+}
+
+// addFrozen adds the list of the variables that are not trainable, if there are any.
+func addFrozen(arrays map[string]Array, paths []string) {
+	if len(paths) > 0 {
+		slices.Sort(paths)
+		list := []byte(strings.Join(paths, "\n"))
 		arrays[frozenName] = Array{DType: "U8", Shape: []int{len(list)}, Data: list}
 	}
-	return arrays, nil
 }
 
 // StoreState returns the state of a job that is all variables of a store and, as JSON, what else there is to remember.
@@ -54,12 +62,60 @@ func StoreState(store *model.Store, rest any) (State, error) {
 	return State{Arrays: arrays, Extra: extra}, err
 }
 
-// RestoreStore is the way back; rest is a pointer.
+// RestoreStore is the way back; rest is a pointer. The store must have its variables, as one has that em.New prepared:
+// if the state has others, or misses some, or has other fields than rest, an error says which, and nothing is changed.
 func RestoreStore(store *model.Store, s State, rest any) error {
-	if err := json.Unmarshal(s.Extra, rest); err != nil {
-		return fmt.Errorf("counters: %w", err)
+	read := reflect.New(reflect.TypeOf(rest).Elem())
+	if err := s.Rest(read.Interface()); err != nil {
+		return err
 	}
-	return SetStore(store, s.Arrays)
+	if err := SetStore(store, s.Arrays); err != nil {
+		return err
+	}
+	reflect.ValueOf(rest).Elem().Set(read.Elem())
+	return nil
+}
+
+// SetStore sets all variables of a store. If arrays are not exactly those variables, in paths, shapes, dtypes and which
+// are trainable, or not all numbers are finite, the error says where, and nothing is changed.
+func SetStore(store *model.Store, arrays map[string]Array) error {
+	if err := fits(store, arrays); err != nil {
+		return err
+	}
+	if err := finite(arrays); err != nil {
+		return err
+	}
+	values := make(map[string]*tensors.Tensor, len(arrays))
+	for path := range variablesOf(arrays) {
+		t, err := arrayTensor(arrays[path])
+		if err != nil {
+			return fmt.Errorf("set variable %s: %w", path, err)
+		}
+		values[path] = t
+	}
+	for path, value := range values {
+		if err := store.GetVariable(path).SetValue(value); err != nil {
+			return fmt.Errorf("set variable %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// Below returns the arrays of the variables below some scopes, for a store that has no others.
+func Below(arrays map[string]Array, scopes ...string) map[string]Array {
+	out := make(map[string]Array)
+	isFrozen := frozen(arrays)
+	var fixed []string
+	for path := range variablesOf(arrays) {
+		if slices.ContainsFunc(scopes, func(scope string) bool { return strings.HasPrefix(path, scope+"/") }) {
+			out[path] = arrays[path]
+			if isFrozen[path] {
+				fixed = append(fixed, path)
+			}
+		}
+	}
+	addFrozen(out, fixed)
+	return out
 }
 
 // Parameters copies the trainable variables of a store, by path, for Export.
@@ -76,10 +132,23 @@ func Parameters(store *model.Store) (map[string]Array, error) {
 // frozen returns the paths of the variables that are not trainable.
 func frozen(arrays map[string]Array) map[string]bool {
 	paths := make(map[string]bool)
-	for path := range strings.SplitSeq(string(arrays[frozenName].Data), "\n") {
-		paths[path] = true
+	if list, ok := arrays[frozenName]; ok {
+		for path := range strings.SplitSeq(string(list.Data), "\n") {
+			paths[path] = true
+		}
 	}
 	return paths
+}
+
+// variablesOf yields the paths of the variables among arrays.
+func variablesOf(arrays map[string]Array) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for path := range arrays {
+			if path != frozenName && !yield(path) {
+				return
+			}
+		}
+	}
 }
 
 func variableArray(v *model.Variable) (Array, error) {
@@ -91,12 +160,7 @@ func variableArray(v *model.Variable) (Array, error) {
 		return Array{}, fmt.Errorf("copy variable %s: %w", v.Path(), err)
 	}
 	a := Array{Shape: slices.Clone(t.Shape().Dimensions)}
-	for name, dtype := range dtypeOf {
-		if dtype == t.DType() {
-			a.DType = name
-		}
-	}
-	if a.DType == "" {
+	if a.DType = dtypeName(t.DType()); a.DType == "" {
 		return Array{}, fmt.Errorf("copy variable %s: dtype %s cannot be saved", v.Path(), t.DType())
 	}
 	if err := t.ConstBytes(func(data []byte) { a.Data = bytes.Clone(data) }); err != nil {
@@ -105,38 +169,14 @@ func variableArray(v *model.Variable) (Array, error) {
 	return a, nil
 }
 
-// SetStore sets variables of a store by path and makes those that are missing. A variable keeps its trainable flag,
-// one that is made gets the flag it was saved with, and one that arrays does not name keeps its value. If an array
-// does not fit its variable, SetStore changes nothing.
-func SetStore(store *model.Store, arrays map[string]Array) error {
-	isFrozen := frozen(arrays)
-	values := make(map[string]*tensors.Tensor, len(arrays))
-	paths := slices.Sorted(maps.Keys(arrays))
-	paths = slices.DeleteFunc(paths, func(path string) bool { return path == frozenName })
-	for _, path := range paths {
-		t, err := arrayTensor(arrays[path])
-		if err != nil {
-			return fmt.Errorf("set variable %s: %w", path, err)
+// dtypeName is the name of a dtype in an Array; "" if it can have none.
+func dtypeName(dtype dtypes.DType) string {
+	for name, d := range dtypeOf {
+		if d == dtype {
+			return name
 		}
-		if v := store.GetVariable(path); v != nil && !v.Shape().Equal(t.Shape()) {
-			return fmt.Errorf("set variable %s: it is %s, the array is %s", path, v.Shape(), t.Shape())
-		}
-		values[path] = t
 	}
-	for _, path := range paths {
-		if v := store.GetVariable(path); v != nil {
-			if err := v.SetValue(values[path]); err != nil {
-				return fmt.Errorf("set variable %s: %w", path, err)
-			}
-			continue
-		}
-		v, err := store.CreateVariable(path, values[path])
-		if err != nil {
-			return fmt.Errorf("set variable %s: %w", path, err)
-		}
-		v.SetTrainable(!isFrozen[path])
-	}
-	return nil
+	return ""
 }
 
 func arrayTensor(a Array) (*tensors.Tensor, error) {

@@ -3,7 +3,6 @@ package vae
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
@@ -21,10 +20,10 @@ func batchNorm(changes *[]optim.Assignment) norm {
 	return func(scope *model.Scope, y *Node) *Node {
 		scope = scope.At("norm")
 		g, dtype, channels := y.Graph(), y.DType(), y.Shape().Dim(-1)
-		scale := constant(scope, dtype, "scale", initializer.One, channels).NodeValue(g)
-		shift := constant(scope, dtype, "shift", initializer.Zero, channels).NodeValue(g)
-		mean := constant(scope, dtype, "mean", initializer.Zero, channels).SetTrainable(false)
-		variance := constant(scope, dtype, "variance", initializer.One, channels).SetTrainable(false)
+		scale := constant(scope, dtype, "scale", 1, channels).NodeValue(g)
+		shift := constant(scope, dtype, "shift", 0, channels).NodeValue(g)
+		mean := constant(scope, dtype, "mean", 0, channels).SetTrainable(false)
+		variance := constant(scope, dtype, "variance", 1, channels).SetTrainable(false)
 		if changes == nil {
 			return normalised(y, mean.NodeValue(g), variance.NodeValue(g), scale, shift)
 		}

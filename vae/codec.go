@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -68,6 +69,12 @@ func newCodec(b compute.Backend, store *model.Store, c Config, size Size) *Codec
 	})
 	out.measure = program.New[codecIn[host], measured[host]](s, "bounds", out.boundsGraph)
 	return out
+}
+
+// declare makes the variables of the model, all of which it takes to measure an image.
+func (c *Codec) declare() error {
+	x := tensors.FromShape(shapes.Make(dtypes.Float32, 1, c.Height, c.Width, 1))
+	return c.measure.Declare(codecIn[host]{Key: rng.Key(0, "bounds"), X: x})
 }
 
 // Close releases the compiled programs.

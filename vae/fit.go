@@ -106,12 +106,8 @@ func (s *session) imitate(store *model.Store, spec em.Spec, updates int, bar *ru
 // likelihoodAfter estimates the likelihood of test images once a posterior is fitted to a copy of the model, which is
 // no part of the training.
 func (s *session) likelihoodAfter(fit func(*model.Store) error) (*NLL, error) {
-	arrays, err := run.StoreArrays(s.store)
+	store, err := s.store.Clone()
 	if err != nil {
-		return nil, err
-	}
-	store := s.newStore()
-	if err := run.SetStore(store, arrays); err != nil {
 		return nil, err
 	}
 	if err := fit(store); err != nil {

@@ -123,7 +123,11 @@ type loop = em.Loop[[]*tensors.Tensor, []*tensors.Tensor]
 func (s *session) newLoop() (*loop, func(), error) {
 	if s.Method == MethodVQ {
 		p := program.NewSet(s.backend, s.store)
-		return &loop{Data: s.data, M: newVQStep(p, s.size, s.theta(s.dropAt(s.perEpoch())))}, p.Close, nil
+		m := newVQStep(p, s.size, s.theta(s.dropAt(s.perEpoch())))
+		if err := m.update.Declare(hostIn{Rates: m.optimizer.Rates(0), X: s.data(0)}); err != nil {
+			return nil, nil, err
+		}
+		return &loop{Data: s.data, M: m}, p.Close, nil
 	}
 	spec := s.Spec(s.size, s.data, s.perEpoch())
 	spec.Prepare = pick

@@ -1,17 +1,14 @@
 package vae
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
 	"path/filepath"
 
 	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/mnist"
-	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -31,33 +28,27 @@ func Load(b compute.Backend, r *run.Run) (*Codec, []string, error) {
 	}
 	codec, err := c.codec(b, state)
 	if err != nil {
-		return nil, warnings, badinput.Errorf("%s does not hold a model that can be used: %w", r.Dir(), err)
+		return nil, warnings, badinput.Errorf(
+			"%s does not hold a model that can be used at step %d: %w", r.Dir(), state.Step, err)
 	}
 	return codec, warnings, nil
 }
 
-// codec makes the model of a state. Programs that need variables which are missing would invent them, so it is tried on one
-// image.
+// codec makes the model of a state, which holds as much of it as training does.
 func (c *Config) codec(b compute.Backend, state run.State) (*Codec, error) {
 	var from saved
-	if err := json.Unmarshal(state.Extra, &from); err != nil {
-		return nil, fmt.Errorf("counters: %w", err)
+	if err := state.Rest(&from); err != nil {
+		return nil, err
 	}
 	images := mnist.Size{Height: from.Height, Width: from.Width}
 	size := c.size(images)
 	if err := size.Validate(); err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(state.Arrays, notModel)
-	store := nn.NewStore(c.Seed)
-	if err := run.SetStore(store, state.Arrays); err != nil {
-		return nil, err
-	}
-	before := store.NumVariables()
-	codec := newCodec(b, store, *c, size)
-	_, err := codec.bounds(mnist.NewImages(images, make([]byte, images.Pixels())), 0)
-	if made := store.NumVariables() - before; err == nil && made != 0 {
-		err = fmt.Errorf("%d variables are missing in its checkpoint", made)
+	codec := newCodec(b, c.newStore(), *c, size)
+	err := codec.declare()
+	if err == nil {
+		err = run.SetStore(codec.programs.Store, run.Below(state.Arrays, em.Theta, em.Phi))
 	}
 	if err != nil {
 		codec.Close()

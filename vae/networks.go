@@ -2,10 +2,9 @@ package vae
 
 import (
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/gfnem/gfnem/nn"
 )
@@ -75,8 +74,13 @@ func crossEntropy(logits, x *Node) *Node {
 func logBernoulli(logits, x *Node) *Node { return Neg(ReduceSum(crossEntropy(logits, x), 1, 2, 3)) }
 
 // constant is a variable whose entries all start at one value.
-func constant(
-	scope *model.Scope, dtype dtypes.DType, name string, start initializer.VariableInitializer, dims ...int,
-) *model.Variable {
-	return scope.WithInitializer(start).VariableWithShape(name, shapes.Make(dtype, dims...))
+func constant(scope *model.Scope, dtype dtypes.DType, name string, start float64, dims ...int) *model.Variable {
+	if v := scope.GetVariable(name); v != nil {
+		return v
+	}
+	value := tensors.FromScalarAndDimensions(float32(start), dims...)
+	if dtype == dtypes.Float64 {
+		value = tensors.FromScalarAndDimensions(start, dims...)
+	}
+	return scope.VariableWithValue(name, value)
 }

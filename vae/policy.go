@@ -3,7 +3,6 @@ package vae
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
@@ -102,7 +101,7 @@ func (p Policy) next(logits, z *Node) *Node {
 
 // zeta is log Z/n, or its part that is the same for all images.
 func (p Policy) zeta(scope *model.Scope, g *Graph) *Node {
-	return constant(scope.At(zetaScope), p.float(), "zeta", initializer.One).NodeValue(g)
+	return constant(scope.At(zetaScope), p.float(), "zeta", 1).NodeValue(g)
 }
 
 // LogZ implements gfn.Partition on features.

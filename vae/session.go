@@ -152,9 +152,21 @@ func (s *session) State() (run.State, error) {
 // Restore implements run.Job.
 func (s *session) Restore(state run.State) error {
 	var from saved
-	err := run.RestoreStore(s.store, state, &from)
+	if err := state.Rest(&from); err != nil {
+		return err
+	}
+	if from.Height != s.size.Height || from.Width != s.size.Width {
+		return badinput.Errorf("the checkpoint is of images of %dx%d, the configuration of %dx%d", from.Height, from.Width,
+			s.size.Height, s.size.Width)
+	}
+	if err := from.Trainer.Check(s.total()); err != nil {
+		return err
+	}
+	if err := run.SetStore(s.store, state.Arrays); err != nil {
+		return err
+	}
 	s.loop.SetState(from.Trainer)
-	return err
+	return nil
 }
 
 // Seed implements run.Session.

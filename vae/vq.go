@@ -4,7 +4,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
@@ -33,7 +32,7 @@ func (v VQ) codebook(scope *model.Scope, g *Graph) codebook {
 	at := scope.At("codebook")
 	nn.Param(at, g, v.float(), "entries", 1/float64(v.Codes), v.Codes)
 	c := codebook{entries: at.GetVariable("entries").SetTrainable(false)}
-	c.count = constant(at, v.float(), "count", initializer.Zero, v.Codes).SetTrainable(false)
+	c.count = constant(at, v.float(), "count", 0, v.Codes).SetTrainable(false)
 	if c.sum = at.GetVariable("sum"); c.sum == nil {
 		start, err := c.entries.MustValue().Clone()
 		if err != nil {

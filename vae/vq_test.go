@@ -12,7 +12,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/optim"
@@ -130,8 +129,8 @@ func slowNorm(scope *model.Scope, y *Node) *Node {
 	variance := ReduceAndKeep(Square(centred), ReduceMean, 0)
 	unit := Div(centred, BroadcastToShape(Sqrt(AddScalar(variance, 1e-5)), flat.Shape()))
 	at := scope.At("norm")
-	scale := constant(at, y.DType(), "scale", initializer.One, c).NodeValue(g)
-	shift := constant(at, y.DType(), "shift", initializer.Zero, c).NodeValue(g)
+	scale := constant(at, y.DType(), "scale", 1, c).NodeValue(g)
+	shift := constant(at, y.DType(), "shift", 0, c).NodeValue(g)
 	row := func(v *Node) *Node { return BroadcastToShape(InsertAxes(v, 0), flat.Shape()) }
 	return Reshape(Add(Mul(unit, row(scale)), row(shift)), y.Shape().Dimensions...)
 }

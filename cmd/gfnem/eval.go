@@ -106,7 +106,9 @@ func (e backendFlag) newest(r *run.Run, io console, changes ...string) (run.Sess
 		fmt.Fprintln(io.err, "warning:", w)
 	}
 	if err == nil {
-		err = s.Restore(state)
+		if err = s.Restore(state); err != nil {
+			err = fmt.Errorf("restore run %s at step %d: %w", r.Dir(), state.Step, err)
+		}
 	}
 	if err != nil {
 		s.Close()

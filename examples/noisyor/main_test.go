@@ -15,6 +15,8 @@ import (
 	"github.com/gfnem/gfnem/lvm/lvmtest"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/run/runtest"
 )
 
 func TestLaws(t *testing.T) {
@@ -69,4 +71,46 @@ func TestTraining(t *testing.T) {
 	if first != second {
 		t.Errorf("the same training ends at %g and at %g", first, second)
 	}
+}
+
+// training is the learner as a job of run.Drive, which saves it and continues it.
+type training struct{ *em.Learner }
+
+func (t training) Done() bool { return t.Learner.State().Iteration == 4 }
+
+func (t training) Step() (run.Tick, error) {
+	r, err := t.Learner.Step()
+	return run.Tick{Step: r.State.Iteration, Total: 4, Log: map[string]float64{"loss": r.Wake.Loss}}, err
+}
+
+func (t training) State() (run.State, error) { return run.StoreState(t.Store(), t.Learner.State()) }
+
+func (t training) Restore(s run.State) error {
+	var counters em.State
+	if err := run.RestoreStore(t.Store(), s, &counters); err != nil {
+		return err
+	}
+	t.SetState(counters)
+	return nil
+}
+
+// The learner can be stopped anywhere, and is continued from states of its own alone.
+func TestJob(t *testing.T) {
+	b, err := backend.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := lvm.Draw(b, nn.NewStore(1).Scope(em.Theta), noisyOR{}, rng.Key(1, "train"), 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtest.Job(t, func() run.Job {
+		l, err := newLearner(b, nn.NewStore(2), em.Full(p.X...), 2, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Gate = em.Blocks{First: 2}
+		t.Cleanup(l.Close)
+		return training{l}
+	}, runtest.Options{})
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 
@@ -138,22 +137,20 @@ type symbols struct {
 
 // fixedTable reads the grammar of a state whose grammar stayed as it is.
 func fixedTable(state run.State, saved counters) (*grammar.Grammar, error) {
-	if saved.Symbols == nil {
+	named := saved.Symbols
+	if named == nil || named.Kind != grammar.CFG && named.Kind != grammar.NCFG ||
+		min(len(named.Nonterminals), len(named.Preterminals), len(saved.Words)) == 0 {
 		return nil, errors.New("its checkpoint does not name the symbols")
 	}
-	g := grammar.New(saved.Symbols.Kind, saved.Symbols.Nonterminals, saved.Symbols.Preterminals, saved.Words)
+	g := grammar.New(named.Kind, named.Nonterminals, named.Preterminals, saved.Words)
 	store := model.NewStore()
+	setFixed(store, g)
+	if err := run.SetStore(store, run.Below(state.Arrays, given)); err != nil {
+		return nil, err
+	}
 	var tables grammar.LogProbTensors
 	for name, to := range map[string]**tensors.Tensor{"root": &tables.Root, "rules": &tables.Rules, "emit": &tables.Emit} {
-		path := given + "/" + name
-		a, ok := state.Arrays[path]
-		if !ok || a.DType != "F32" {
-			return nil, fmt.Errorf("its checkpoint has no variable %s of type F32", path)
-		}
-		if err := run.SetStore(store, map[string]run.Array{path: a}); err != nil {
-			return nil, err
-		}
-		*to = store.GetVariable(path).MustValue()
+		*to = store.GetVariable(given + "/" + name).MustValue()
 		tensors.MustMutableFlatData(*to, func(log []float32) {
 			for i, v := range log {
 				if v <= logNever {

@@ -2,14 +2,11 @@ package induce
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -50,31 +47,28 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *parse.GFlow
 	}
 	p, err := c.readNetwork(b, state, len(g.Words))
 	if err != nil {
-		return nil, nil, warnings, badinput.Errorf("%s does not hold a GFlowNet that can be used: %w", r.Dir(), err)
+		return nil, nil, warnings, badinput.Errorf(
+			"%s does not hold a GFlowNet that can be used at step %d: %w", r.Dir(), state.Step, err)
 	}
 	return g, p, warnings, nil
 }
 
 // readNetwork makes the GFlowNet that a state of a training holds, for a vocabulary of so many words.
 func (c *Config) readNetwork(b compute.Backend, state run.State, words int) (*parse.GFlowNet, error) {
-	arrays := maps.Clone(state.Arrays)
-	maps.DeleteFunc(arrays, func(name string, _ run.Array) bool { return !strings.HasPrefix(name, em.Phi+"/") })
 	store := model.NewStore()
-	if err := run.SetStore(store, arrays); err != nil {
-		return nil, err
-	}
 	m := c.model(words)
 	tables := func(g *Graph) grammar.LogProbs { return m.LogProbs(store.Scope(em.Theta), g) }
 	sampler, err := c.newSampler(program.NewSet(b, store), tables, words)
 	if err != nil {
 		return nil, err
 	}
-	p := parse.NewGFlowNet(sampler, c.batches())
-	if err := p.Check(); err != nil {
-		p.Close()
+	if err := sampler.Flow.Declare(shortest()); err != nil {
 		return nil, err
 	}
-	return p, nil
+	if err := run.SetStore(store, run.Below(state.Arrays, em.Phi)); err != nil {
+		return nil, err
+	}
+	return parse.NewGFlowNet(sampler, c.batches()), nil
 }
 
 // readRun returns the configuration of a run, and the grammar and all else of its newest checkpoint.
@@ -91,7 +85,7 @@ func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state
 		return c, nil, state, warnings, err
 	}
 	if g, err = c.table(b, state); err != nil {
-		err = badinput.Errorf("%s does not hold a grammar that can be used: %w", r.Dir(), err)
+		err = badinput.Errorf("%s does not hold a grammar that can be used at step %d: %w", r.Dir(), state.Step, err)
 	} else {
 		c.adopt(g)
 	}
@@ -101,8 +95,8 @@ func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state
 // table computes the probabilities that a state of a training stands for.
 func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, error) {
 	var saved counters
-	if err := json.Unmarshal(state.Extra, &saved); err != nil {
-		return nil, fmt.Errorf("counters: %w", err)
+	if err := state.Rest(&saved); err != nil {
+		return nil, err
 	}
 	if _, err := treebank.NewVocabulary(saved.Words); err != nil {
 		return nil, err
@@ -111,24 +105,35 @@ func (c *Config) table(b compute.Backend, state run.State) (*grammar.Grammar, er
 		return fixedTable(state, saved)
 	}
 	m := c.model(len(saved.Words))
+	set, _, err := tablesOf(b, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := run.SetStore(set.Store, run.Below(state.Arrays, em.Theta)); err != nil {
+		return nil, err
+	}
+	arrays, err := run.StoreArrays(set.Store)
+	if err != nil {
+		return nil, err
+	}
+	for path, a := range arrays {
+		arrays[path] = widen(a)
+	}
 	m.DType = dtypes.Float64
-	store, err := widenedStore(state.Arrays, m.Parameters())
+	set, tables, err := tablesOf(b, m)
 	if err != nil {
 		return nil, err
 	}
-	before := store.NumVariables()
-	type nodes struct{ Graph *Graph }
-	tables, err := program.Once[struct{}, grammar.LogProbTensors](b, store, "tables", func(in nodes) grammar.LogProbs {
-		return m.LogProbs(store.Scope(em.Theta), in.Graph)
-	}, struct{}{})
-	if err != nil {
+	defer set.Close()
+	if err := run.SetStore(set.Store, arrays); err != nil {
 		return nil, err
 	}
-	if made := store.NumVariables() - before; made != 0 {
-		return nil, fmt.Errorf("%d variables are missing in its checkpoint", made)
+	made, err := tables.Call(struct{}{})
+	if err != nil {
+		return nil, err
 	}
 	g := grammar.New(m.Kind, numberedNames("NT-", m.Nonterminals), numberedNames("T-", m.Preterminals), saved.Words)
-	if err := g.SetLogProbs(tables); err != nil {
+	if err := g.SetLogProbs(made); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(slices.Concat(g.Root, g.Rules, g.Emit), math.IsNaN) {
@@ -145,25 +150,16 @@ func numberedNames(prefix string, n int) []string {
 	return names
 }
 
-// widenedStore holds the variables of the grammar, so many numbers in all, in double precision.
-func widenedStore(arrays map[string]run.Array, size int) (*model.Store, error) {
-	wide := map[string]run.Array{}
-	have := 0
-	for path, a := range arrays {
-		if !strings.HasPrefix(path, em.Theta+"/") {
-			continue
-		}
-		if a.DType != "F32" {
-			return nil, fmt.Errorf("variable %s is of type %s, not F32", path, a.DType)
-		}
-		wide[path] = widen(a)
-		have += len(a.Data) / 4
-	}
-	if have != size {
-		return nil, fmt.Errorf("its checkpoint has %d parameters, its configuration needs %d", have, size)
-	}
-	store := model.NewStore()
-	return store, run.SetStore(store, wide)
+// tablesOf prepares the program that makes the tables of a grammar, with the variables that it needs.
+func tablesOf(b compute.Backend, m grammar.Neural) (
+	set *program.Set, tables *program.Program[struct{}, grammar.LogProbTensors], err error,
+) {
+	type nodes struct{ Graph *Graph }
+	set = program.NewSet(b, model.NewStore())
+	tables = program.New[struct{}, grammar.LogProbTensors](set, "tables", func(in nodes) grammar.LogProbs {
+		return m.LogProbs(set.Store.Scope(em.Theta), in.Graph)
+	})
+	return set, tables, tables.Declare(struct{}{})
 }
 
 // widen turns an array of float32 into one of float64.

@@ -151,19 +151,32 @@ func TestReadGrammarRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	withWords := func(list string) json.RawMessage {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(state.Extra, &fields); err != nil {
+			t.Fatal(err)
+		}
+		fields["words"] = json.RawMessage(list)
+		extra, err := json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return extra
+	}
 	for _, c := range []struct {
 		want   string
 		change func(s *run.State)
 	}{
-		{"counters: ", func(s *run.State) { s.Extra = json.RawMessage(`[]`) }},
-		{"parameters, its configuration needs", func(s *run.State) { s.Extra = json.RawMessage(`{"words": ["a", "b"]}`) }},
-		{`"a", number 1, occurs twice`, func(s *run.State) { s.Extra = json.RawMessage(`{"words": ["a", "a"]}`) }},
-		{"parameters, its configuration needs", func(s *run.State) { delete(s.Arrays, "/theta/symbols") }},
-		{"variables are missing", func(s *run.State) {
+		{"counters of the checkpoint cannot be read", func(s *run.State) { s.Extra = json.RawMessage(`[]`) }},
+		{"missing loop, prior_skipped", func(s *run.State) { s.Extra = json.RawMessage(`{"words": ["a", "b"]}`) }},
+		{"is F32 [147] in the checkpoint and F32 [5]", func(s *run.State) { s.Extra = withWords(`["a", "b"]`) }},
+		{`"a", number 1, occurs twice`, func(s *run.State) { s.Extra = withWords(`["a", "a"]`) }},
+		{"missing /theta/symbols: ", func(s *run.State) { delete(s.Arrays, "/theta/symbols") }},
+		{"missing /theta/symbols; unknown /theta/cymbals: ", func(s *run.State) {
 			s.Arrays["/theta/cymbals"] = s.Arrays["/theta/symbols"]
 			delete(s.Arrays, "/theta/symbols")
 		}},
-		{"is of type I32", func(s *run.State) {
+		{"/theta/symbols is I32 [8 8] in the checkpoint", func(s *run.State) {
 			a := s.Arrays["/theta/symbols"]
 			a.DType = "I32"
 			s.Arrays["/theta/symbols"] = a

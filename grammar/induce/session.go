@@ -1,11 +1,9 @@
 package induce
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
@@ -62,18 +60,6 @@ type Session struct {
 	counters
 }
 
-// counters are the part of a state that is not arrays.
-type counters struct {
-	Loop    em.State `json:"loop"`
-	OfPrior uint64   `json:"prior_updates"`
-	// OfPriorSkipped are updates of the prior that were not made.
-	OfPriorSkipped em.Tally `json:"prior_skipped"`
-	// Words is the vocabulary, so that a run can parse without its data.
-	Words      []string          `json:"words"`
-	Symbols    *symbols          `json:"symbols,omitempty"` // of a fixed grammar
-	PriorState *prior.Checkpoint `json:"prior,omitempty"`
-}
-
 var _ run.Job = (*Session)(nil)
 
 // NewSession prepares to learn from data, whose sentences have two words or more.
@@ -112,6 +98,9 @@ func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, 
 		s.prior = prior.NewTrainer(own, train.Sentences)
 	}
 	if err := s.newLoop(tables); err != nil {
+		return nil, err
+	}
+	if err := s.declare(tables); err != nil {
 		return nil, err
 	}
 	s.Exact = parse.ExactOf(s.set, tables)
@@ -280,41 +269,6 @@ func (s *Session) stepPrior() (run.Tick, error) {
 		tick.Log = map[string]float64{"ebm/gap": gap}
 	}
 	return tick, nil
-}
-
-// State implements run.Job.
-func (s *Session) State() (run.State, error) {
-	arrays, err := run.StoreArrays(s.set.Store)
-	if err != nil {
-		return run.State{}, err
-	}
-	if s.prior != nil {
-		s.PriorState = &s.prior.Checkpoint
-	}
-	s.counters.Loop = s.loop.State()
-	extra, err := json.Marshal(s.counters)
-	return run.State{Arrays: arrays, Extra: extra}, err
-}
-
-// Restore implements run.Job.
-func (s *Session) Restore(state run.State) error {
-	var saved counters // decoded apart from s.counters, whose words are those of the data
-	if err := json.Unmarshal(state.Extra, &saved); err != nil {
-		return fmt.Errorf("counters: %w", err)
-	}
-	if !slices.Equal(saved.Words, s.Words) {
-		return badinput.Errorf("%s does not have the words that the run was started with: give it back as it was",
-			s.Config.Data)
-	}
-	s.counters = saved
-	s.loop.SetState(saved.Loop)
-	if s.prior != nil && s.PriorState != nil {
-		if err := s.PriorState.Check(); err != nil {
-			return err
-		}
-		s.prior.Checkpoint = *s.PriorState
-	}
-	return run.SetStore(s.set.Store, state.Arrays)
 }
 
 // Short explains a training that has ended with fewer updates than it was to make.

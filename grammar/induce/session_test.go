@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
@@ -166,15 +168,15 @@ func TestLosses(t *testing.T) {
 // poison makes a parameter of a session NaN.
 func poison(t *testing.T, s *Session, path string) {
 	t.Helper()
-	state := stateOf(t, s)
-	a, ok := state.Arrays[path]
-	if !ok {
+	v := s.set.Store.GetVariable(path)
+	if v == nil {
 		t.Fatalf("there is no variable %s", path)
 	}
-	for i := range a.Data {
-		a.Data[i] = 0xff
+	values := tensors.MustCopyFlatData[float32](v.MustValue())
+	for i := range values {
+		values[i] = float32(math.NaN())
 	}
-	if err := s.Restore(state); err != nil {
+	if err := v.SetValue(tensors.FromFlatDataAndDimensions(values, v.Shape().Dimensions...)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,11 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
@@ -60,35 +57,6 @@ func (p *GFlowNet) Close() { p.net.Set.Close() }
 
 // Longest implements Parser: the network has learned to read no longer sentences.
 func (p *GFlowNet) Longest() int { return p.net.Positions - 1 }
-
-// Check compares the variables of the network with those that it needs, and looks for numbers that are not finite.
-func (p *GFlowNet) Check() error {
-	fresh := model.NewStore()
-	g := NewGraph(p.net.Set.Backend, "check")
-	defer g.Finalize()
-	p.net.LogZ(fresh.Scope(em.Phi), forest.Sentences{ // looks every variable up
-		Words:   Parameter(g, "words", shapes.Make(dtypes.Int32, 1, 2)),
-		Lengths: Parameter(g, "lengths", shapes.Make(dtypes.Int32, 1)),
-	})
-	if have, want := p.net.Set.Store.NumVariables(), fresh.NumVariables(); have != want {
-		return fmt.Errorf("its checkpoint has %d variables, its configuration needs %d", have, want)
-	}
-	for want := range fresh.IterVariables() {
-		v := p.net.Set.Store.GetVariable(want.Path())
-		if v == nil {
-			return fmt.Errorf("variable %s is missing in its checkpoint", want.Path())
-		}
-		if !v.Shape().Equal(want.Shape()) {
-			return fmt.Errorf("variable %s is of shape %s in its checkpoint, and %s in its configuration",
-				v.Path(), v.Shape(), want.Shape())
-		}
-		bad := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
-		if slices.ContainsFunc(widened(v.MustValue()), bad) {
-			return errors.New("its parameters are not finite")
-		}
-	}
-	return nil
-}
 
 // Parse implements Parser. Trees have no preterminals, and those of GFNMBR no labels.
 func (p *GFlowNet) Parse(sentences []treebank.Sentence, how Decode, seed uint64) ([]Found, error) {

@@ -43,11 +43,14 @@ func countForests(n, labels int) int {
 	return int(min(forests[n], mostForests+1))
 }
 
-var listings sync.Map // of *listing, by words and labels
+var listings sync.Map // of *listing, by backend, which holds its tensors, words and labels
 
 // listForests returns the listing of a length, which is made once.
 func listForests(b compute.Backend, n, labels int) (*listing, error) {
-	key := [2]int{n, labels}
+	key := struct {
+		backend   compute.Backend
+		n, labels int
+	}{b, n, labels}
 	if l, ok := listings.Load(key); ok {
 		return l.(*listing), nil
 	}

@@ -23,9 +23,11 @@ import (
 	"time"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/support/exceptions"
 
 	"github.com/gfnem/gfnem/internal/blame"
 )
@@ -139,6 +141,53 @@ func (p *Program[In, Out]) Call(in In) (out Out, err error) {
 	return out, nil
 }
 
+// Declare makes the variables that a call would make, at their initial values, without compiling or running anything.
+// Of the arguments only shapes, constants and what is left out count.
+func (p *Program[In, Out]) Declare(in In) (err error) {
+	var a arguments
+	host := reflect.ValueOf(&in).Elem()
+	walk(host, reflect.New(p.nodesIn).Elem(), a.add)
+	g := NewGraph(p.set.Backend, p.name)
+	defer g.Finalize()
+	err = exceptions.TryCatch[error](func() {
+		defer panicWithError()
+		model.SetStore(g, p.set.Store)
+		var nodes []*Node
+		for i, arg := range a.list() {
+			nodes = append(nodes, Parameter(g, fmt.Sprintf("argument %d", i), shapeOf(arg)))
+		}
+		p.trace(&compiled{in: host}, g, nodes)
+	})
+	if err == nil {
+		err = p.set.Store.InitializeVariables(p.set.Backend, nil) // those that were not made with a value
+	}
+	if err != nil {
+		return fmt.Errorf("build program %q: %w", p.name, err)
+	}
+	return nil
+}
+
+// shapeOf returns the shape of an argument, a tensor or a value that becomes one.
+func shapeOf(arg any) shapes.Shape {
+	if t, ok := arg.(*tensors.Tensor); ok {
+		return t.Shape()
+	}
+	return tensors.MustFromAnyValue(arg).Shape()
+}
+
+// trace builds the graph of a program, whose inputs are given.
+func (p *Program[In, Out]) trace(c *compiled, g *Graph, nodes []*Node) (all []*Node) {
+	in := reflect.New(p.nodesIn).Elem()
+	from := parameters{Graph: g, tensors: nodes}
+	if len(nodes) > 0 {
+		from.numbers = nodes[len(nodes)-1]
+	}
+	walk(c.in, in, from.fill)
+	c.out = p.build(in)
+	all, c.numbers = outputs(c.out, reflect.TypeFor[Out]())
+	return all
+}
+
 // of returns what is compiled for a key, or prepares it for so many inputs.
 func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 	if c, ok := p.compiled[key]; ok {
@@ -148,15 +197,8 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 	most := -min(inputs, 1) // as many as there are, or none
 	exec, err := model.NewExecCanonical(p.set.Backend, p.set.Store, func(_ *model.Scope, g *Graph, nodes []*Node) []*Node {
 		defer panicWithError()
-		in := reflect.New(p.nodesIn).Elem()
-		from := parameters{Graph: g, tensors: nodes}
-		if inputs > 0 {
-			from.numbers = nodes[inputs-1]
-		}
-		walk(c.in, in, from.fill)
-		c.out = p.build(in)
-		var all []*Node
-		if all, c.numbers = outputs(c.out, reflect.TypeFor[Out]()); len(all) == 0 {
+		all := p.trace(c, g, nodes)
+		if len(all) == 0 {
 			panic(errors.New("it returns no node"))
 		}
 		return all

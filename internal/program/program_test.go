@@ -10,9 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/internal/program"
@@ -253,6 +257,81 @@ func TestVariablesAndTimes(t *testing.T) {
 	}
 	if s.Times()["count"] <= 0 {
 		t.Error("no time was taken")
+	}
+}
+
+// Declare makes the variables that a call would make, with the same values, and moves none.
+func TestDeclare(t *testing.T) {
+	type args[T, N any] struct {
+		Wide    bool
+		X       T
+		Numbers N
+		Row     N
+		Maybe   T
+	}
+	type hostArgs = args[*tensors.Tensor, []float32]
+	called := 0
+	build := func(b compute.Backend, store *model.Store) *program.Program[hostArgs, pair[float64]] {
+		f := func(in args[*Node, *Node]) pair[*Node] {
+			called++
+			g, scope := in.X.Graph(), store.Scope("/p")
+			width := in.X.Shape().Dim(0) + in.Row.Shape().Dim(0)
+			if in.Wide {
+				width *= 2
+			}
+			if in.Maybe != nil {
+				scope.VariableWithValue("maybe", []float64{1}).NodeValue(g)
+			}
+			of := func(name string, from model.VariableInitializer) *model.Variable {
+				return scope.WithInitializer(from).VariableWithShape(name, shapes.Make(dtypes.Float32, width))
+			}
+			ones, count := of("ones", initializer.One), of("count", initializer.Zero)
+			count.SetNodeValue(OnePlus(count.NodeValue(g)))
+			sum := ReduceAllSum(Mul(ones.NodeValue(g), count.NodeValue(g)))
+			return pair[*Node]{sum, sum}
+		}
+		return program.New[hostArgs, pair[float64]](program.NewSet(b, store), "p", f)
+	}
+	b, declared, plain := newSet(t).Backend, model.NewStore(), model.NewStore()
+	if err := declared.SetRNGStateFromSeed(3); err != nil {
+		t.Fatal(err)
+	}
+	random := func() string { return declared.GetVariable("/" + model.RNGStateVariableName).MustValue().GoStr() }
+	before := random()
+	in := hostArgs{Wide: true, X: tensors.FromValue([]int32{1, 2}), Numbers: []float32{1}, Row: []float32{1, 2, 3}}
+	p, q := build(b, declared), build(b, plain)
+	for range 2 {
+		if err := p.Declare(in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if called != 2 || random() != before || declared.NumVariables() != 3 {
+		t.Errorf("%d calls, %d variables", called, declared.NumVariables())
+	}
+	for name, want := range map[string]float32{"/p/ones": 1, "/p/count": 0} {
+		got := tensors.MustCopyFlatData[float32](declared.GetVariable(name).MustValue())
+		if !slices.Equal(got, slices.Repeat([]float32{want}, 10)) {
+			t.Errorf("%s starts at %v", name, got)
+		}
+	}
+	for range 3 {
+		one, err := p.Call(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if two, err := q.Call(in); err != nil || one != two {
+			t.Errorf("got %v, want %v (%v)", one, two, err)
+		}
+	}
+	in.Maybe = in.X
+	if err := p.Declare(in); err != nil || declared.NumVariables() != 4 {
+		t.Errorf("%d variables (%v)", declared.NumVariables(), err)
+	}
+	broken := func(pair[*Node]) pair[*Node] { panic("broken") }
+	bad := program.New[pair[float32], pair[float64]](program.NewSet(b, nil), "bad", broken)
+	if err := bad.Declare(pair[float32]{}); err == nil || !strings.Contains(err.Error(), `program "bad": program_test.go:`) ||
+		!strings.HasSuffix(err.Error(), ": broken") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -34,6 +34,8 @@ const (
 	lawSame   = "jobs that start alike go alike"
 	lawState  = "State does not change the job"
 	lawResume = "a job restored from a state continues as the job that returned it"
+	lawArrays = "a job has all its arrays before the first step, in the shapes that they keep"
+	lawOwn    = "Restore refuses a state that is not one of the job's own, and then changes nothing"
 	lawTwice  = "a job restored from a state has that state, and being restored from it again changes nothing"
 )
 
@@ -90,6 +92,9 @@ func (c *checker) check() run.Job {
 	if !ok {
 		return job
 	}
+	if d := otherArrays(first, whole.end); d != "" {
+		c.broke(lawArrays, "%s", d)
+	}
 	// One job is restored before its first step and saved at every stop.
 	if again, ok := c.restored(first); ok {
 		if stopped, ok := c.drive(again, 0, first, stops...); ok {
@@ -101,6 +106,7 @@ func (c *checker) check() run.Job {
 			}
 		}
 	}
+	c.refuses(whole.end)
 	c.twice(0, first)
 	c.resume(whole, total, whole.end)
 	return job
@@ -125,6 +131,30 @@ func (c *checker) resume(whole course, k int, s run.State) {
 	if again, ok := c.drive(job, k, s); ok {
 		if d := again.difference(once); d != "" {
 			c.broke(lawTwice, "saved after %d steps: %s", k, d)
+		}
+	}
+}
+
+// refuses tries states that are like a given one.
+func (c *checker) refuses(s run.State) {
+	job := c.start()
+	before, ok := c.save(job, 0)
+	if !ok {
+		return
+	}
+	damaged := Damaged(s)
+	for _, what := range slices.Sorted(maps.Keys(damaged)) {
+		if err := job.Restore(damaged[what]); err == nil {
+			c.broke(lawOwn, "with %s it is restored", what)
+			return
+		}
+		after, ok := c.save(job, 0)
+		if !ok {
+			return
+		}
+		if d := unlike(after, before); d != "" {
+			c.broke(lawOwn, "with %s: %s", what, d)
+			return
 		}
 	}
 }
@@ -205,6 +235,22 @@ func unlike(got, want run.State) string {
 		}
 	}
 	return fmt.Sprintf("step %d and extra %s, want step %d and %s", got.Step, got.Extra, want.Step, want.Extra)
+}
+
+// otherArrays says which array of a state another one has not, or has in another shape; "" if there is none.
+func otherArrays(first, end run.State) string {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(end.Arrays))) { // what the run itself lists comes last
+		if _, ok := first.Arrays[name]; !ok {
+			return fmt.Sprintf("%q is there at the end alone: declare it when the job is prepared", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(first.Arrays)) {
+		a, b := first.Arrays[name], end.Arrays[name]
+		if a.DType != b.DType || !slices.Equal(a.Shape, b.Shape) {
+			return fmt.Sprintf("%q is %s %v at first and %s %v at the end", name, a.DType, a.Shape, b.DType, b.Shape)
+		}
+	}
+	return ""
 }
 
 // drive drives a job that has made some steps, and is in a state, to its end.
