@@ -103,6 +103,20 @@ func (g Adaptive) check() error {
 
 func (g Turns) check() error { return count("Turns.Length", g.Length) }
 
+// checkGroups returns an error if an optimiser is given a scope without variables.
+func (g *graphs) checkGroups() error {
+	if err := g.Wake.Optimizer.CheckStore(g.store); err != nil {
+		return fmt.Errorf("Wake.Optimizer: %w", err)
+	}
+	if g.Gate == Never || g.MStep.ClosedForm {
+		return nil
+	}
+	if err := g.MStep.Optimizer.CheckStore(g.store); err != nil {
+		return fmt.Errorf("MStep.Optimizer: %w", err)
+	}
+	return nil
+}
+
 func (c Classical) check() error {
 	switch {
 	case c.Model == nil || c.Data == nil || len(c.Env.Sizes) == 0:

@@ -135,6 +135,33 @@ func withVariable(t *testing.T, b compute.Backend) *model.Store {
 	return store
 }
 
+// A scope that was mistyped is noticed: its variables would have the rate of the scope above.
+func TestGroupsOwnVariables(t *testing.T) {
+	b := newBackend(t)
+	two := func(scope, below string) optim.Optimizer {
+		o := adam(scope, optim.Rate{Base: 0.1})
+		o.Groups = append(o.Groups, optim.Group{Scope: scope + below, Rate: optim.Rate{Base: 0.01}})
+		return o
+	}
+	for below, good := range map[string]bool{"/flow": true, "/flow/": true, "/flwo": false} {
+		spec := toySpec(newToy(3, dtypes.Float32))
+		spec.Wake.Optimizer = two(Phi, below)
+		if _, err := New(b, model.NewStore(), spec); !good {
+			wrong(t, below, err, `Wake.Optimizer: there is no variable to train below the scope "/phi/flwo"`)
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	spec := toySpec(newToy(3, dtypes.Float32))
+	spec.MStep.Optimizer = two(Theta, "/deep")
+	_, err := New(b, model.NewStore(), spec)
+	wrong(t, "M", err, `MStep.Optimizer: there is no variable to train below the scope "/theta/deep"`)
+	spec.MStep.ClosedForm = true
+	if _, err := New(b, model.NewStore(), spec); err != nil {
+		t.Error(err)
+	}
+}
+
 // Classical EM is as strict.
 func TestClassicalChecks(t *testing.T) {
 	b, m := newBackend(t), newToy(3, dtypes.Float32)

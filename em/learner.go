@@ -30,8 +30,11 @@ func New(b compute.Backend, store *model.Store, spec Spec) (*Learner, error) {
 	l := &Learner{programs: program.NewSet(b, store)}
 	g := newGraphs(spec.withDefaults(), l.programs)
 	l.Data, l.Gate, l.E, l.M = spec.Data, spec.Gate, eStep{g}, mStep{g}
-	if err := g.declare(); err != nil {
-		return nil, fmt.Errorf("em: %w", err)
+	if err = g.declare(); err == nil {
+		err = g.checkGroups()
+	}
+	if err != nil {
+		return nil, blame.Caller(fmt.Errorf("em: %w", err))
 	}
 	return l, nil
 }

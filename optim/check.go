@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/internal/blame"
 )
@@ -28,6 +29,21 @@ func (o Optimizer) Check() error {
 		seen[name] = true
 		if err := g.check(); err != nil {
 			return fmt.Errorf("group %q: %w", g.Scope, err)
+		}
+	}
+	return nil
+}
+
+// CheckStore returns an error if there is no variable to train below the scope of a group, in a store that has all.
+func (o Optimizer) CheckStore(store *model.Store) error {
+	for _, g := range o.Groups {
+		alone := Optimizer{Groups: []Group{g}}
+		some := false
+		for v := range store.IterVariables() {
+			some = some || v.Trainable && alone.group(v.Path()) == 0
+		}
+		if !some {
+			return fmt.Errorf("there is no variable to train below the scope %q of a group", g.Scope)
 		}
 	}
 	return nil
