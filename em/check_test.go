@@ -29,6 +29,7 @@ func wrong(t *testing.T, what string, err error, want ...string) {
 // Numbers that cannot be meant are errors of New, which name its caller.
 func TestSpecNumbers(t *testing.T) {
 	b, nan := newBackend(t), math.NaN()
+	noRate := func(scope string) optim.Optimizer { return optim.Optimizer{Groups: []optim.Group{{Scope: scope}}} }
 	for _, c := range []struct {
 		want string
 		set  func(*Spec)
@@ -37,9 +38,9 @@ func TestSpecNumbers(t *testing.T) {
 		{"Wake.Explore.Beta.From is -0.5", func(s *Spec) { s.Wake.Explore.Beta = Linear{From: -0.5, To: 1} }},
 		{"Wake.Explore.Beta.To is NaN", func(s *Spec) { s.Wake.Explore.Beta = Linear{From: 0.5, To: nan} }},
 		{"Wake.Explore.Epsilon.From is 1.5", func(s *Spec) { s.Wake.Explore.Epsilon.From = 1.5 }},
-		{"Wake.Explore.Epsilon.To is -0.1", func(s *Spec) { s.Wake.Explore.Epsilon = Constant(-0.1); s.Wake.Explore.Epsilon.From = 0 }},
-		{`Wake.Optimizer: group "/phi": it has no Rate`, func(s *Spec) { s.Wake.Optimizer.Groups = []optim.Group{{Scope: Phi}} }},
-		{`MStep.Optimizer: group "/theta": it has no Rate`, func(s *Spec) { s.MStep.Optimizer.Groups = []optim.Group{{Scope: Theta}} }},
+		{"Wake.Explore.Epsilon.To is -0.1", func(s *Spec) { s.Wake.Explore.Epsilon = Linear{To: -0.1} }},
+		{`Wake.Optimizer: group "/phi": it has no Rate`, func(s *Spec) { s.Wake.Optimizer = noRate(Phi) }},
+		{`MStep.Optimizer: group "/theta": it has no Rate`, func(s *Spec) { s.MStep.Optimizer = noRate(Theta) }},
 		{"MStep.Optimizer: ClipNorm is -1", func(s *Spec) { s.MStep.Optimizer.ClipNorm = -1 }},
 		{"VarGrad.Samples is 3", func(s *Spec) { s.Wake.Samples, s.Wake.Objective = 4, gfn.VarGrad{Samples: 3} }},
 		{"gfn.Likelihood is the loss of sleep", func(s *Spec) { s.Wake.Objective = gfn.Likelihood{} }},
@@ -165,13 +166,14 @@ func TestGroupsOwnVariables(t *testing.T) {
 // Classical EM is as strict.
 func TestClassicalChecks(t *testing.T) {
 	b, m := newBackend(t), newToy(3, dtypes.Float32)
+	noRate := optim.Optimizer{Groups: []optim.Group{{Scope: Theta}}}
 	for want, set := range map[string]func(*Classical){
 		"it needs a Model, an Env and Data":              func(c *Classical) { c.Data = nil },
 		"Posterior is 2, neither":                        func(c *Classical) { c.Posterior = 2 },
 		"Sweeps is -1":                                   func(c *Classical) { c.Sweeps = -1 },
 		"the sizes [2 0] of Env":                         func(c *Classical) { c.Env.Sizes = []int{2, 0} },
 		`Classical.Optimizer has a group "/phi"`:         func(c *Classical) { c.Optimizer = adam(Phi, optim.Rate{Base: 1}) },
-		`Classical.Optimizer: group "/theta": it has no`: func(c *Classical) { c.Optimizer.Groups = []optim.Group{{Scope: Theta}} },
+		`Classical.Optimizer: group "/theta": it has no`: func(c *Classical) { c.Optimizer = noRate },
 		"LogJoint is (Float32), not (floats)[48]":        func(c *Classical) { c.Model = summed{m} },
 		"the batch of classical EM has no tensor":        func(c *Classical) { c.Data = Full() },
 	} {

@@ -65,7 +65,8 @@ func (g *graphs) objective(p gfn.Path) *Node {
 	return blame.Method(o, "Loss").Floats(o.Loss(p), p.LogPF.Shape().Dim(0))
 }
 
-// modelLoss is what an M-step minimises, and what it says of the rows of the batch: nothing if the loss is the user's own.
+// modelLoss is what an M-step minimises, and what it says of the rows of the batch: nothing if the loss is the user's
+// own.
 func (g *graphs) modelLoss(x gfn.Batch, z gfn.State, draw func() gfn.State) (*Node, Scores[*Node]) {
 	if g.MStep.Loss != nil {
 		return blame.Field(g.MStep.Loss, "MStep.Loss").Floats(g.MStep.Loss(g.theta(), x, z, draw)), Scores[*Node]{}

@@ -109,7 +109,9 @@ func TestShapesOfFunctions(t *testing.T) {
 			s.MStep.Latents = Drawn{3}
 			m.joint = mean
 		},
-		"Wake.Reward is (Float32), not (floats)[16]": func(s *Spec, _ *odd) { s.Wake.Samples, s.Wake.Reward = 2, ofScope(total) },
+		"Wake.Reward is (Float32), not (floats)[16]": func(s *Spec, _ *odd) {
+			s.Wake.Samples, s.Wake.Reward = 2, ofScope(total)
+		},
 		"Wake.Reward is (Float32)[8, 1], not (floats)[8]": func(s *Spec, _ *odd) {
 			s.Sleep, s.MStep.Moves, s.Wake.Reward = Sleep{Weight: 1, Batch: 4, Alone: true}, 1, ofScope(column)
 		},
@@ -195,11 +197,17 @@ func TestStrays(t *testing.T) {
 		set  func(*Spec, *odd)
 		want string
 	}{
-		"wake":            {func(s *Spec, _ *odd) {}, "Steps is 1, and 8 drawn latents are not terminal"},
-		"wake and sleep":  {func(s *Spec, _ *odd) { s.Sleep = Sleep{Weight: 1, Batch: 5} }, "Steps is 1, and 8 drawn"},
-		"M-step, Greedy":  {func(s *Spec, _ *odd) { s.Gate, s.MStep.Latents = Turns{2}, Greedy{} }, "Steps is 1, and 8 drawn"},
-		"wake and M-step": {func(s *Spec, _ *odd) { s.Wake.Samples, s.MStep.Latents = 2, BestOfWake{} }, "Steps is 1, and 16 drawn"},
-		"sleep":           {func(s *Spec, _ *odd) { s.Sleep, s.Gate = alone, Never }, "Steps is 1, and 5 of 5 dreamt latents are not that near"},
+		"wake":           {func(s *Spec, _ *odd) {}, "Steps is 1, and 8 drawn latents are not terminal"},
+		"wake and sleep": {func(s *Spec, _ *odd) { s.Sleep = Sleep{Weight: 1, Batch: 5} }, "Steps is 1, and 8 drawn"},
+		"M-step, Greedy": {func(s *Spec, _ *odd) {
+			s.Gate, s.MStep.Latents = Turns{2}, Greedy{}
+		}, "Steps is 1, and 8 drawn"},
+		"wake and M-step": {func(s *Spec, _ *odd) {
+			s.Wake.Samples, s.MStep.Latents = 2, BestOfWake{}
+		}, "Steps is 1, and 16 drawn"},
+		"sleep": {func(s *Spec, _ *odd) {
+			s.Sleep, s.Gate = alone, Never
+		}, "Steps is 1, and 5 of 5 dreamt latents are not that near"},
 		"dreams": {func(s *Spec, m *odd) {
 			s.Sleep, s.Env = alone, m.env()
 			m.pairs = func(x gfn.Batch, z gfn.State) (gfn.Batch, gfn.State) {
@@ -225,8 +233,9 @@ func TestImpossible(t *testing.T) {
 	// In the first rows of the batch log p(x,z) is v.
 	spoilt := func(rows int, v float64) func(*Node) *Node {
 		return func(logP *Node) *Node {
-			bad := LessThan(Iota(logP.Graph(), shapes.Make(dtypes.Int32, logP.Shape().Size()), 0), Const(logP.Graph(), int32(rows)))
-			return Where(bad, Scalar(logP.Graph(), logP.DType(), v), logP)
+			g := logP.Graph()
+			row := Iota(g, shapes.Make(dtypes.Int32, logP.Shape().Size()), 0)
+			return Where(LessThan(row, Const(g, int32(rows))), Scalar(g, logP.DType(), v), logP)
 		}
 	}
 	for name, c := range map[string]struct {

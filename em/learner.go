@@ -18,7 +18,8 @@ type Learner struct {
 }
 
 // New prepares a learner whose variables live in store, which has all of them from then on: a value that is to start
-// elsewhere is set before New by making the variable, or after it by SetValue. It compiles nothing yet.
+// elsewhere is set before New by making the variable, or after it by SetValue. It compiles nothing yet. An error names
+// the line of the function of spec that is wrong, or of New's caller.
 func New(b compute.Backend, store *model.Store, spec Spec) (*Learner, error) {
 	err := spec.check()
 	if err == nil {

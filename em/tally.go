@@ -69,8 +69,8 @@ func (u Update) advice(name string) string {
 			"probability above 0", what, s.Impossible, s.Rows))
 	}
 	if s.Undefined > 0 {
-		why = append(why, fmt.Sprintf("%s is NaN or +Inf in %d of %d rows: look there for a quotient 0/0, the logarithm of a "+
-			"negative number, an overflow", what, s.Undefined, s.Rows))
+		why = append(why, fmt.Sprintf("%s is NaN or +Inf in %d of %d rows: look there for a quotient 0/0, the logarithm of "+
+			"a negative number, an overflow", what, s.Undefined, s.Rows))
 	}
 	if why == nil {
 		return "try a smaller learning rate"

@@ -9,8 +9,8 @@ import (
 	"github.com/gfnem/gfnem/internal/blame"
 )
 
-// checked is an environment whose answers have the shapes that Env states: what has others is often broadcast to what is
-// wanted, without a word.
+// checked is an environment whose answers have the shapes that Env states: what has others is often broadcast to what
+// is wanted, without a word.
 type checked struct{ Env }
 
 func check(env Env) checked {

@@ -63,6 +63,7 @@ func (w twisted) Heads(_ *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.Head
 func TestShapes(t *testing.T) {
 	first := func(x *Node) *Node { return SliceAxis(x, 0, AxisRange(0, 1)) }
 	widen := func(x *Node) *Node { return InsertAxes(x, 1) }
+	deepen := func(x *Node) *Node { return InsertAxes(x, -1) }
 	number := func(x *Node) *Node { return ConvertDType(x, dtypes.Float32) }
 	total := func(x *Node) *Node { return ReduceAllSum(x) }
 	none := func(*Node) *Node { return nil }
@@ -88,12 +89,13 @@ func TestShapes(t *testing.T) {
 	} {
 		fails(t, c.want, func(w *twisted) { w.twist = map[string]func(*Node) *Node{c.method: c.twist} })
 	}
+	as := func(x **Node, dtype dtypes.DType) { *x = ConvertDType(*x, dtype) }
 	for want, heads := range map[string]func(*gfn.Heads){
 		"Heads.Forward is nil, not (floats)[3, 4]":                  func(h *gfn.Heads) { h.Forward = nil },
 		"Heads.Forward is (Float32)[1, 4], not (floats)[3, 4]":      func(h *gfn.Heads) { h.Forward = first(h.Forward) },
-		"Heads.Forward is (Int32)[3, 4], not (floats)[3, 4]":        func(h *gfn.Heads) { h.Forward = ConvertDType(h.Forward, dtypes.Int32) },
-		"Heads.Backward is (Float32)[3, 4, 1], not (Float32)[3, 4]": func(h *gfn.Heads) { h.Backward = InsertAxes(h.Backward, -1) },
-		"Heads.Backward is (Float64)[3, 4], not (Float32)[3, 4]":    func(h *gfn.Heads) { h.Backward = ConvertDType(h.Backward, dtypes.Float64) },
+		"Heads.Forward is (Int32)[3, 4], not (floats)[3, 4]":        func(h *gfn.Heads) { as(&h.Forward, dtypes.Int32) },
+		"Heads.Backward is (Float32)[3, 4, 1], not (Float32)[3, 4]": func(h *gfn.Heads) { h.Backward = deepen(h.Backward) },
+		"Heads.Backward is (Float64)[3, 4], not (Float32)[3, 4]":    func(h *gfn.Heads) { as(&h.Backward, dtypes.Float64) },
 		"Heads.Flow is (Float32), not (Float32)[3]":                 func(h *gfn.Heads) { h.Flow = total(h.Flow) },
 		"Heads.Flow is (Float32)[3, 1], not (Float32)[3]":           func(h *gfn.Heads) { h.Flow = widen(h.Flow) },
 	} {
@@ -112,7 +114,8 @@ func TestShapes(t *testing.T) {
 	fails(t, "BackActions is 0", func(w *twisted) { w.back = -4 })
 	fails(t, "Heads.Forward is (Float32)[3, 4], not (floats)[3, 5]", func(w *twisted) {
 		w.actions = 1
-		w.twist = map[string]func(*Node) *Node{"Legal": func(x *Node) *Node { return Concatenate([]*Node{x, SliceAxis(x, 1, AxisRange(0, 1))}, 1) }}
+		more := func(x *Node) *Node { return Concatenate([]*Node{x, SliceAxis(x, 1, AxisRange(0, 1))}, 1) }
+		w.twist = map[string]func(*Node) *Node{"Legal": more}
 	})
 }
 
@@ -134,12 +137,13 @@ func fails(t *testing.T, want string, spoil func(*twisted)) {
 // walks calls a program of a net and of three observations.
 func walks(f func(gfn.Net, *rng.Stream, gfn.Batch) *Node, w twisted) error {
 	type in[T any] struct{ X, Key T }
+	type inNodes = in[*Node]
+	type inTensors = in[*tensors.Tensor]
 	type out[T any] struct{ Loss T }
 	net := gfn.Net{Env: w, Policy: w, Scope: model.NewStore().RootScope()}
-	x := in[*tensors.Tensor]{blank(3), rng.Key(1, "shapes")}
-	_, err := program.Once[in[*tensors.Tensor], out[*tensors.Tensor]](backend(), nil, "walk", func(in in[*Node]) out[*Node] {
-		return out[*Node]{f(net, rng.In(in.Key), gfn.Batch{in.X})}
-	}, x)
+	walk := func(in inNodes) out[*Node] { return out[*Node]{f(net, rng.In(in.Key), gfn.Batch{in.X})} }
+	_, err := program.Once[inTensors, out[*tensors.Tensor]](
+		backend(), nil, "walk", walk, inTensors{blank(3), rng.Key(1, "shapes")})
 	return err
 }
 
@@ -157,11 +161,14 @@ func TestArguments(t *testing.T) {
 		tr := net.Rollout(r, x, nil, gfn.Behaviour{})
 		return net.Path(tr, net.Score(tr, gfn.Behaviour{}), logR, partial)
 	}
-	for want, f := range map[string]func(gfn.Net, *rng.Stream, gfn.Batch) *Node{
+	type walk = func(gfn.Net, *rng.Stream, gfn.Batch) *Node
+	for want, f := range map[string]walk{
 		"gfn: the log-reward is (Float32), not (floats)[3]": func(n gfn.Net, r *rng.Stream, x gfn.Batch) *Node {
 			return gfn.TB{}.Loss(path(n, r, x, ReduceAllSum(x[0]), nil))
 		},
-		"gfn: the partial log-reward is (Float32)[3, 1], not (floats)[3, 3]": func(n gfn.Net, r *rng.Stream, x gfn.Batch) *Node {
+		"gfn: the partial log-reward is (Float32)[3, 1], not (floats)[3, 3]": func(
+			n gfn.Net, r *rng.Stream, x gfn.Batch,
+		) *Node {
 			return gfn.SubTB{}.Loss(path(n, r, x, Squeeze(x[0], 1), x[0]))
 		},
 		"the partial log-reward is (Float32)[3, 3], not (floats)[9]": func(n gfn.Net, r *rng.Stream, x gfn.Batch) *Node {
@@ -188,7 +195,9 @@ func TestArguments(t *testing.T) {
 		"gfn: Samples is -3": func(n gfn.Net, r *rng.Stream, x gfn.Batch) *Node {
 			return gfn.HVI{Samples: -3}.Loss(path(n, r, x, Squeeze(x[0], 1), nil))
 		},
-		"gfn: Tabular has states like (Int32)[11, 4] as tensor 0, and is asked about (Int32)[3, 1]": func(n gfn.Net, r *rng.Stream, x gfn.Batch) *Node {
+		"gfn: Tabular has states like (Int32)[11, 4] as tensor 0, and is asked about (Int32)[3, 1]": func(
+			n gfn.Net, _ *rng.Stream, x gfn.Batch,
+		) *Node {
 			table := gfn.Tabular{DAG: enumerate(t, envs.Subset{Items: 4, Size: 2})}
 			return table.Heads(n.Scope, x, gfn.State{ConvertDType(x[0], dtypes.Int32)}, 1).Flow
 		},

@@ -56,7 +56,8 @@ func (s State) Tile(k int) State {
 //   - every path from the initial state reaches a terminal state in at most Steps() actions.
 //
 // Methods build graph nodes for whole batches. They are called with illegal actions on rows whose result is then
-// discarded, so they must not fail on them. States are compared by their values: equal objects, equal tensors.
+// discarded, so they must not fail on them. States are compared by their values: equal objects, equal tensors. Answers
+// of other shapes than those stated are errors of the program that is built.
 type Env interface {
 	// Steps is T, the largest number of actions in a trajectory.
 	Steps() int

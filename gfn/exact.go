@@ -42,7 +42,8 @@ func (d *DAG) Tabulate(
 	}
 	for _, e := range d.Edges {
 		if e.Back < 0 || e.Back >= d.Env.BackActions() {
-			return nil, check(d.Env).method("Back").Errorf("is %d, and there are %d backward actions", e.Back, d.Env.BackActions())
+			back := check(d.Env).method("Back")
+			return nil, back.Errorf("is %d, and there are %d backward actions", e.Back, d.Env.BackActions())
 		}
 	}
 	out, err := program.Once[asked[*tensors.Tensor], tabulated[*tensors.Tensor]](

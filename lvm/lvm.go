@@ -23,7 +23,8 @@ import (
 //   - rows are independent of each other;
 //   - sampled latents are terminal states.
 //
-// Variables live below scope and are looked up with scope.At, since one graph may ask several times.
+// Variables live below scope and are looked up with scope.At, since one graph may ask several times. Answers of other
+// shapes than those stated are errors of the program that is built; nothing is broadcast.
 type Model interface {
 	// LogJoint returns log p(x,z), [B], which can be differentiated with respect to the model's variables.
 	LogJoint(scope *model.Scope, x gfn.Batch, z gfn.State) *Node

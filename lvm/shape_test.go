@@ -71,10 +71,12 @@ func TestShapes(t *testing.T) {
 	} {
 		type both[T any] struct{ X, Z T }
 		type table[T any] struct{ LogP T }
-		in := both[*tensors.Tensor]{tensors.FromValue([]float32{1, 2, 3}), tensors.FromValue([]int32{1, 2})}
-		_, err := program.Once[both[*tensors.Tensor], table[*tensors.Tensor]](b, nil, "table", func(in both[*Node]) table[*Node] {
+		type tensorsIn = both[*tensors.Tensor]
+		in := tensorsIn{tensors.FromValue([]float32{1, 2, 3}), tensors.FromValue([]int32{1, 2})}
+		score := func(in both[*Node]) table[*Node] {
 			return table[*Node]{lvm.Table(c.m, model.NewStore().RootScope(), gfn.Batch{in.X}, gfn.State{in.Z})}
-		}, in)
+		}
+		_, err := program.Once[tensorsIn, table[*tensors.Tensor]](b, nil, "table", score, in)
 		check(err, c.want)
 	}
 

@@ -12,19 +12,23 @@ import (
 
 // A parameter that exists is not taken for one of another shape or dtype, and the error names the line that asks.
 func TestParamKeepsItsShape(t *testing.T) {
+	type layer = func(*model.Scope, *Graph) *Node
 	ones := func(g *Graph, dtype dtypes.DType, dims ...int) *Node {
 		return OnePlus(Zeros(g, shapes.Make(dtype, dims...)))
 	}
+	linear := func(dtype dtypes.DType, in, out int) layer {
+		return func(s *model.Scope, g *Graph) *Node { return Linear(s, ones(g, dtype, 2, in), out) }
+	}
 	for name, c := range map[string]struct {
 		path          string
-		first, second func(*model.Scope, *Graph) *Node
+		first, second layer
 	}{
-		"Linear, width": {"/a/weights", func(s *model.Scope, g *Graph) *Node { return Linear(s, ones(g, dtypes.Float32, 2, 3), 4) },
-			func(s *model.Scope, g *Graph) *Node { return Linear(s, ones(g, dtypes.Float32, 2, 3), 5) }},
-		"Linear, input": {"/a/weights", func(s *model.Scope, g *Graph) *Node { return Linear(s, ones(g, dtypes.Float32, 2, 3), 4) },
-			func(s *model.Scope, g *Graph) *Node { return Linear(s, ones(g, dtypes.Float32, 2, 2), 4) }},
-		"Linear, dtype": {"/a/weights", func(s *model.Scope, g *Graph) *Node { return Linear(s, ones(g, dtypes.Float32, 2, 3), 4) },
-			func(s *model.Scope, g *Graph) *Node { return Linear(s, ones(g, dtypes.Float64, 2, 3), 4) }},
+		"Linear, width": {"/a/weights", linear(dtypes.Float32, 3, 4),
+			linear(dtypes.Float32, 3, 5)},
+		"Linear, input": {"/a/weights", linear(dtypes.Float32, 3, 4),
+			linear(dtypes.Float32, 2, 4)},
+		"Linear, dtype": {"/a/weights", linear(dtypes.Float32, 3, 4),
+			linear(dtypes.Float64, 3, 4)},
 		"Param": {"/a/w", func(s *model.Scope, g *Graph) *Node { return Param(s, g, dtypes.Float32, "w", 1, 3) },
 			func(s *model.Scope, g *Graph) *Node { return Param(s, g, dtypes.Float32, "w", 1, 1, 3) }},
 		"ParamLike": {"/a/w", func(s *model.Scope, g *Graph) *Node { return Param(s, g, dtypes.Float32, "w", 1, 3) },

@@ -60,8 +60,12 @@ func TestUpdateErrors(t *testing.T) {
 		"no rate": {func(m made) *Node {
 			return Optimizer{Groups: []Group{{Scope: "/a"}}}.Minimize(m.store, ReduceAllSum(m.w), m.rates).OK
 		}, "it has no Rate"},
-		"a loss for each row": {func(m made) *Node { return opt.Minimize(m.store, m.w, m.rates).OK }, "the loss is (Float64)[2]"},
-		"rates":               {func(m made) *Node { return opt.Minimize(m.store, ReduceAllSum(m.w), m.w).OK }, "the rates of 1 groups are (Float64)[2]"},
+		"a loss for each row": {func(m made) *Node {
+			return opt.Minimize(m.store, m.w, m.rates).OK
+		}, "the loss is (Float64)[2]"},
+		"rates": {func(m made) *Node {
+			return opt.Minimize(m.store, ReduceAllSum(m.w), m.w).OK
+		}, "the rates of 1 groups are (Float64)[2]"},
 		"one value for all": {func(m made) *Node {
 			return Assign([]*model.Variable{m.theW}, []*Node{ReduceAllSum(m.w)})
 		}, "variable /a/w is (Float64)[2], and its new value (Float64)"},

@@ -505,7 +505,9 @@ func TestAssign(t *testing.T) {
 func TestDeclare(t *testing.T) {
 	b := newBackend(t)
 	opt := Optimizer{Groups: []Group{
-		{Scope: "/phi", Rate: Rate{Base: 1e-2}}, {Scope: "/", Rule: SGD{}, Rate: Rate{Base: 0.1}}, {Scope: "/other", Rate: Rate{Base: 1}},
+		{Scope: "/phi", Rate: Rate{Base: 1e-2}},
+		{Scope: "/", Rule: SGD{}, Rate: Rate{Base: 0.1}},
+		{Scope: "/other", Rate: Rate{Base: 1}},
 	}}
 	values := map[string][]float64{"/phi/w": {1, 2}, "/u": {3, 4}, "/fixed": {5}}
 	grads := map[string][]float64{"/phi/w": {0.5, -2}, "/u": {1, 1}}

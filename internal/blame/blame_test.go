@@ -27,8 +27,11 @@ func TestCaller(t *testing.T) {
 	at := here(1)
 	err := Caller(cause)
 	check(t, err, at, "a cause")
-	if !errors.Is(err, cause) || Caller(fmt.Errorf("more: %w", err)).Error() != "more: "+err.Error() || Caller(nil) != nil {
-		t.Errorf("an error became %v", err)
+	if again := Caller(fmt.Errorf("more: %w", err)); !errors.Is(err, cause) || again.Error() != "more: "+err.Error() {
+		t.Errorf("an error became %v, and that %v", err, again)
+	}
+	if Caller(nil) != nil {
+		t.Error("no error became one")
 	}
 }
 
@@ -68,10 +71,7 @@ func TestIsUser(t *testing.T) {
 type legal interface{ Legal() }
 type plain struct{}
 type pointed struct{}
-type around struct {
-	int
-	legal
-}
+type around struct{ legal }
 
 var plainAt = here(2)
 

@@ -329,8 +329,8 @@ func TestDeclare(t *testing.T) {
 	}
 	broken := func(pair[*Node]) pair[*Node] { panic("broken") }
 	bad := program.New[pair[float32], pair[float64]](program.NewSet(b, nil), "bad", broken)
-	if err := bad.Declare(pair[float32]{}); err == nil || !strings.Contains(err.Error(), `program "bad": program_test.go:`) ||
-		!strings.HasSuffix(err.Error(), ": broken") {
+	err := bad.Declare(pair[float32]{})
+	if err == nil || !strings.Contains(err.Error(), `"bad": program_test.go:`) || !strings.HasSuffix(err.Error(), ": broken") {
 		t.Errorf("error %v", err)
 	}
 }
