@@ -12,6 +12,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/blame"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/optim"
@@ -45,6 +46,9 @@ type Classical struct {
 // log p(x) for Exact, the evidence lower bound for MeanField. It fails with ErrDiverged if five updates in a row are
 // not finite.
 func (c Classical) Train(b compute.Backend, store *model.Store, updates uint64) (float64, error) {
+	if err := c.check(); err != nil {
+		return 0, blame.Caller(fmt.Errorf("classical EM: %w", err))
+	}
 	step := newClassicalStep(c, program.NewSet(b, store))
 	defer step.programs.Close()
 	l := Loop[[]*tensors.Tensor, struct{}]{Data: c.Data, M: step}
@@ -76,8 +80,11 @@ type classicalArgs = classicalIn[[]float32, *tensors.Tensor]
 func newClassicalStep(c Classical, s *program.Set) classicalStep {
 	m := classicalStep{optimizer: orAdam(c.Optimizer, Theta), programs: s}
 	m.update = program.New[classicalArgs, Update](s, "classical EM", func(in classicalIn[*Node, *Node]) UpdateNodes {
-		loss := Neg(ReduceAllMean(c.bound(s.Store.Scope(Theta), in.X)))
-		return Updated(loss, m.optimizer.Minimize(s.Store, loss, in.Rates))
+		bound := c.bound(s.Store.Scope(Theta), in.X)
+		loss := Neg(ReduceAllMean(bound))
+		out := Updated(loss, m.optimizer.Minimize(s.Store, loss, in.Rates))
+		out.Scores = scoresOf(bound)
+		return out
 	})
 	return m
 }
@@ -101,6 +108,7 @@ func (c Classical) LogLikelihood(b compute.Backend, store *model.Store, x ...*te
 
 // bound returns log p(x), or the best factorised bound of it, [B].
 func (c Classical) bound(theta *model.Scope, x gfn.Batch) *Node {
+	blame.Rows(blame.Argument("the batch of classical EM"), x, sizeOf(x))
 	z := c.all(x[0].Graph())
 	logP := lvm.Table(c.Model, theta, x, gfn.State{z}) // [B,Z]
 	if c.Posterior == Exact {

@@ -167,7 +167,8 @@ func TestBuildErrors(t *testing.T) {
 	spec := toySpec(m)
 	spec.Wake.Objective = gfn.VarGrad{Samples: 1}
 	_, err := New(newBackend(t), model.NewStore(), spec)
-	if err == nil || !strings.Contains(err.Error(), `program "wake": gfn: VarGrad needs two or more trajectories`) {
+	if err == nil || !strings.Contains(err.Error(), `program "wake": failure_test.go:`) ||
+		!strings.Contains(err.Error(), "gfn: VarGrad needs two or more trajectories") {
 		t.Errorf("error %v", err)
 	}
 	spec = toySpec(m)

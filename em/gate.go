@@ -14,6 +14,8 @@ type Gate interface {
 	observe(s *GateState, iteration uint64, loss float64, m uint64) (due bool)
 	// updated takes note of an M-step and returns whether another one follows at once.
 	updated(s *GateState) (again bool)
+	// check returns what is wrong with its numbers.
+	check() error
 }
 
 var (
@@ -123,7 +125,7 @@ func (g Adaptive) updated(*GateState) bool { return false }
 
 // Turns give each batch to one update, of either kind (as used for images): the s-th iteration, counted from 1, is an
 // M-step and nothing else if s mod 2 Length is below Length, and an E-step otherwise. So the first turn is one shorter
-// than the others.
+// than the others. A length of 0 means 1.
 type Turns struct{ Length int }
 
 func (g Turns) alone(iteration uint64) bool {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/program"
-	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -35,10 +34,11 @@ type eIn[T, R, K any] struct {
 }
 
 // eOut is what they return: the update, the sleep part of its loss, the update of the model made with it, and the best
-// latents.
-type eOut[U, N, T any] struct {
+// latents. C is a count.
+type eOut[U, N, C, T any] struct {
 	E, M      U
 	SleepLoss N
+	Strays    strays[C]
 	Z         []T
 }
 
@@ -51,27 +51,33 @@ type mIn[T, R, K any] struct {
 	X, Z   []T
 }
 
-type mOut[U, N any] struct {
+type mOut[U, N, C any] struct {
 	Update   U
 	Accepted N
+	Strays   strays[C]
 }
 
 type (
 	eArgs   = eIn[*tensors.Tensor, []float32, float32]
 	eNodes  = eIn[*Node, *Node, *Node]
-	eResult = eOut[Update, float64, *tensors.Tensor]
-	eGraph  = eOut[UpdateNodes, *Node, *Node]
+	eResult = eOut[Update, float64, int, *tensors.Tensor]
+	eGraph  = eOut[UpdateNodes, *Node, *Node, *Node]
 	mArgs   = mIn[*tensors.Tensor, []float32, float32]
 	mNodes  = mIn[*Node, *Node, *Node]
-	mResult = mOut[Update, float64]
-	mGraph  = mOut[UpdateNodes, *Node]
+	mResult = mOut[Update, float64, int]
+	mGraph  = mOut[UpdateNodes, *Node, *Node]
 )
 
 // UpdateNodes is an Update in a graph.
-type UpdateNodes struct{ Loss, GradNorm, OK *Node }
+type UpdateNodes struct {
+	Loss, GradNorm, OK *Node
+	Scores             Scores[*Node]
+}
 
 // Updated is what an optimiser made of a loss.
-func Updated(loss *Node, r optim.Result) UpdateNodes { return UpdateNodes{loss, r.GradNorm, r.OK} }
+func Updated(loss *Node, r optim.Result) UpdateNodes {
+	return UpdateNodes{Loss: loss, GradNorm: r.GradNorm, OK: r.OK}
+}
 
 func newGraphs(spec Spec, s *program.Set) *graphs {
 	g := &graphs{Spec: spec, store: s.Store}
@@ -126,18 +132,6 @@ func (g *graphs) net() gfn.Net {
 	return gfn.Net{Env: g.Env, Policy: g.Policy, Scope: g.store.Scope(Phi)}
 }
 
-// observations returns those of a batch, and what the policy sees of them.
-func (g *graphs) observations(data []*Node) (x, u gfn.Batch) {
-	x = data
-	if g.Prepare != nil {
-		x = g.Prepare(data)
-	}
-	if e, ok := g.Policy.(Encoder); ok {
-		return x, e.Encode(g.store.Scope(Phi), x)
-	}
-	return x, x
-}
-
 // minimizeE updates the policy.
 func (g *graphs) minimizeE(loss, rates *Node) optim.Result {
 	return g.Wake.Optimizer.Minimize(g.store, loss, rates)
@@ -150,25 +144,27 @@ func (g *graphs) wakeUpdate(in eNodes) (out eGraph) {
 		out.Z = best(z, logR, g.Wake.Samples)
 	}
 	out.E = Updated(loss, g.minimizeE(loss, in.Rates))
+	out.E.Scores, out.Strays.Unfinished = scoresOf(logR), g.unfinished(z)
 	return out
 }
 
 func (g *graphs) jointUpdate(in eNodes) (out eGraph) {
 	r := rng.In(in.Key)
 	x, u := g.observations(in.X)
-	out.SleepLoss = g.sleepLoss(r)
+	out.SleepLoss, out.Strays = g.sleepLoss(r)
 	loss, z, logR := g.wakeLoss(r, x, u, in.Knobs)
 	if in.Best {
 		out.Z = best(z, logR, g.Wake.Samples)
 	}
 	total := Add(loss, MulScalar(out.SleepLoss, g.Sleep.Weight))
 	out.E = Updated(loss, g.minimizeE(total, in.Rates))
+	out.E.Scores, out.Strays.Unfinished = scoresOf(logR), g.unfinished(z)
 	return out
 }
 
 func (g *graphs) sleepUpdate(in eNodes) eGraph {
-	loss := g.sleepLoss(rng.In(in.Key))
-	return eGraph{E: Updated(loss, g.minimizeE(MulScalar(loss, g.Sleep.Weight), in.Rates))}
+	loss, strays := g.sleepLoss(rng.In(in.Key))
+	return eGraph{E: Updated(loss, g.minimizeE(MulScalar(loss, g.Sleep.Weight), in.Rates)), Strays: strays}
 }
 
 // bothUpdates makes an E- and an M-update with the same latents.
@@ -177,9 +173,10 @@ func (g *graphs) bothUpdates(in eNodes) (out eGraph) {
 	x, u := g.observations(in.X)
 	lossE, z, logR := g.wakeLoss(r, x, u, in.Knobs)
 	draw := func() gfn.State { return g.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() }
-	lossM := g.MStep.Loss(g.theta(), x, best(z, logR, g.Wake.Samples), draw)
+	lossM, scores := g.modelLoss(x, best(z, logR, g.Wake.Samples), draw)
 	out.E = Updated(lossE, g.minimizeE(lossE, in.Rates))
 	out.M = Updated(lossM, g.MStep.Optimizer.Minimize(g.store, lossM, in.MRates))
+	out.E.Scores, out.M.Scores, out.Strays.Unfinished = scoresOf(logR), scores, g.unfinished(z)
 	return out
 }
 
@@ -195,26 +192,20 @@ func (g *graphs) wakeLoss(r *rng.Stream, x, u gfn.Batch, knobs Knobs[*Node]) (lo
 	}
 	var partial *Node
 	if spec.Partial != nil {
-		partial = net.Partials(tr, func(_ gfn.Batch, s gfn.State, k int) *Node { return spec.Partial(g.theta(), x, s, k) })
+		partial = net.Partials(tr, func(_ gfn.Batch, s gfn.State, k int) *Node { return g.partial(x, s, k) })
 	}
-	logR = spec.Reward(g.theta(), x, tr.Last())
-	loss = ReduceAllMean(spec.Objective.Loss(net.Path(tr, score(tr, gfn.Behaviour{}), logR, partial)))
+	logR = g.reward(x, tr.Last())
+	loss = ReduceAllMean(g.objective(net.Path(tr, score(tr, gfn.Behaviour{}), logR, partial)))
 	return loss, tr.Last(), logR
 }
 
 // sleepLoss is the likelihood of dreamt latents.
-func (g *graphs) sleepLoss(r *rng.Stream) *Node {
+func (g *graphs) sleepLoss(r *rng.Stream) (*Node, strays[*Node]) {
 	net := g.net()
-	x, z := g.Model.Sample(g.theta(), r, g.Sleep.Batch)
-	for i := range x {
-		x[i] = StopGradient(x[i])
-	}
-	u := x
-	if e, ok := g.Policy.(Encoder); ok {
-		u = e.Encode(net.Scope, x)
-	}
-	tr := net.Backtrack(r, u, z, nil, gfn.Behaviour{})
-	return ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: net.Score(tr, gfn.Behaviour{}).LogPF}))
+	x, z := g.dream(r)
+	tr := net.Backtrack(r, g.encode(x), z, nil, gfn.Behaviour{})
+	loss := ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: net.Score(tr, gfn.Behaviour{}).LogPF}))
+	return loss, strays[*Node]{Dreamt: g.unfinished(z), Unreached: unlike(gfn.AtStart(g.Env, tr.States[0]))}
 }
 
 // mUpdate is the M-step.
@@ -225,17 +216,18 @@ func (g *graphs) mUpdate(in mNodes) (out mGraph) {
 	z := in.Z
 	if z == nil {
 		x, u, z = g.draw(r, x, u, in)
+		out.Strays.Unfinished = g.unfinished(z)
 	}
 	if spec.Moves > 0 {
 		z, out.Accepted = g.refine(r, x, u, z, in.Knobs)
 	}
-	loss := spec.Loss(g.theta(), x, z, func() gfn.State { return g.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() })
-	if !spec.ClosedForm {
+	loss, scores := g.modelLoss(x, z, func() gfn.State { return g.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() })
+	if spec.ClosedForm {
+		out.Update = UpdateNodes{Loss: loss, GradNorm: ZerosLike(loss), OK: optim.Assign(g.maximum(x, z))}
+	} else {
 		out.Update = Updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates))
-		return out
 	}
-	vars, values := g.Model.(lvm.Maximizer).Maximize(g.theta(), x, z)
-	out.Update = UpdateNodes{loss, ZerosLike(loss), optim.Assign(vars, values)}
+	out.Update.Scores = scores
 	return out
 }
 
@@ -244,7 +236,7 @@ func (g *graphs) draw(r *rng.Stream, x, u gfn.Batch, in mNodes) (gfn.Batch, gfn.
 	if _, ok := g.MStep.Latents.(BestOfWake); ok {
 		k := g.Wake.Samples
 		z := g.net().Rollout(r, u.Repeat(k), nil, gfn.Behaviour{}).Last()
-		return x, u, best(z, g.Wake.Reward(g.theta(), x.Repeat(k), z), k)
+		return x, u, best(z, g.reward(x.Repeat(k), z), k)
 	}
 	if d, ok := g.MStep.Latents.(Drawn); ok {
 		x, u = x.Repeat(max(d.Samples, 1)), u.Repeat(max(d.Samples, 1))
@@ -255,7 +247,7 @@ func (g *graphs) draw(r *rng.Stream, x, u gfn.Batch, in mNodes) (gfn.Batch, gfn.
 // refine moves latents by the kernel, and returns the fraction of moves accepted.
 func (g *graphs) refine(r *rng.Stream, x, u gfn.Batch, z gfn.State, knobs Knobs[*Node]) (gfn.State, *Node) {
 	net, spec := g.net(), g.MStep
-	reward := func(_ gfn.Batch, z gfn.State) *Node { return g.Wake.Reward(g.theta(), x, z) }
+	reward := func(_ gfn.Batch, z gfn.State) *Node { return g.reward(x, z) }
 	kernel := spec.Kernel
 	kernel.How = g.Wake.Explore.Behaviour(knobs)
 	logR := StopGradient(reward(x, z))

@@ -22,6 +22,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/program"
+	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
 )
 
@@ -176,7 +177,7 @@ func TestDeclares(t *testing.T) {
 // resume makes a learner that goes on from another one, whose variables and state pass through plain values.
 func resume(t *testing.T, b compute.Backend, spec Spec, from *Learner) *Learner {
 	t.Helper()
-	store := model.NewStore()
+	store := nn.NewStore(spec.Seed)
 	for v := range from.Store().IterVariables() {
 		c := tensors.FromShape(v.Shape())
 		err := v.MustValue().ConstBytes(func(src []byte) {

@@ -31,7 +31,9 @@ type Spec struct {
 	// Prepare turns what Data supplies into observations, inside a program; nil means that it supplies these. So
 	// observations can stay in the memory of the backend, of which Data names some.
 	Prepare func(data []*Node) gfn.Batch
-	Seed    uint64
+	// Seed is that of everything random, initial values included; 0 means the seed of the store (see nn.NewStore). A store
+	// that has neither a seed nor variables takes this one; no other store with another seed can be learned in.
+	Seed uint64
 
 	Wake  Wake
 	Sleep Sleep
@@ -126,9 +128,6 @@ func (s Spec) withDefaults() Spec {
 	if s.Wake.Objective == nil {
 		s.Wake.Objective = gfn.TB{}
 	}
-	if s.Wake.Reward == nil {
-		s.Wake.Reward = s.Model.LogJoint
-	}
 	s.Wake.Samples = max(s.Wake.Samples, 1)
 	if v, ok := s.Wake.Objective.(gfn.VarGrad); ok && v.Samples == 0 {
 		v.Samples = s.Wake.Samples // only trajectories of one observation share a log Z
@@ -141,11 +140,6 @@ func (s Spec) withDefaults() Spec {
 	s.MStep.Optimizer = orAdam(s.MStep.Optimizer, Theta)
 	if s.Sleep.Probability == 0 {
 		s.Sleep.Probability = 1
-	}
-	if s.MStep.Loss == nil {
-		s.MStep.Loss = func(theta *model.Scope, x gfn.Batch, z gfn.State, _ func() gfn.State) *Node {
-			return Neg(ReduceAllMean(s.Model.LogJoint(theta, x, z)))
-		}
 	}
 	return s
 }

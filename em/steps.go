@@ -82,6 +82,9 @@ func (e eStep) call(k kind, p *program.Program[eArgs, eResult], in eArgs, at Mom
 	in.Key, in.X = rng.Key(e.Seed, string(k), at.Iteration), x
 	in.Rates, in.Knobs = e.Wake.Optimizer.Rates(at.Iteration), e.Wake.Explore.At(at.Iteration)
 	out, err := p.Call(in)
+	if err == nil {
+		err = e.err(out.Strays)
+	}
 	if err != nil {
 		return out, fmt.Errorf("%s update %d: %w", k, at.Iteration, err)
 	}
@@ -102,6 +105,9 @@ func (m mStep) Maximize(at Moment, x, z []*tensors.Tensor) (Maximization, error)
 		Greedy: greedy, Key: rng.Key(m.Seed, string(k), at.M), Rates: m.MStep.Optimizer.Rates(at.M),
 		Knobs: m.Wake.Explore.At(at.Iteration), X: x, Z: z,
 	})
+	if err == nil {
+		err = m.err(out.Strays)
+	}
 	if err != nil {
 		return Maximization{}, fmt.Errorf("%s update %d: %w", k, at.M, err)
 	}

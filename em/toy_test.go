@@ -366,8 +366,9 @@ func changed(before, after map[string]string) (paths []string) {
 	return paths
 }
 
-// adam returns an optimiser with one group.
+// adam returns an optimiser with one group, which need not move.
 func adam(scope string, rate optim.Rate) optim.Optimizer {
+	rate.MayBeZero = true
 	return optim.Optimizer{Groups: []optim.Group{{Scope: scope, Rate: rate}}}
 }
 

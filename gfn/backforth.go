@@ -4,6 +4,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"github.com/gfnem/gfnem/internal/blame"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -41,9 +42,11 @@ type Move struct {
 // if the reverse move exists. It does if K backward steps from z' lead to s: the proposed path has K steps, or s is
 // initial and the path has at most K.
 func (k BackForth) Apply(n Net, r *rng.Stream, x Batch, z State, logR *Node, reward func(Batch, State) *Node) Move {
+	count("BackForth.MaxSteps", k.MaxSteps)
+	floats("the log-reward", logR, x.Size())
 	most := k.MaxSteps
-	if most == 0 || most > n.Env.Steps() {
-		most = n.Env.Steps()
+	if all := n.env().Steps(); most == 0 || most > all {
+		most = all
 	}
 	u := r.Uniform(dtypes.Float32)
 	steps := OnePlus(ConvertDType(Floor(MulScalar(u, most)), dtypes.Int32)) // 1..most
@@ -53,7 +56,7 @@ func (k BackForth) Apply(n Net, r *rng.Stream, x Batch, z State, logR *Node, rew
 	mid := down.States[0]
 	up := n.Rollout(r, x, mid, k.How)
 	next := up.Last()
-	logRNew := StopGradient(reward(x, next))
+	logRNew := StopGradient(blame.Field(reward, "the log-reward").Typed(reward(x, next), logR.DType(), x.Size()))
 
 	there, back := n.Score(down, k.How), n.Score(up, k.How)
 	ratio := func(s Scores) *Node { return ConvertDType(ReduceSum(Sub(s.LogPF, s.LogPB), 1), logR.DType()) }
@@ -61,7 +64,7 @@ func (k BackForth) Apply(n Net, r *rng.Stream, x Batch, z State, logR *Node, rew
 
 	length := up.Length()
 	wide := BroadcastToShape(steps, length.Shape())
-	initial := LogicalNot(anyTrue(n.Env.LegalBack(mid)))
+	initial := AtStart(n.Env, mid)
 	reversible := LogicalOr(Equal(length, wide), LogicalAnd(initial, LessOrEqual(length, wide)))
 
 	accept := LogicalAnd(reversible, Accept(r, StopGradient(logA)))

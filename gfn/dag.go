@@ -59,11 +59,11 @@ func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG
 func enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG, error) {
 	s := program.NewSet(b, nil)
 	defer s.Close()
-	initial, err := program.New[[]*tensors.Tensor, []*tensors.Tensor](s, "initial state", env.Initial).Call(x)
+	initial, err := program.New[[]*tensors.Tensor, []*tensors.Tensor](s, "initial state", check(env).Initial).Call(x)
 	if err != nil {
 		return nil, err
 	}
-	e := explorer{env: env, like: initial, index: map[string]int{}}
+	e := explorer{env: check(env), like: initial, index: map[string]int{}}
 	e.add(rows.Of(initial)[0])
 	expand := program.New[[]*tensors.Tensor, children[*tensors.Tensor]](s, "children", e.expand)
 	for done := 0; done < len(e.rows); {
@@ -83,7 +83,7 @@ func enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG
 
 // explorer is a breadth-first search whose steps are graph calls. A state is known by the bytes of its tensors.
 type explorer struct {
-	env   Env
+	env   checked
 	like  []*tensors.Tensor // states
 	rows  []string
 	index map[string]int
@@ -151,7 +151,7 @@ func (e *explorer) sorted() (*DAG, error) {
 		return nil, ErrCycle
 	}
 	sorted := make([]string, len(order))
-	d := &DAG{Env: e.env}
+	d := &DAG{Env: e.env.Env}
 	for i, from := range order {
 		rank[from], sorted[i] = i, e.rows[from]
 	}

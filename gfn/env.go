@@ -56,7 +56,8 @@ func (s State) Tile(k int) State {
 //   - every path from the initial state reaches a terminal state in at most Steps() actions.
 //
 // Methods build graph nodes for whole batches. They are called with illegal actions on rows whose result is then
-// discarded, so they must not fail on them. States are compared by their values: equal objects, equal tensors.
+// discarded, so they must not fail on them. States are compared by their values: equal objects, equal tensors. Answers
+// of other shapes than those stated are errors of the program that is built.
 type Env interface {
 	// Steps is T, the largest number of actions in a trajectory.
 	Steps() int
@@ -81,7 +82,10 @@ type Env interface {
 }
 
 // Terminal marks the states in which no action is legal: [B] bool.
-func Terminal(env Env, s State) *Node { return LogicalNot(anyTrue(env.Legal(s))) }
+func Terminal(env Env, s State) *Node { return LogicalNot(anyTrue(check(env).Legal(s))) }
+
+// AtStart marks the states in which no backward action is legal, as in the initial one: [B] bool.
+func AtStart(env Env, s State) *Node { return LogicalNot(anyTrue(check(env).LegalBack(s))) }
 
 // repeatRows repeats every row of every tensor k times in a row.
 func repeatRows[S ~[]*Node](rows S, k int) S {

@@ -28,16 +28,23 @@ type tabulated[T any] struct{ LogPF, LogPB, Flow T }
 func (d *DAG) Tabulate(
 	b compute.Backend, store *model.Store, scope string, p Policy, x []*tensors.Tensor,
 ) ([]Table, error) {
+	n := Net{d.Env, p, store.Scope(scope)}
 	ask := func(in asked[*Node]) tabulated[*Node] {
 		x := Batch(in.X)
 		all := State(in.States).Tile(x.Size()) // row b*S+i is state i for observation b
-		h := p.Heads(store.Scope(scope), x, all, d.Len())
-		legalBack := d.Env.LegalBack(all)
+		h := n.heads(x, all, d.Len())
+		legalBack := n.env().LegalBack(all)
 		if h.Backward == nil {
 			h.Backward = flatLogits(legalBack, h.Forward.DType())
 		}
-		out := tabulated[*Node]{logProbs(h.Forward, d.Env.Legal(all)), logProbs(h.Backward, legalBack), h.Flow}
+		out := tabulated[*Node]{logProbs(h.Forward, n.env().Legal(all)), logProbs(h.Backward, legalBack), h.Flow}
 		return program.Map(out, func(n *Node) *Node { return ConvertDType(n, float64Type) })
+	}
+	for _, e := range d.Edges {
+		if e.Back < 0 || e.Back >= d.Env.BackActions() {
+			back := check(d.Env).method("Back")
+			return nil, back.Errorf("is %d, and there are %d backward actions", e.Back, d.Env.BackActions())
+		}
 	}
 	out, err := program.Once[asked[*tensors.Tensor], tabulated[*tensors.Tensor]](
 		b, store, "tabulate policy", ask, asked[*tensors.Tensor]{x, d.states})
@@ -77,6 +84,7 @@ func (d *DAG) Terminating(t Table) []float64 {
 
 // visits returns the probability that a trajectory drawn by P_F passes through each state.
 func (d *DAG) visits(t Table) []float64 {
+	fits("by edge", len(t.LogPF), len(d.Edges))
 	p := make([]float64, d.Len())
 	p[0] = 1
 	for i, e := range d.Edges {
@@ -85,10 +93,19 @@ func (d *DAG) visits(t Table) []float64 {
 	return p
 }
 
+// fits stops a caller whose numbers are of other things: objects' for states', say.
+func fits(what string, have, want int) {
+	if have != want {
+		fail("there are %d numbers %s, not %d", have, what, want)
+	}
+}
+
 // Solve returns the flows and the forward policy that a reward and a backward policy determine: log F by state, with
 // log F(0) = log Z, and log P_F by edge. LogR is by object, logPB by edge. Where nothing flows, since no object that can be
 // reached has a reward, the policy is uniform.
 func (d *DAG) Solve(logR, logPB []float64) (logF, logPF []float64) {
+	fits("by object", len(logR), len(d.Objects))
+	fits("by edge", len(logPB), len(d.Edges))
 	logF = make([]float64, d.Len())
 	for i := range logF {
 		logF[i] = math.Inf(-1)
@@ -127,6 +144,8 @@ func (d *DAG) UniformBack() []float64 {
 // ELBO returns the expectation over trajectories drawn by P_F of log R + sum log P_B - sum log P_F, a lower bound of
 // log Z that is tight for a perfect sampler.
 func (d *DAG) ELBO(t Table, logR []float64) float64 {
+	fits("by object", len(logR), len(d.Objects))
+	fits("by edge", len(t.LogPB), len(d.Edges))
 	p := d.visits(t)
 	sum := 0.0
 	for i, e := range d.Edges {
@@ -154,6 +173,7 @@ func Normalise(logR []float64) []float64 {
 
 // TotalVariation returns half the sum of |p - q|.
 func TotalVariation(p, q []float64) float64 {
+	fits("in the second distribution", len(q), len(p))
 	sum := 0.0
 	for i := range p {
 		sum += math.Abs(p[i] - q[i])

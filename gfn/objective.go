@@ -5,6 +5,8 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/gfnem/gfnem/internal/blame"
 )
 
 // Path is what an objective sees of a batch of complete trajectories.
@@ -39,8 +41,10 @@ type Objective interface {
 // dtype of the scores.
 func (n Net) Path(tr Trajectory, s Scores, logR, partial *Node) Path {
 	b := tr.X.Size()
+	floats("the log-reward", logR, b)
 	logR = ConvertDType(logR, s.LogPF.DType())
 	if partial != nil {
+		floats("the partial log-reward", partial, b, len(tr.States))
 		partial = ConvertDType(partial, s.LogPF.DType())
 	}
 	states := stackStates(tr.States)
@@ -51,7 +55,7 @@ func (n Net) Path(tr Trajectory, s Scores, logR, partial *Node) Path {
 		Terminal: Reshape(Terminal(n.Env, states), b, len(tr.States)),
 	}
 	if z, ok := n.Policy.(Partition); ok {
-		p.LogZ = z.LogZ(n.Scope, tr.X)
+		p.LogZ = blame.Method(n.Policy, "LogZ").Typed(z.LogZ(n.Scope, tr.X), s.LogPF.DType(), b)
 	} else if s.Flow != nil {
 		p.LogZ = Squeeze(SliceAxis(s.Flow, 1, AxisElem(0)), 1)
 		if partial != nil {
@@ -63,8 +67,9 @@ func (n Net) Path(tr Trajectory, s Scores, logR, partial *Node) Path {
 
 // Partials evaluates a partial log-reward at all states of trajectories, [B,T+1].
 func (n Net) Partials(tr Trajectory, partial func(x Batch, s State, k int) *Node) *Node {
-	k := len(tr.States)
-	return Reshape(partial(tr.X, stackStates(tr.States), k), tr.X.Size(), k)
+	b, k := tr.X.Size(), len(tr.States)
+	all := partial(tr.X, stackStates(tr.States), k)
+	return Reshape(blame.Field(partial, "the partial log-reward").Floats(all, b*k), b, k)
 }
 
 // logFlows returns log F at States[0..T], [B,T+1]: the reward at terminal states, the learned flow elsewhere.

@@ -1,12 +1,12 @@
 package gfn
 
 import (
-	"fmt"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/internal/blame"
 )
 
 // Heads is what a policy says about N states.
@@ -57,4 +57,4 @@ func withDType(s shapes.Shape, dtype dtypes.DType) shapes.Shape {
 }
 
 // fail stops the building of a graph; the program's Call then returns the error.
-func fail(format string, args ...any) { panic(fmt.Errorf("gfn: "+format, args...)) }
+func fail(format string, args ...any) { blame.Panicf("gfn: "+format, args...) }

@@ -26,6 +26,7 @@ func (o SubTB) Loss(p Path) *Node {
 	if lambda == 0 {
 		lambda = 1
 	}
+	factor("SubTB.Lambda", lambda)
 	t := p.LogPF.Shape().Dim(1)
 	table := make([][]float64, t)
 	for i := range table {

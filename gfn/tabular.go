@@ -1,6 +1,8 @@
 package gfn
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -66,6 +68,14 @@ func code(s State) *Node {
 // Heads implements Policy.
 func (p Tabular) Heads(scope *model.Scope, x Batch, s State, k int) Heads {
 	g, count := x[0].Graph(), p.DAG.Len()
+	if len(s) != len(p.DAG.states) {
+		fail("Tabular has states of %d tensors, and is asked about states of %d", len(p.DAG.states), len(s))
+	}
+	for i, t := range p.DAG.states {
+		if !slices.Equal(t.Shape().Dimensions[1:], s[i].Shape().Dimensions[1:]) {
+			fail("Tabular has states like %s as tensor %d, and is asked about %s", t.Shape(), i, s[i].Shape())
+		}
+	}
 	all := xslices.Map(p.DAG.states, func(t *tensors.Tensor) *Node { return ConstCachedTensor(g, t) })
 	rows, known := code(s), InsertAxes(code(all), 0)                                       // [N], [1,S]
 	same := Equal(column(rows, count), BroadcastToDims(known, rows.Shape().Dim(0), count)) // [N,S]

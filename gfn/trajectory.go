@@ -1,11 +1,14 @@
 package gfn
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/support/xslices"
 
+	"github.com/gfnem/gfnem/internal/blame"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -45,19 +48,20 @@ func (tr Trajectory) Length() *Node {
 
 // Rollout samples trajectories forward from s until they are terminal. A nil s means the initial states.
 func (n Net) Rollout(r *rng.Stream, x Batch, s State, how Behaviour) Trajectory {
+	env := n.env()
 	if s == nil {
-		s = n.Env.Initial(x)
+		s = env.Initial(x)
 	}
 	s = constants(s)
 	tr := Trajectory{X: x, States: []State{s}}
-	for range n.Env.Steps() {
-		h := n.Policy.Heads(n.Scope, x, s, 1)
-		legal := n.Env.Legal(s)
+	for range env.Steps() {
+		h := n.heads(x, s, 1)
+		legal := env.Legal(s)
 		a := how.choose(r, h.Forward, legal)
 		valid := anyTrue(legal)
-		next := constants(chooseState(valid, n.Env.Step(s, a), s))
+		next := constants(chooseState(valid, env.Step(s, a), s))
 		tr.Action = append(tr.Action, a)
-		tr.Back = append(tr.Back, n.Env.Back(s, a))
+		tr.Back = append(tr.Back, env.Back(s, a))
 		tr.Valid = append(tr.Valid, valid)
 		tr.States = append(tr.States, next)
 		tr.heads = append(tr.heads, h)
@@ -69,7 +73,8 @@ func (n Net) Rollout(r *rng.Stream, x Batch, s State, how Behaviour) Trajectory 
 // Backtrack samples trajectories backward from z by the backward policy, and returns them in forward order. It takes at
 // most limit steps (scalar or [B] int32; nil means all the way to the initial states).
 func (n Net) Backtrack(r *rng.Stream, x Batch, z State, limit *Node, how Behaviour) Trajectory {
-	steps := n.Env.Steps()
+	env := n.env()
+	steps := env.Steps()
 	tr := Trajectory{
 		X: x, States: make([]State, steps+1),
 		Action: make([]*Node, steps), Back: make([]*Node, steps), Valid: make([]*Node, steps),
@@ -77,8 +82,8 @@ func (n Net) Backtrack(r *rng.Stream, x Batch, z State, limit *Node, how Behavio
 	s := constants(z)
 	tr.States[steps] = s
 	for taken := range steps {
-		legal := n.Env.LegalBack(s)
-		h := n.Policy.Heads(n.Scope, x, s, 1)
+		legal := env.LegalBack(s)
+		h := n.heads(x, s, 1)
 		logits := h.Backward
 		if logits == nil {
 			logits = flatLogits(legal, h.Forward.DType())
@@ -91,9 +96,9 @@ func (n Net) Backtrack(r *rng.Stream, x Batch, z State, limit *Node, how Behavio
 		}
 		t := steps - 1 - taken
 		tr.Back[t] = b
-		tr.Action[t] = n.Env.Redo(s, b)
+		tr.Action[t] = env.Redo(s, b)
 		tr.Valid[t] = valid
-		s = constants(chooseState(valid, n.Env.Undo(s, b), s))
+		s = constants(chooseState(valid, env.Undo(s, b), s))
 		tr.States[t] = s
 	}
 	return tr
@@ -113,7 +118,7 @@ func (n Net) Score(tr Trajectory, how Behaviour) Scores {
 	if n.learnsBackward(tr) {
 		count++ // P_B is read at the states that a step leads to, the terminal one included
 	}
-	return n.scores(tr, n.Policy.Heads(n.Scope, tr.X, stackStates(tr.States[:count]), count), how)
+	return n.scores(tr, n.heads(tr.X, stackStates(tr.States[:count]), count), how)
 }
 
 // ScoreSampled is Score from what the policy said while the trajectories were sampled by Rollout: nothing is evaluated
@@ -124,13 +129,17 @@ func (n Net) ScoreSampled(tr Trajectory, how Behaviour) Scores {
 		fail("ScoreSampled needs trajectories from Rollout; use Score")
 	}
 	if n.learnsBackward(tr) {
-		heads = append(heads[:len(heads):len(heads)], n.Policy.Heads(n.Scope, tr.X, tr.Last(), 1))
+		heads = append(heads[:len(heads):len(heads)], n.heads(tr.X, tr.Last(), 1))
 	}
 	join := func(get func(Heads) *Node) *Node {
-		if get(heads[0]) == nil {
+		all := xslices.Map(heads, get)
+		if all[0] == nil {
 			return nil
 		}
-		return mergeSteps(Stack(xslices.Map(heads, get), 1))
+		if slices.Contains(all, nil) {
+			blame.Method(n.Policy, "Heads").Panicf("returns a backward head or a flow for some states only")
+		}
+		return mergeSteps(Stack(all, 1))
 	}
 	return n.scores(tr, Heads{
 		Forward:  join(func(h Heads) *Node { return h.Forward }),
@@ -145,11 +154,11 @@ func (n Net) scores(tr Trajectory, h Heads, how Behaviour) Scores {
 	valid := Stack(tr.Valid, 1) // [B,T]
 	zero := Zeros(valid.Graph(), withDType(valid.Shape(), h.Forward.DType()))
 
-	forward := stepRange(h.Forward, b, 0, t)                                 // [B*T,A]
-	logAll := how.LogProbs(forward, n.Env.Legal(stackStates(tr.States[:t]))) // [B*T,A]
-	logPF := Reshape(Pick(logAll, Reshape(Stack(tr.Action, 1), b*t)), b, t)  // [B,T]
-	legalBack := n.Env.LegalBack(stackStates(tr.States[1:]))                 // [B*T,BackActions]
-	backward := flatLogits(legalBack, h.Forward.DType())                     // [B*T,BackActions]
+	forward := stepRange(h.Forward, b, 0, t)                                   // [B*T,A]
+	logAll := how.LogProbs(forward, n.env().Legal(stackStates(tr.States[:t]))) // [B*T,A]
+	logPF := Reshape(Pick(logAll, Reshape(Stack(tr.Action, 1), b*t)), b, t)    // [B,T]
+	legalBack := n.env().LegalBack(stackStates(tr.States[1:]))                 // [B*T,BackActions]
+	backward := flatLogits(legalBack, h.Forward.DType())                       // [B*T,BackActions]
 	if h.Backward != nil {
 		backward = stepRange(h.Backward, b, 1, t)
 	}
@@ -166,7 +175,7 @@ func (n Net) scores(tr Trajectory, h Heads, how Behaviour) Scores {
 // learnsBackward reports whether the policy has a backward head. The probe's nodes are not outputs of the graph, so
 // they cost nothing when it runs.
 func (n Net) learnsBackward(tr Trajectory) bool {
-	return n.Policy.Heads(n.Scope, tr.X, tr.States[0], 1).Backward != nil
+	return n.heads(tr.X, tr.States[0], 1).Backward != nil
 }
 
 // constants keeps gradients out of states: they were sampled, and the operations that made them may have no gradient.

@@ -28,6 +28,7 @@ func (o VarGrad) Loss(p Path) *Node {
 
 // groupSize is the number of successive rows of x, [B], that share an observation: samples, or B if samples is 0.
 func groupSize(x *Node, samples int) int {
+	count("Samples", samples)
 	b := x.Shape().Dim(0)
 	if samples == 0 {
 		return b

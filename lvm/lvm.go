@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/blame"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -22,7 +23,8 @@ import (
 //   - rows are independent of each other;
 //   - sampled latents are terminal states.
 //
-// Variables live below scope and are looked up with scope.At, since one graph may ask several times.
+// Variables live below scope and are looked up with scope.At, since one graph may ask several times. Answers of other
+// shapes than those stated are errors of the program that is built; nothing is broadcast.
 type Model interface {
 	// LogJoint returns log p(x,z), [B], which can be differentiated with respect to the model's variables.
 	LogJoint(scope *model.Scope, x gfn.Batch, z gfn.State) *Node
@@ -47,11 +49,11 @@ type Tabler interface {
 
 // Table returns log p(x_b, z_k), [B,K], for all observations x and all latents of the list z.
 func Table(m Model, scope *model.Scope, x gfn.Batch, z gfn.State) *Node {
-	if t, ok := m.(Tabler); ok {
-		return t.LogJointTable(scope, x, z)
-	}
 	b, k := x.Size(), z[0].Shape().Dim(0)
-	return Reshape(m.LogJoint(scope, x.Repeat(k), z.Tile(b)), b, k)
+	if t, ok := m.(Tabler); ok {
+		return blame.Method(m, "LogJointTable").Floats(t.LogJointTable(scope, x, z), b, k)
+	}
+	return Reshape(blame.Method(m, "LogJoint").Floats(m.LogJoint(scope, x.Repeat(k), z.Tile(b)), b*k), b, k)
 }
 
 // Pairs are observations with their latents, outside of any graph. Row i of X belongs to row i of Z.
@@ -68,6 +70,9 @@ func Draw(b compute.Backend, scope *model.Scope, m Model, key *tensors.Tensor, n
 	name := fmt.Sprintf("draw from %T", m)
 	return program.Once[*tensors.Tensor, Pairs](b, scope.Store(), name, func(key *Node) (p pairs) {
 		p.X, p.Z = m.Sample(scope, rng.In(key), n)
+		f := blame.Method(m, "Sample")
+		blame.Rows(f.Part("x"), p.X, n)
+		blame.Rows(f.Part("z"), p.Z, n)
 		return p
 	}, key)
 }

@@ -69,8 +69,8 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 	if end < 0 {
 		end = c.Wake.Epsilon
 	}
-	phi := optim.Rate{Base: c.Optim.Phi.Rate, Drops: []optim.Drop{{Step: half, Factor: c.Optim.Phi.Drop}}}
-	theta := optim.Rate{Base: c.Optim.Theta.Rate}
+	phi := optim.Rate{Base: c.Optim.Phi.Rate, MayBeZero: true, Drops: []optim.Drop{{Step: half, Factor: c.Optim.Phi.Drop}}}
+	theta := optim.Rate{Base: c.Optim.Theta.Rate, MayBeZero: true}
 	t.learner, err = em.New(b, model.NewStore(), em.Spec{
 		Model:  t.model,
 		Env:    t.model.env(),

@@ -2,7 +2,6 @@
 package nn
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/support/xslices"
 
+	"github.com/gfnem/gfnem/internal/blame"
 	"github.com/gfnem/gfnem/internal/memory"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -47,13 +47,18 @@ func Normal(scope *model.Scope, g *Graph, dtype dtypes.DType, name string, devia
 }
 
 func drawn(scope *model.Scope, g *Graph, dtype dtypes.DType, name, path string, dims []int, draw func(*rand.Rand) float64) *Node {
+	shape := shapes.Make(dtype, dims...)
 	if v := scope.GetVariable(name); v != nil {
+		if !v.Shape().Equal(shape) {
+			blame.Panicf("nn: parameter %s is %s and cannot be %s, too: "+
+				"layers in one scope share their parameters; scope.At gives each its own", v.Path(), v.Shape(), shape)
+		}
 		return v.NodeValue(g)
 	}
 	seed := model.GetParamOr(scope, SeedParam, uint64(0))
 	r := rng.New(seed, "init "+path)
 	memory.Must("variable "+path, append([]int{8 + 2*dtype.Size()}, dims...)...) // float64s, and two tensors of its own type
-	values := make([]float64, shapes.Make(dtype, dims...).Size())
+	values := make([]float64, shape.Size())
 	for i := range values {
 		values[i] = draw(r)
 	}
@@ -63,7 +68,7 @@ func drawn(scope *model.Scope, g *Graph, dtype dtypes.DType, name, path string, 
 	case dtypes.Float32:
 		t = tensors.FromFlatDataAndDimensions(xslices.Map(values, func(v float64) float32 { return float32(v) }), dims...)
 	default:
-		panic(fmt.Errorf("nn: parameter %s cannot have dtype %s", path, dtype))
+		blame.Panicf("nn: parameter %s cannot have dtype %s", path, dtype)
 	}
 	return scope.VariableWithValue(name, t).NodeValue(g)
 }

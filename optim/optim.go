@@ -6,7 +6,6 @@
 package optim
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +13,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/internal/blame"
 )
 
 // Root is the scope below which optimisers keep their own variables.
@@ -69,6 +70,7 @@ type Assignment struct {
 // that the graph uses. Rates is [len(Groups)] float32, from Rates. A variable that the graph uses but the loss does not
 // has gradient 0: it moves as long as its rule remembers others. Other assignments are part of the update.
 func (o Optimizer) Minimize(store *model.Store, loss, rates *Node, with ...Assignment) Result {
+	o.check(loss, rates)
 	g := loss.Graph()
 	var owned []owner
 	for v := range store.RootScope().IterVariables() {
@@ -77,7 +79,7 @@ func (o Optimizer) Minimize(store *model.Store, loss, rates *Node, with ...Assig
 		}
 	}
 	if len(owned) == 0 {
-		panic(fmt.Errorf("optim: the loss uses no trainable variable below %v", o.scopes()))
+		blame.Panicf("optim: the loss uses no trainable variable below %v", o.scopes())
 	}
 	slices.SortFunc(owned, func(a, b owner) int { return strings.Compare(a.Path(), b.Path()) })
 	values := make([]*Node, len(owned))
@@ -173,6 +175,7 @@ func (u *update) set(v *model.Variable, value *Node) { *u = append(*u, Assignmen
 
 // commit sets the variables if ok holds and every new value is finite, and returns whether that is so.
 func (u update) commit(ok *Node) *Node {
+	u.check()
 	for _, a := range u {
 		ok = LogicalAnd(ok, IsFinite(ReduceAllMax(Abs(a.Value))))
 	}
@@ -185,6 +188,9 @@ func (u update) commit(ok *Node) *Node {
 // Assign sets variables to values computed in a graph under the same rule as Minimize: all of them if all are finite,
 // else none. It is the update of closed-form M-steps.
 func Assign(vars []*model.Variable, values []*Node) (ok *Node) {
+	if len(vars) == 0 || len(vars) != len(values) {
+		blame.Panicf("optim: %d variables are to have %d new values", len(vars), len(values))
+	}
 	var up update
 	for i, v := range vars {
 		up.set(v, values[i])

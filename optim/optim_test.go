@@ -505,7 +505,9 @@ func TestAssign(t *testing.T) {
 func TestDeclare(t *testing.T) {
 	b := newBackend(t)
 	opt := Optimizer{Groups: []Group{
-		{Scope: "/phi", Rate: Rate{Base: 1e-2}}, {Scope: "/", Rule: SGD{}, Rate: Rate{Base: 0.1}}, {Scope: "/other"},
+		{Scope: "/phi", Rate: Rate{Base: 1e-2}},
+		{Scope: "/", Rule: SGD{}, Rate: Rate{Base: 0.1}},
+		{Scope: "/other", Rate: Rate{Base: 1}},
 	}}
 	values := map[string][]float64{"/phi/w": {1, 2}, "/u": {3, 4}, "/fixed": {5}}
 	grads := map[string][]float64{"/phi/w": {0.5, -2}, "/u": {1, 1}}
@@ -540,7 +542,8 @@ func TestNoVariable(t *testing.T) {
 	b := newBackend(t)
 	store := newStore(dtypes.Float32, map[string][]float64{"/phi/w": {1}, "/theta/w": {1}})
 	store.GetVariable("/theta/w").SetTrainable(false)
-	opt := Optimizer{Groups: []Group{{Scope: "/theta"}, {Scope: "/psi"}}}
+	rate := Rate{Base: 1}
+	opt := Optimizer{Groups: []Group{{Scope: "/theta", Rate: rate}, {Scope: "/psi", Rate: rate}}}
 	exec, err := model.NewExec(b, store, func(_ *model.Scope, rates *Node) *Node {
 		w := func(path string) *Node { return store.GetVariable(path).NodeValue(rates) }
 		loss := ReduceAllSum(Add(w("/phi/w"), w("/theta/w")))

@@ -4,8 +4,9 @@ import "math"
 
 // Rate is a learning rate over time: a linear warm-up, then a constant with drops or a smooth fall.
 type Rate struct {
-	// Base is the rate after warm-up.
-	Base float64
+	// Base is the rate after warm-up. Without one an update cannot be built, unless MayBeZero says that 0 is meant.
+	Base      float64
+	MayBeZero bool
 	// Warmup is the number of updates over which the rate rises from 0; update 0 then has rate 0.
 	Warmup uint64
 	// Drops multiply the rate from their step on.

@@ -10,6 +10,7 @@ import (
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/program"
+	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 )
@@ -65,6 +66,7 @@ func (s *session) fit(store *model.Store) error {
 	if err := s.imitate(store, spec, imitations, bar); err != nil {
 		return fmt.Errorf("fit a posterior to the encoder: %w", err)
 	}
+	store.RootScope().SetParam(nn.SeedParam, seed) // of variables that imitation has not made
 	if err := s.expect(store, spec, 0, updates-imitations, bar, imitations); err != nil {
 		return fmt.Errorf("fit a posterior to the decoder: %w", err)
 	}

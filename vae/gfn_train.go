@@ -84,16 +84,24 @@ func (c *Config) dropAt(perEpoch uint64) uint64 {
 func (c *Config) phi(drop uint64) optim.Optimizer {
 	o := c.Optim.Phi
 	return optim.Optimizer{Groups: []optim.Group{
-		{Scope: em.Phi, Rate: optim.Rate{Base: o.Rate, Drops: []optim.Drop{{Step: drop, Factor: o.Drop}}}},
-		{Scope: em.Phi + "/" + zetaScope, Rate: optim.Rate{Base: o.LogZRate}},
+		{Scope: em.Phi, Rate: optim.Rate{Base: o.Rate, Drops: dropped(drop, o.Drop)}},
+		{Scope: em.Phi + "/" + zetaScope, Rate: optim.Rate{Base: o.LogZRate, MayBeZero: true}},
 	}}
 }
 
 func (c *Config) theta(drop uint64) optim.Optimizer {
 	o := c.Optim.Theta
 	return optim.Optimizer{Groups: []optim.Group{
-		{Scope: em.Theta, Rate: optim.Rate{Base: o.Rate, Drops: []optim.Drop{{Step: drop, Factor: o.Drop}}}},
+		{Scope: em.Theta, Rate: optim.Rate{Base: o.Rate, Drops: dropped(drop, o.Drop)}},
 	}}
+}
+
+// dropped is a rate that falls once, if ever.
+func dropped(step uint64, factor float64) []optim.Drop {
+	if step == math.MaxUint64 {
+		return nil
+	}
+	return []optim.Drop{{Step: step, Factor: factor}}
 }
 
 // decoderLoss is the M-step's: the mean over images and pixels of -log p(x|z) and, with a learned prior, that over

@@ -52,7 +52,7 @@ func tinyConfig(method string) Config {
 	c := PaperConfig()
 	c.Method, c.Batch, c.Epochs, c.Gate.Turn, c.Sleep.Probability = method, 8, 2, 2, 0.5
 	c.Model.Codes, c.Model.Rows, c.Model.Columns, c.Model.Channels = 3, 2, 2, 4
-	c.Optim.DropOn, c.Optim.Phi.Rate, c.Optim.Phi.Drop, c.Optim.Theta.Rate = 2, 1e-2, 0.1, 1e-2
+	c.Optim.DropOn, c.Optim.Phi.Rate, c.Optim.Phi.Drop, c.Optim.Theta.Rate, c.Optim.Theta.Drop = 2, 1e-2, 0.1, 1e-2, 1
 	if method == MethodVQ {
 		c.Optim.Theta.Drop = 0.1
 	}

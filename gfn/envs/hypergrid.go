@@ -6,6 +6,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/blame"
 	"github.com/gfnem/gfnem/internal/program"
 )
 
@@ -37,6 +38,9 @@ func (s grid) state() gfn.State { return program.Nodes(s) }
 
 // Initial implements gfn.Env.
 func (e Hypergrid) Initial(x gfn.Batch) gfn.State {
+	if e.Side < 1 || e.Dims < 1 {
+		blame.Panicf("envs: a Hypergrid of side %d in %d dimensions", e.Side, e.Dims)
+	}
 	g := x[0].Graph()
 	return grid{Zeros(g, shapes.Make(index, x.Size(), e.Dims)), Zeros(g, shapes.Make(index, x.Size()))}.state()
 }

@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/blame"
 )
 
 const index = dtypes.Int32
@@ -38,6 +39,9 @@ func (e Sequence) BackActions() int { return 1 }
 
 // Initial implements gfn.Env.
 func (e Sequence) Initial(x gfn.Batch) gfn.State {
+	if len(e.Sizes) == 0 || slices.Min(e.Sizes) < 1 {
+		blame.Panicf("envs: the sizes %v of a Sequence are not all 1 or more", e.Sizes)
+	}
 	return gfn.State{AddScalar(Zeros(x[0].Graph(), shapes.Make(index, x.Size(), len(e.Sizes))), Unset)}
 }
 

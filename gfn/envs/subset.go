@@ -5,6 +5,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/blame"
 )
 
 // Subset assembles a set of Size out of Items elements, one element at a time in any order: Size! trajectories lead to each
@@ -26,6 +27,9 @@ func (e Subset) BackActions() int { return e.Items }
 
 // Initial implements gfn.Env.
 func (e Subset) Initial(x gfn.Batch) gfn.State {
+	if e.Size < 1 || e.Size > e.Items {
+		blame.Panicf("envs: a Subset of %d out of %d elements", e.Size, e.Items)
+	}
 	return gfn.State{Zeros(x[0].Graph(), shapes.Make(index, x.Size(), e.Items))}
 }
 

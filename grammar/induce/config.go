@@ -190,7 +190,7 @@ func (c *Config) batches() parse.Batches {
 func (c *Config) group(scope string, rate, beta1, beta2, end float64) optim.Group {
 	warmup, updates := uint64(c.Optim.Warmup), uint64(c.Updates)
 	return optim.Group{Scope: scope, Rule: optim.Adam{Beta1: beta1, Beta2: beta2}, Rate: optim.Rate{
-		Base: rate, Warmup: warmup, Drops: []optim.Drop{{Step: warmup, Factor: c.Optim.Drop}},
+		Base: rate, MayBeZero: true, Warmup: warmup, Drops: []optim.Drop{{Step: warmup, Factor: c.Optim.Drop}},
 		Fall: optim.Fall{From: updates / 4, To: updates, End: end},
 	}}
 }

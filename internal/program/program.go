@@ -28,6 +28,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/support/exceptions"
+
+	"github.com/gfnem/gfnem/internal/blame"
 )
 
 // Set is programs that share a backend and the variables of a store.
@@ -121,7 +123,7 @@ func (p *Program[In, Out]) Call(in In) (out Out, err error) {
 	results, err := c.exec.Call(args...)
 	c.in = reflect.Value{}
 	if err != nil {
-		return out, fmt.Errorf("%s: %w", p.name, err)
+		return out, fmt.Errorf("%s: %w", p.name, mistake(err))
 	}
 	var numbers []float64
 	if last := len(results) - 1; c.numbers > 0 {
@@ -218,12 +220,21 @@ func (p *Program[In, Out]) of(key string, inputs int) (*compiled, error) {
 }
 
 // panicWithError turns any panic of a graph function into one with an error, which GoMLX returns as an error of the
-// call. After any other it would wait for the graph for ever.
+// call; after any other it would wait for the graph for ever. The error says where in a user's source the panic was.
 func panicWithError() {
 	if r := recover(); r != nil {
-		if err, ok := r.(error); ok {
-			panic(err)
+		err, ok := r.(error)
+		if !ok {
+			err = fmt.Errorf("%v", r)
 		}
-		panic(fmt.Errorf("%v", r))
+		panic(blame.Caller(err))
 	}
+}
+
+// mistake is the error of a user's graph function, without what GoMLX says around it: the stages of a compilation.
+func mistake(err error) error {
+	if m := (*blame.Error)(nil); errors.As(err, &m) {
+		return m
+	}
+	return err
 }

@@ -1,7 +1,11 @@
 package program_test
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -213,6 +217,27 @@ func TestPanicsBecomeErrors(t *testing.T) {
 	}
 }
 
+// The error of a graph function says where the user's source is wrong, whoever noticed it.
+func TestPanicsNameTheirPlace(t *testing.T) {
+	type no struct{ Graph *Graph }
+	for name, f := range map[string]func(*Graph) *Node{
+		"the user":  func(*Graph) *Node { panic(errors.New("a mistake")) },
+		"Go":        func(g *Graph) *Node { return Const(g, []float32{1, slices.Max([]float32{})}) },
+		"index":     func(g *Graph) *Node { return Const(g, []float32{1}[:len(t.Name())]) },
+		"GoMLX":     func(g *Graph) *Node { return Add(Const(g, []float32{1, 2}), Const(g, []float32{1, 2, 3})) },
+		"a product": func(g *Graph) *Node { return Dot(Const(g, []float32{1, 2}), Const(g, []float32{1, 2, 3})).Product() },
+	} {
+		pc := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
+		_, line := pc.FileLine(pc.Entry())
+		_, err := program.Once[struct{}, pair[float64]](newSet(t).Backend, nil, "broken", func(in no) pair[*Node] {
+			return pair[*Node]{A: f(in.Graph)}
+		}, struct{}{})
+		if want := fmt.Sprintf("broken: program_test.go:%d: ", line); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error %v, want one that begins with %q", name, err, want)
+		}
+	}
+}
+
 func TestVariablesAndTimes(t *testing.T) {
 	b := newSet(t).Backend
 	s := program.NewSet(b, model.NewStore())
@@ -304,7 +329,8 @@ func TestDeclare(t *testing.T) {
 	}
 	broken := func(pair[*Node]) pair[*Node] { panic("broken") }
 	bad := program.New[pair[float32], pair[float64]](program.NewSet(b, nil), "bad", broken)
-	if err := bad.Declare(pair[float32]{}); err == nil || !strings.Contains(err.Error(), `program "bad": broken`) {
+	err := bad.Declare(pair[float32]{})
+	if err == nil || !strings.Contains(err.Error(), `"bad": program_test.go:`) || !strings.HasSuffix(err.Error(), ": broken") {
 		t.Errorf("error %v", err)
 	}
 }
