@@ -16,7 +16,7 @@ import (
 	"github.com/gfnem/gfnem/internal/faults"
 )
 
-var faultsFlag = flag.String("faults", "56", "how many faults TestFaults makes: a number, or all (an hour: -timeout 5h)")
+var faultsFlag = flag.String("faults", "56", "how many faults TestFaults makes: a number, or all (which takes hours)")
 
 // scenario is a command that is to be disturbed, in a folder of its own.
 type scenario struct {

@@ -54,7 +54,8 @@ var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 	// ownHash ends a sealed file; timedHash is that of a file with times, in another file.
 	ownHash   = regexp.MustCompile(`"sha256": "[0-9a-f]{64}"\n}\n$`)
-	timedHash = regexp.MustCompile(`("(?:events[^"]*|run\.json|report\.html)": {\s*"size": \d+,\s*"sha256": ")[0-9a-f]{64}`)
+	timedHash = regexp.MustCompile(
+		`("(?:events[^"]*|run\.json|report\.html)": {\s*"size": \d+,\s*"sha256": ")[0-9a-f]{64}`)
 )
 
 // isUnit reports whether a folder is made and replaced as a whole.
