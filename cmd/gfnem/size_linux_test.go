@@ -143,7 +143,7 @@ func outcome(t *testing.T, args []string) (good string, bad string) {
 	switch {
 	case err == nil:
 		return "trained", ""
-	case code == exitBadInput && one && strings.Contains(lines[0], " of memory, and ulimit -d has 2.0 GiB: lower "):
+	case code == exitBadInput && one && strings.Contains(lines[0], " of memory, and ulimit -d leaves 1.84 GiB: lower "):
 		return "refused for memory", ""
 	case code == exitBadInput && one && !strings.Contains(lines[0], " of memory"):
 		return "refused for another reason", ""

@@ -25,12 +25,12 @@ const Large = 1 << 20
 type Error struct {
 	What  string
 	Bytes float64 // that would be used in all
-	Limit float64
-	Of    string // what sets the limit
+	Room  float64 // that there is
+	Of    string  // what sets the limit
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s needs %s of memory, and %s has %s", cmp.Or(e.What, "a tensor"), size(e.Bytes), e.Of, size(e.Limit))
+	return fmt.Sprintf("%s needs %s of memory, and %s leaves %s", cmp.Or(e.What, "a tensor"), size(e.Bytes), e.Of, size(e.Room))
 }
 
 // size writes a number of bytes, in GiB from one on.
@@ -38,7 +38,7 @@ func size(bytes float64) string {
 	if bytes < 1<<30 {
 		return fmt.Sprintf("%.0f MiB", bytes/(1<<20))
 	}
-	return fmt.Sprintf("%.1f GiB", bytes/(1<<30))
+	return fmt.Sprintf("%.2f GiB", bytes/(1<<30))
 }
 
 // limit is one of the limits of a process.
@@ -93,7 +93,7 @@ func Need(what string, factors ...int) error {
 			clean = true
 		}
 		if used := l.used(); used+n > l.room() {
-			return badinput.Errorf("%w", &Error{what, used + n, l.bytes, l.of})
+			return badinput.Errorf("%w", &Error{what, used + n, l.room(), l.of})
 		}
 	}
 	return nil
@@ -102,7 +102,7 @@ func Need(what string, factors ...int) error {
 // Fits returns an error, of badinput, if something of so many bytes has no room even while nothing else is there.
 func Fits(what string, bytes float64) error {
 	if l, ok := least(); ok && bytes > l.room() {
-		return badinput.Errorf("%w", &Error{what, bytes, l.bytes, l.of})
+		return badinput.Errorf("%w", &Error{what, bytes, l.room(), l.of})
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func Guard(stop func(error)) {
 	debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), int64(l.room())))
 	watch(func() bool {
 		if live := alive(); live > l.room() && !forced.Load() {
-			stop(badinput.Errorf("%w", &Error{"the process", live, l.bytes, l.of}))
+			stop(badinput.Errorf("%w", &Error{"the process", live, l.room(), l.of}))
 			return false
 		}
 		return true

@@ -100,11 +100,11 @@ func TestNeed(t *testing.T) {
 	for _, factors := range [][]int{{gib}, {8, gib / 8}, {math.MaxInt, math.MaxInt, math.MaxInt}} {
 		err := Need("a table", factors...)
 		var e *Error
-		if !errors.As(err, &e) || !errors.As(err, new(*badinput.Error)) || e.Limit != 2*gib {
+		if !errors.As(err, &e) || !errors.As(err, new(*badinput.Error)) || e.Room != limits()[0].room() {
 			t.Fatalf("%v: error %v", factors, err)
 		}
 		if text := err.Error(); strings.Contains(text, "\n") || !strings.HasPrefix(text, "a table needs ") ||
-			!strings.HasSuffix(text, " of memory, and this container has 2.0 GiB") {
+			!strings.HasSuffix(text, " of memory, and this container leaves 1.84 GiB") {
 			t.Errorf("%v: message %q", factors, text)
 		}
 		func() {
