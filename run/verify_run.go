@@ -2,12 +2,10 @@ package run
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,7 +109,7 @@ func (v verifier) checkpoints(r *Run) (saved []verified) {
 func (v verifier) finite(path string, s State) {
 	var bad []string
 	for _, name := range slices.Sorted(maps.Keys(s.Arrays)) {
-		if n := notFinite(s.Arrays[name]); n > 0 {
+		if n := s.Arrays[name].notFinite(); n > 0 {
 			bad = append(bad, fmt.Sprintf("%s (%d of its numbers)", name, n))
 		}
 	}
@@ -120,25 +118,6 @@ func (v verifier) finite(path string, s State) {
 		return
 	}
 	v.ok(path, "%d arrays, all finite", len(s.Arrays))
-}
-
-// notFinite counts the numbers of an array that are none.
-func notFinite(a Array) (n int) {
-	switch a.DType {
-	case "F32":
-		for b := range slices.Chunk(a.Data, 4) {
-			if x := float64(math.Float32frombits(binary.LittleEndian.Uint32(b))); x-x != 0 {
-				n++
-			}
-		}
-	case "F64":
-		for b := range slices.Chunk(a.Data, 8) {
-			if x := math.Float64frombits(binary.LittleEndian.Uint64(b)); x-x != 0 {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // journals verifies that every checkpoint agrees with the journals, and that these can be read.
