@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	changes    = flag.Int("changes", 20, "changes that TestCorrupted makes; from 1000 on, to every kind of folder")
+	changes    = flag.Int("changes", 40, "changes that TestCorrupted makes; from 1000 on, to every kind of folder")
 	onlyChange = flag.Int("change", -1, "the only change that TestCorrupted makes, by its number")
 )
 
@@ -26,7 +26,7 @@ var (
 // with exit code 2, or the numbers are those of the undisturbed folder. An older checkpoint may be used if the command
 // says so. The command verify finds what was changed in every file that has a hash.
 //
-//	go test ./cmd/gfnem -run TestCorrupted -changes 2000 -timeout 2h
+//	go test ./cmd/gfnem -run TestCorrupted -changes 2000 -timeout 1h
 func TestCorrupted(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
