@@ -79,7 +79,7 @@ func (r *Run) add(s State) error {
 
 // saved reports whether a step has a valid checkpoint. A damaged one is set aside.
 func (r *Run) saved(step uint64) (bool, error) {
-	_, _, err := readCheckpoint(r.disk, r.checkpointPath(step))
+	_, _, err := r.readCheckpoint(step)
 	switch {
 	case isDamage(err):
 		return false, r.setAside(step)
@@ -96,6 +96,7 @@ func (r *Run) writeCheckpoint(dir string, s State) error {
 	}
 	m := manifest{
 		Format:   formatVersion,
+		Run:      r.seal,
 		Step:     s.Step,
 		Files:    make(map[string]disk.Digest),
 		Journals: map[string]disk.Digest{metricsName: r.metrics.digest(), eventsName: r.events.digest()},

@@ -18,6 +18,8 @@ import (
 	"pgregory.net/rapid"
 )
 
+func init() { now = func() time.Time { return time.Unix(1000, 0) } }
+
 // A toy training: the state is a number that each step mixes, so that every step depends on all before it.
 const (
 	lastStep  = 10
@@ -60,7 +62,6 @@ func trainTo(d disk.Disk, dir string, last uint64) (acknowledged uint64, err err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	r.now = func() time.Time { return time.Unix(1000, 0) }
 	if !fresh {
 		saved, skipped, err := r.Load()
 		if lines := append(skipped, r.JournalNotes()...); len(lines) > 0 {

@@ -27,14 +27,17 @@ const (
 	lockName    = "lock"
 )
 
+// now is the time for run.json and events alone: nothing that must be reproducible sees it.
+var now = time.Now
+
 // Run is the folder of one run. A Run from Create or Open holds the lock and may write; one from Read may not. It is
 // not safe for concurrent use.
 type Run struct {
 	dir    string
 	info   Info
+	seal   string // the hash in run.json; empty if that has none
 	config string
 	disk   disk.Disk
-	now    func() time.Time // for events alone; nothing that must be reproducible sees it
 
 	lock            *flock.Flock // nil in a Run from Read
 	metrics, events *journal     // nil until Create or Load opened them
@@ -67,7 +70,7 @@ func create(d disk.Disk, dir string, o Options) (_ *Run, err error) {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
 	build, _ := debug.ReadBuildInfo()
-	r := &Run{dir: dir, info: newInfo(o, time.Now(), build), config: o.Config, disk: d, now: time.Now, lock: lock}
+	r := &Run{dir: dir, info: newInfo(o, now(), build), config: o.Config, disk: d, lock: lock}
 	if err := checkVacant(dir); err != nil {
 		return nil, errors.Join(err, r.disk.RemoveAll(r.path(infoName)+disk.TmpSuffix), r.Close())
 	}
@@ -105,6 +108,7 @@ func (r *Run) populate() error {
 	if err != nil {
 		return err
 	}
+	r.seal = f.SHA256
 	return disk.ReplaceFile(r.disk, r.path(infoName), disk.Content(sealed))
 }
 
@@ -216,7 +220,7 @@ func read(d disk.Disk, dir string) (*Run, error) {
 		return nil, badinput.Errorf(
 			"%s was changed after the run was made: restore it, or start a run of its own with --config", path)
 	}
-	return &Run{dir: dir, info: info, config: string(config), disk: d, now: time.Now}, nil
+	return &Run{dir: dir, info: info.Info, seal: info.SHA256, config: string(config), disk: d}, nil
 }
 
 // Dir returns the run's folder.

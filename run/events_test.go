@@ -128,7 +128,8 @@ func fields(t *testing.T, b []byte, f func(field int, number uint64, content []b
 
 func TestEvents(t *testing.T) {
 	r := newRun(t)
-	r.now = func() time.Time { return time.Unix(12, 500_000_000) }
+	defer func(before func() time.Time) { now = before }(now)
+	now = func() time.Time { return time.Unix(12, 500_000_000) }
 	if err := r.Log(1, map[string]float64{"loss": 0.5, "acc": 0.25}); err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func TestMissingFileIsDamage(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, stateName, checkpointName(3), stateFileName)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := readCheckpoint(disk.OS{}, filepath.Join(dir, stateName, checkpointName(3))); !isDamage(err) {
+	if _, _, err := (&Run{dir: dir, disk: disk.OS{}}).readCheckpoint(3); !isDamage(err) {
 		t.Errorf("reading it: %v", err)
 	}
 	if got := loadOnce(t, disk.OS{}, dir); len(got) != 1 || !strings.HasPrefix(got[0], "checkpoint 3 is damaged and skipped: ") {

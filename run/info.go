@@ -89,13 +89,13 @@ func notRun(dir string) error {
 	return badinput.Errorf("%s is %w: it has no %s", dir, ErrNotRun, infoName)
 }
 
-func readInfo(d disk.Reader, dir string) (Info, error) {
+func readInfo(d disk.Reader, dir string) (infoFile, error) {
 	path := filepath.Join(dir, infoName)
 	data, err := d.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Info{}, notRun(dir)
+		return infoFile{}, notRun(dir)
 	} else if err != nil {
-		return Info{}, fmt.Errorf("read provenance: %w", err)
+		return infoFile{}, fmt.Errorf("read provenance: %w", err)
 	}
 	return parseInfo(dir, path, data)
 }

@@ -50,7 +50,7 @@ func (r *Run) loadNewest() (s State, skipped []string, err error) {
 			ErrNoCheckpoint)
 	}
 	for i, step := range steps {
-		s, m, err := readCheckpoint(r.disk, r.checkpointPath(step))
+		s, m, err := r.readCheckpoint(step)
 		if isDamage(err) {
 			skipped = append(skipped, fmt.Sprintf("checkpoint %d is damaged and skipped: %v", step, err))
 			continue

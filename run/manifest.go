@@ -20,6 +20,7 @@ const (
 // manifest says what a checkpoint must hold, and how the journals began when it was saved.
 type manifest struct {
 	Format   int                    `json:"format"`
+	Run      string                 `json:"run,omitempty"` // the hash in run.json; empty if that has none
 	Step     uint64                 `json:"step"`
 	Files    map[string]disk.Digest `json:"files"`
 	Journals map[string]disk.Digest `json:"journals"` // an empty hash fits any content
@@ -37,19 +38,23 @@ func isDamage(err error) bool {
 	return ok
 }
 
-// readCheckpoint reads the checkpoint in a folder and verifies all of it. Its errors are damage; or of bad input, if a
+// readCheckpoint reads the checkpoint of a step and verifies all of it. Its errors are damage; or of bad input, if a
 // newer program wrote it or a name in it is a link; or else the disk's. If there is no such folder, perhaps no longer,
 // it is fs.ErrNotExist and no damage.
-func readCheckpoint(d disk.Reader, dir string) (s State, m manifest, err error) {
-	if err := disk.CheckFolder(d, dir); err != nil {
+func (r *Run) readCheckpoint(step uint64) (s State, m manifest, err error) {
+	dir := r.checkpointPath(step)
+	if err := disk.CheckFolder(r.disk, dir); err != nil {
 		return s, m, err
 	}
-	s, m, err = readFiles(d, dir)
+	s, m, err = readFiles(r.disk, dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, gone := d.Lstat(dir); gone != nil {
+		if _, gone := r.disk.Lstat(dir); gone != nil {
 			return s, m, gone
 		}
 		err = damage{err}
+	}
+	if err == nil && m.Run != "" && r.seal != "" && m.Run != r.seal {
+		err = damage{fmt.Errorf("%s and %s are of different runs", dir, r.path(infoName))}
 	}
 	return s, m, err
 }

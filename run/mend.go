@@ -88,7 +88,7 @@ func (r *Run) mend(m manifest, older []uint64) (kept map[string][]byte, lines []
 // manifests returns those of the steps' checkpoints, without the damaged ones.
 func (r *Run) manifests(steps []uint64) (all []manifest, err error) {
 	for _, step := range steps {
-		_, m, err := readCheckpoint(r.disk, r.checkpointPath(step))
+		_, m, err := r.readCheckpoint(step)
 		if err == nil {
 			all = append(all, m)
 		} else if !isDamage(err) {

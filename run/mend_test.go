@@ -81,7 +81,7 @@ func checkAgreement(t *testing.T, dir string) {
 		t.Fatal(steps, err)
 	}
 	for _, step := range steps {
-		_, m, err := readCheckpoint(r.disk, r.checkpointPath(step))
+		_, m, err := r.readCheckpoint(step)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,9 +54,9 @@ func (r *Run) log(p Point) error {
 	}
 	var record []byte
 	if r.events.size == 0 {
-		record = appendRecord(record, appendBytes(appendWallTime(nil, r.now()), tagFileVersion, []byte(eventVersion)))
+		record = appendRecord(record, appendBytes(appendWallTime(nil, now()), tagFileVersion, []byte(eventVersion)))
 	}
-	return r.events.append(appendRecord(record, scalarsEvent(r.now(), p.Step, p.Values)))
+	return r.events.append(appendRecord(record, scalarsEvent(now(), p.Step, p.Values)))
 }
 
 // encodePoint returns a line of JSON: the step first, then the values in order of name.

@@ -80,13 +80,13 @@ type infoFile struct {
 }
 
 // parseInfo reads run.json in any known format.
-func parseInfo(dir, path string, data []byte) (Info, error) {
+func parseInfo(dir, path string, data []byte) (infoFile, error) {
 	format, err := formatOf(data)
 	var f infoFile
 	switch {
 	case err != nil:
 	case format > formatVersion:
-		return Info{}, newer(dir, format)
+		return f, newer(dir, format)
 	case format == formatVersion:
 		err = disk.Unseal(data, &f, &f.SHA256)
 	case format == 1:
@@ -100,5 +100,5 @@ func parseInfo(dir, path string, data []byte) (Info, error) {
 		err = badinput.Errorf("%s is damaged or was edited (%w): undo the edit, even a harmless one, restore the file "+
 			"from a copy, or start again in another folder", path, err)
 	}
-	return f.Info, err
+	return f, err
 }

@@ -76,7 +76,7 @@ func TestMendFormat1(t *testing.T) {
 	if got := readFile(t, path); len(got) != 34 {
 		t.Errorf("kept %q", got)
 	}
-	_, m, err := readCheckpoint(disk.OS{}, filepath.Join(dir, stateName, checkpointName(4)))
+	_, m, err := (&Run{dir: dir, disk: disk.OS{}}).readCheckpoint(4)
 	if err != nil || m.Format != formatVersion || m.Journals[metricsName].SHA256 == "" {
 		t.Errorf("the manifest is %+v: %v", m, err)
 	}

@@ -25,26 +25,27 @@ type verified struct {
 func (v verifier) run(r *Run) {
 	cell, cellErr := readResult(r.disk, r.dir)
 	shown, shownErr := readOutputs(r.disk, r.dir)
-	saved := v.checkpoints(r)
-	v.provenance(r, len(saved) > 0)
+	info, infoErr := readInfo(r.disk, r.dir)
+	r.seal = info.SHA256
+	saved, unread := v.checkpoints(r)
+	v.provenance(r, info, infoErr, len(saved) > 0)
 	v.journals(r, saved)
 	if path := r.path(resultName); cellErr != nil {
 		v.failed(path, cellErr)
 	} else if cell != nil {
-		v.made(path, cell.Step, cell.State, saved, "give the command that made the grid again")
+		v.made(path, cell.Step, cell.State, saved, unread, "give the command that made the grid again")
 	}
 	again := fmt.Sprintf("\"gfnem report %s\" makes it again", r.dir)
 	if shown != nil {
-		v.made(r.path(outputsName), shown.Step, shown.State, saved, again)
+		v.made(r.path(outputsName), shown.Step, shown.State, saved, unread, again)
 	}
 	v.outputs(r.dir, shown, shownErr, again)
 	v.leftovers(r)
 }
 
 // provenance verifies run.json and run.toml.
-func (v verifier) provenance(r *Run, saved bool) {
+func (v verifier) provenance(r *Run, info infoFile, err error, saved bool) {
 	path := r.path(infoName)
-	info, err := readInfo(r.disk, r.dir)
 	switch {
 	case errors.Is(err, ErrNotRun) && !saved:
 		v.note(r.dir, "a training that was killed as it began: the same command begins it again")
@@ -71,28 +72,29 @@ func (v verifier) provenance(r *Run, saved bool) {
 	}
 }
 
-// checkpoints verifies all checkpoints and returns the intact ones, newest first.
-func (v verifier) checkpoints(r *Run) (saved []verified) {
+// checkpoints verifies all checkpoints and returns the intact ones, newest first, and whether some could not be read.
+func (v verifier) checkpoints(r *Run) (saved []verified, unread bool) {
 	const attempts = 100 // each time, a process that writes the run has removed every checkpoint before it was read
 	for range attempts {
 		steps, err := r.checkpoints()
 		if err != nil {
 			v.failed(r.path(stateName), err)
-			return nil
+			return nil, true
 		}
 		if len(steps) == 0 {
 			v.note(r.path(stateName), "has no checkpoint yet")
-			return nil
+			return nil, false
 		}
 		removed := 0
 		for _, step := range steps {
 			path := r.checkpointPath(step)
-			s, m, err := readCheckpoint(r.disk, path)
+			s, m, err := r.readCheckpoint(step)
 			switch {
 			case errors.Is(err, fs.ErrNotExist) && !isDamage(err):
 				removed++
 			case err != nil:
 				v.failed(path, err)
+				unread = unread || !isDamage(err)
 			default:
 				saved = append(saved, verified{m, StateHash(s)})
 				v.finite(path, s)
@@ -102,7 +104,7 @@ func (v verifier) checkpoints(r *Run) (saved []verified) {
 			break
 		}
 	}
-	return saved
+	return saved, unread
 }
 
 // finite verifies that the arrays of a checkpoint are finite.
@@ -174,9 +176,11 @@ func metricsFault(data []byte, last uint64) string {
 }
 
 // made verifies that a file is made from the newest checkpoint.
-func (v verifier) made(path string, step uint64, state string, saved []verified, again string) {
+func (v verifier) made(path string, step uint64, state string, saved []verified, unread bool, again string) {
 	i := slices.IndexFunc(saved, func(c verified) bool { return c.Step == step })
 	switch {
+	case i < 0 && unread:
+		v.say(Finding{Unread, path, fmt.Sprintf("was made from checkpoint %d, which could not be read", step)})
 	case i < 0 && (len(saved) == 0 || step > saved[0].Step):
 		v.damaged(path, "was made from checkpoint %d, which is missing or damaged: resume the run, and %s", step, again)
 	case i >= 0 && saved[i].state != state:

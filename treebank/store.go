@@ -229,7 +229,7 @@ func readManifest(on disk.Reader, dir string) (manifest, error) {
 	}
 	err = disk.Unseal(data, &m, &m.SHA256)
 	if m.Format > manifestFormat && disk.Intact(data) {
-		return m, badinput.Errorf("the data set in %s was made by a newer version of the program", dir)
+		return m, badinput.Errorf("%s is of a newer version of the program, or belongs elsewhere", filepath.Join(dir, manifestName))
 	}
 	if err != nil {
 		return m, damaged(dir, fmt.Errorf("%s: %w", manifestName, err))

@@ -27,13 +27,12 @@ import (
 // place, which is then made anew from a copy.
 type world struct {
 	*testing.T
-	root     string // of the folders
-	kept     string // of their copies
-	stdin    string // sentences
-	data     string // a data set that nobody changes
-	images   string
-	copies   []string // files of the copies of all folders
-	verifies bool     // the program has the command verify
+	root   string // of the folders
+	kept   string // of their copies
+	stdin  string // sentences
+	data   string // a data set that nobody changes
+	images string
+	copies []string // files of the copies of all folders
 }
 
 // fixture is a folder of a world. In its commands, DIR stands for the folder.

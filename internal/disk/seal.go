@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -21,9 +22,18 @@ func Seal(v any, sum *string) ([]byte, error) {
 	return append(sealed, '\n'), err
 }
 
+// Decode decodes JSON with errors that speak of the data, not of the program.
+func Decode(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
+		err = fmt.Errorf("there is a JSON %s where something else belongs", other.Value)
+	}
+	return err
+}
+
 // Unseal decodes what Seal has written.
 func Unseal(data []byte, v any, sum *string) error {
-	if err := json.Unmarshal(data, v); err != nil {
+	if err := Decode(data, v); err != nil {
 		return err
 	}
 	if sealed, err := Seal(v, sum); err != nil || !bytes.Equal(sealed, data) {
