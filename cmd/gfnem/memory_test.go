@@ -19,7 +19,8 @@ func TestLargeKeys(t *testing.T) {
 		set  config.Set
 		want []string
 	}{
-		{"grammar", config.Set{"batch=1000", "model.nonterminals=40", "policy.width=4096"}, []string{"batch", "model.nonterminals"}},
+		{"grammar", config.Set{"batch=1000", "model.nonterminals=40", "policy.width=4096"},
+			[]string{"batch", "model.nonterminals"}},
 		{"grammar", config.Set{"method=gfn", "batch=32", "policy.width=4096"}, []string{"policy.width", "batch"}},
 		{"mixture", config.Set{"points=10000000"}, []string{"points"}},
 		{"mixture", nil, []string{"points", "model.super", "model.petals", "policy.hidden"}},
@@ -53,15 +54,16 @@ func TestRefusal(t *testing.T) {
 	if code := complain(&out, fmt.Errorf("graph: compile: %w; what was saved is kept", cause)); code != exitBadInput {
 		t.Errorf("exit code %d", code)
 	}
-	want := "gfnem: a table needs 3.00 GiB of memory, and this machine leaves 512 MiB: lower a, b or c, or go on regardless " +
-		"with --force-memory; what was saved is kept\n"
+	want := "gfnem: a table needs 3.00 GiB of memory, and this machine leaves 512 MiB: lower a, b or c, or go on " +
+		"regardless with --force-memory; what was saved is kept\n"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 	takesMemory()
 	out.Reset()
 	complain(&out, &memory.Error{What: "it", Bytes: math.Inf(1), Of: "x"})
-	if want := "gfnem: it needs +Inf GiB of memory, and x leaves 0 MiB: go on regardless with --force-memory\n"; out.String() != want {
+	want = "gfnem: it needs +Inf GiB of memory, and x leaves 0 MiB: go on regardless with --force-memory\n"
+	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
