@@ -43,7 +43,8 @@ func TestFileIsAFile(t *testing.T) {
 	}
 	for _, path := range []string{fifo, long, "/dev/zero", "/dev/null", dir} {
 		_, err := resolve(path)
-		if !errors.As(err, new(*badinput.Error)) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+		if !errors.As(err, new(*badinput.Error)) || !strings.Contains(err.Error(), path) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v", path, err)
 		}
 	}

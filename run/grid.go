@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,7 +122,7 @@ func (g Grid) cell(
 		return nil, err
 	}
 	if !fresh {
-		defer r.Close()
+		defer func() { err = cmp.Or(err, r.Close()) }()
 		if r.Config() != text {
 			return nil, badinput.Errorf("%s was made with other settings: choose another --out", dir)
 		}
@@ -145,7 +146,7 @@ func (g Grid) cell(
 		}); err != nil {
 			return nil, err
 		}
-		defer r.Close()
+		defer func() { err = cmp.Or(err, r.Close()) }()
 	} else if !maps.Equal(s.Data(), r.Info().Data) {
 		return nil, badinput.Errorf("%s was made with other data than its configuration gives now: choose another --out", dir)
 	}

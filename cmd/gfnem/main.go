@@ -136,7 +136,7 @@ func complain(w io.Writer, err error) int {
 	text := err.Error()
 	var tooMuch *memory.Error
 	if errors.As(err, &tooMuch) {
-		text = refusal(tooMuch)
+		text = refusal(tooMuch, err)
 	}
 	fmt.Fprintln(w, "gfnem:", strings.Join(strings.Fields(text), " "))
 	var panicked *crash.Error

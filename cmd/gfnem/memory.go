@@ -25,11 +25,12 @@ func takesMemory(names ...string) {
 	large.names = names
 }
 
-// refusal is the line about something that does not fit into memory.
-func refusal(err *memory.Error) string {
+// refusal is the line about something that does not fit into memory. What err says after that is kept.
+func refusal(cause *memory.Error, err error) string {
 	large.Lock()
 	defer large.Unlock()
-	text := err.Error() + ": "
+	_, more, _ := strings.Cut(err.Error(), cause.Error())
+	text := cause.Error() + ": "
 	if n := len(large.names); n > 0 {
 		text += "lower " + strings.Join(large.names[:n-1], ", ")
 		if n > 1 {
@@ -37,7 +38,7 @@ func refusal(err *memory.Error) string {
 		}
 		text += large.names[n-1] + ", or "
 	}
-	return text + "go on regardless with --force-memory"
+	return text + "go on regardless with --force-memory" + more
 }
 
 // largeKeys returns the keys of a configuration that are furthest above the default preset, of those that memory grows

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -22,12 +23,12 @@ hashes to outputs.json.`
 }
 
 // Run writes the report of a run.
-func (c reportCmd) Run(io console) error {
+func (c reportCmd) Run(io console) (err error) {
 	r, err := run.Open(c.Dir) // with the lock: it writes
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { err = cmp.Or(err, r.Close()) }()
 	s, _, err := c.newest(r, io)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -38,7 +39,7 @@ func (c resumeCmd) Run(io console) (err error) {
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { err = cmp.Or(err, r.Close()) }()
 	s, err := c.session(ctx, io, r)
 	if err != nil {
 		return err

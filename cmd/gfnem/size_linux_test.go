@@ -30,11 +30,12 @@ var (
 var brief = map[string][]string{
 	"mixture": {"iterations=2", "gate.e_steps=2", "gate.first_e_steps=0", "gate.m_steps=1", "moves.count=1"},
 	"grammar": {
-		"data=synthetic", "updates=2", "horizon=0", "max_iterations=3", "prior.updates=2", "chain=5", "eval.every=1", "pool=1", "moves.count=1",
-		"moves.e_count=1", "gate.threshold=1e9", "gate.threshold_end=1e9", "fixed=",
+		"data=synthetic", "updates=2", "horizon=0", "max_iterations=3", "prior.updates=2", "chain=5", "eval.every=1", "pool=1",
+		"moves.count=1", "moves.e_count=1", "gate.threshold=1e9", "gate.threshold_end=1e9", "fixed=",
 	},
 	"vae": {
-		"epochs=1", "optim.drop_on=0", "gate.turn=0", "moves.count=1", "eval.fit_updates=2", "eval.extra_e_updates=1", "eval.every=1", "eval.images=4",
+		"epochs=1", "optim.drop_on=0", "gate.turn=0", "moves.count=1", "eval.fit_updates=2", "eval.extra_e_updates=1",
+		"eval.every=1", "eval.images=4",
 	},
 }
 
@@ -139,7 +140,8 @@ func outcome(t *testing.T, args []string) (good string, bad string) {
 	}
 	one := len(lines) == 1 && strings.HasPrefix(lines[0], "gfnem: ")
 	signal := cmd.ProcessState.Sys().(syscall.WaitStatus).Signal()
-	stopped := !ended && (code == exitInterrupted && one || (signal == syscall.SIGKILL || signal == syscall.SIGTERM) && len(lines) == 0)
+	killed := (signal == syscall.SIGKILL || signal == syscall.SIGTERM) && len(lines) == 0
+	stopped := !ended && (code == exitInterrupted && one || killed)
 	switch {
 	case err == nil:
 		return "trained", ""

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,7 +143,7 @@ func (c trainCmd) Run(io console) (err error) {
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { err = cmp.Or(err, r.Close()) }()
 	return finish(ctx, stop, io, r, session, c.SaveEvery, c.JSON)
 }
 

@@ -30,7 +30,8 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s needs %s of memory, and %s leaves %s", cmp.Or(e.What, "a tensor"), size(e.Bytes), e.Of, size(e.Room))
+	what := cmp.Or(e.What, "a tensor")
+	return fmt.Sprintf("%s needs %s of memory, and %s leaves %s", what, size(e.Bytes), e.Of, size(e.Room))
 }
 
 // size writes a number of bytes, in GiB from one on.

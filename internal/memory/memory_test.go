@@ -68,8 +68,8 @@ func TestLimitsOfLinux(t *testing.T) {
 				"Max address space         4294967296           unlimited            bytes     \n",
 		}, want{data: 2048 * mib, space: 4096 * mib}},
 		"nonsense": {map[string]string{
-			"proc/meminfo": "MemTotal: many kB\nMemTotal\n", "proc/self/cgroup": "::\n\nmemory\n0::/../..\n", "proc/self/limits": "Max data size\n",
-			"proc/self/statm": "1 2",
+			"proc/meminfo": "MemTotal: many kB\nMemTotal\n", "proc/self/cgroup": "::\n\nmemory\n0::/../..\n",
+			"proc/self/limits": "Max data size\n", "proc/self/statm": "1 2",
 		}, want{}},
 	} {
 		root := machine(c.files)
