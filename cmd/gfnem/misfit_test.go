@@ -28,6 +28,9 @@ func refuses(t *testing.T, why string, args ...string) {
 	var out, errOut bytes.Buffer
 	code := execute(args, &out, &errOut)
 	text := errOut.String()
+	for strings.HasPrefix(text, "reading ") { // what run.toml names
+		_, text, _ = strings.Cut(text, "\n")
+	}
 	if code != exitBadInput || out.Len() > 0 || strings.Count(text, "\n") != 1 || !strings.Contains(text, why) ||
 		!strings.Contains(text, " at step ") {
 		t.Errorf("%s: exit code %d, result %q, says %q, want %q", strings.Join(args, " "), code, out.String(), text, why)
