@@ -74,7 +74,7 @@ func TestFaults(t *testing.T) {
 			}
 			var mu sync.Mutex
 			made := map[string]int{}
-			t.Cleanup(func() { t.Logf("%d calls, faults %v", len(w.calls), made) })
+			t.Cleanup(func() { t.Logf("%s: %d calls, faults %v", s.name, len(w.calls), made) })
 			for _, f := range all {
 				t.Run(f.String(), func(t *testing.T) {
 					t.Parallel()
