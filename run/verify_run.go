@@ -29,7 +29,7 @@ func (v verifier) run(r *Run) {
 	r.seal = info.SHA256
 	saved, unread := v.checkpoints(r)
 	v.provenance(r, info, infoErr, len(saved) > 0)
-	v.journals(r, saved)
+	v.journals(r, saved, unread)
 	if path := r.path(resultName); cellErr != nil {
 		v.failed(path, cellErr)
 	} else if cell != nil {
@@ -123,7 +123,7 @@ func (v verifier) finite(path string, s State) {
 }
 
 // journals verifies that every checkpoint agrees with the journals, and that these can be read.
-func (v verifier) journals(r *Run, saved []verified) {
+func (v verifier) journals(r *Run, saved []verified, unread bool) {
 	for _, name := range journalNames {
 		path := r.path(name)
 		data, err := readJournal(r.disk, path)
@@ -151,7 +151,7 @@ func (v verifier) journals(r *Run, saved []verified) {
 		if data != nil {
 			v.ok(path, "%d bytes agree with the checkpoints", size)
 		}
-		if rest := int64(len(data)) - size; rest > 0 {
+		if rest := int64(len(data)) - size; rest > 0 && !unread {
 			v.note(path, "%d more bytes were logged after the newest checkpoint: a resumed run logs them again", rest)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -286,6 +287,47 @@ func TestVerifyFindsWhatHashesHide(t *testing.T) {
 		all := verify(t, r.dir)
 		all.expect(t, "state/000000000001", Damaged, "state.json: does not match the hash in the manifest")
 		all.expect(t, "state/000000000003", Intact, "")
+	})
+	t.Run("another run's", func(t *testing.T) {
+		r, o := save(t, toyState(1), toyState(2)), testOptions()
+		o.Command = append(o.Command, "--save-every", "1s")
+		other, err := Create(filepath.Join(disktest.MemoryDir(t), "run"), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		writeString(t, r.path(infoName), readFile(t, other.path(infoName)))
+		verify(t, r.dir).expect(t, "state/000000000001", Damaged, "are of different runs")
+		read, err := Read(r.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := read.Load(); err == nil || !strings.Contains(err.Error(), "are of different runs") {
+			t.Errorf("loaded with the run.json of another run: %v", err)
+		}
+	})
+	t.Run("unread checkpoint", func(t *testing.T) {
+		r := save(t, toyState(1))
+		if err := r.Publish(func(string) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		d := disktest.New(r.dir)
+		d.ReadErr = syscall.EIO
+		for d.FailReadAt = 0; d.FailReadAt < d.Reads || d.Reads == 0; d.FailReadAt++ {
+			d.Reads = 0
+			unread := 0
+			verifier{func(f Finding) {
+				switch f.Status {
+				case Unread:
+					unread++
+				case Damaged:
+					t.Errorf("read %d fails: %v", d.FailReadAt, f)
+				}
+			}}.run(&Run{dir: r.dir, disk: d})
+			if d.FailReadAt < d.Reads && unread == 0 {
+				t.Errorf("read %d fails, and nobody says so", d.FailReadAt)
+			}
+		}
 	})
 	t.Run("steps", func(t *testing.T) {
 		r := save(t)

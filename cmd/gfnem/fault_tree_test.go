@@ -55,7 +55,7 @@ var (
 	// ownHash ends a sealed file; timedHash is that of a file with times, in another file.
 	ownHash   = regexp.MustCompile(`"sha256": "[0-9a-f]{64}"\n}\n$`)
 	timedHash = regexp.MustCompile(
-		`("(?:events[^"]*|run\.json|report\.html)": {\s*"size": \d+,\s*"sha256": ")[0-9a-f]{64}`)
+		`("run": "|"(?:events[^"]*|run\.json|report\.html)": {\s*"size": \d+,\s*"sha256": ")[0-9a-f]{64}`)
 )
 
 // isUnit reports whether a folder is made and replaced as a whole.
