@@ -174,7 +174,7 @@ func open(d disk.Disk, dir string) (*Run, error) {
 	}
 	r, err := read(d, dir)
 	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
+		return nil, errors.Join(err, release(lock))
 	}
 	r.lock = lock
 	if err := errors.Join(writeHolder(d, dir), r.sweep()); err != nil {
@@ -271,7 +271,7 @@ func (r *Run) closeJournals() error {
 func (r *Run) Close() error {
 	err := r.closeJournals()
 	if r.lock != nil {
-		err = errors.Join(err, r.lock.Unlock())
+		err = errors.Join(err, release(r.lock))
 		r.lock = nil
 	}
 	if err != nil {

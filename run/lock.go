@@ -40,7 +40,7 @@ func acquire(d disk.Reader, dir, name string) (*flock.Flock, error) {
 	}
 	if ok {
 		if ok, err = holds(d, lock, path); !ok {
-			err = errors.Join(err, lock.Unlock())
+			err = errors.Join(err, release(lock))
 		}
 	}
 	switch {
@@ -50,6 +50,14 @@ func acquire(d disk.Reader, dir, name string) (*flock.Flock, error) {
 		return nil, badinput.Errorf("%s is %w by %s", dir, ErrLocked, holder(d, dir))
 	}
 	return nil, fmt.Errorf("lock %s: %w", path, err)
+}
+
+// release gives a lock back.
+func release(lock *flock.Flock) error {
+	if err := lock.Unlock(); err != nil {
+		return fmt.Errorf("unlock %s: %w", lock.Path(), err)
+	}
+	return nil
 }
 
 // holds reports whether a path still names the file whose lock is held.
