@@ -133,9 +133,6 @@ func (c *Config) MemoryKeys() []string {
 	if c.Method != MethodVQ {
 		keys = append(keys, "wake.samples")
 	}
-	if c.Eval.NLL {
-		keys = append(keys, "eval.samples")
-	}
 	return keys
 }
 

@@ -77,7 +77,7 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	}
 	if c.Eval.NLL { // also rather now
 		bytes := float64(c.Eval.Samples) * float64(latentBytes(s.size.Positions()))
-		if err := memory.Fits(fmt.Sprintf("the likelihood from eval.samples = %d", c.Eval.Samples), bytes); err != nil {
+		if err := memory.Fits("the estimate of a likelihood", bytes, "eval.samples"); err != nil {
 			return nil, err
 		}
 	}

@@ -28,15 +28,19 @@ func takesMemory(names ...string) {
 // refusal is the line about something that does not fit into memory. What err says after that is kept.
 func refusal(cause *memory.Error, err error) string {
 	large.Lock()
-	defer large.Unlock()
+	names := large.names
+	large.Unlock()
+	if len(cause.Lower) > 0 {
+		names = cause.Lower
+	}
 	_, more, _ := strings.Cut(err.Error(), cause.Error())
 	text := cause.Error() + ": "
-	if n := len(large.names); n > 0 {
-		text += "lower " + strings.Join(large.names[:n-1], ", ")
+	if n := len(names); n > 0 {
+		text += "lower " + strings.Join(names[:n-1], ", ")
 		if n > 1 {
 			text += " or "
 		}
-		text += large.names[n-1] + ", or "
+		text += names[n-1] + ", or "
 	}
 	return text + "go on regardless with --force-memory" + more
 }

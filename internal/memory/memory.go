@@ -24,9 +24,10 @@ const Large = 1 << 20
 // Error says that something needs more memory than there is.
 type Error struct {
 	What  string
-	Bytes float64 // that would be used in all
-	Room  float64 // that there is
-	Of    string  // what sets the limit
+	Bytes float64  // that would be used in all
+	Room  float64  // that there is
+	Of    string   // what sets the limit
+	Lower []string // the keys that alone matter, if they are known
 }
 
 func (e *Error) Error() string {
@@ -94,16 +95,17 @@ func Need(what string, factors ...int) error {
 			clean = true
 		}
 		if used := l.used(); used+n > l.room() {
-			return badinput.Errorf("%w", &Error{what, used + n, l.room(), l.of})
+			return badinput.Errorf("%w", &Error{What: what, Bytes: used + n, Room: l.room(), Of: l.of})
 		}
 	}
 	return nil
 }
 
-// Fits returns an error, of badinput, if something of so many bytes has no room even while nothing else is there.
-func Fits(what string, bytes float64) error {
+// Fits returns an error, of badinput, if something of so many bytes has no room even while nothing else is there. Keys to
+// lower may be given, if no others matter.
+func Fits(what string, bytes float64, lower ...string) error {
 	if l, ok := least(); ok && bytes > l.room() {
-		return badinput.Errorf("%w", &Error{what, bytes, l.room(), l.of})
+		return badinput.Errorf("%w", &Error{what, bytes, l.room(), l.of, lower})
 	}
 	return nil
 }
@@ -133,7 +135,7 @@ func Guard(stop func(error)) {
 	debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), int64(l.room())))
 	watch(func() bool {
 		if live := alive(); live > l.room() && !forced.Load() {
-			stop(badinput.Errorf("%w", &Error{"the process", live, l.room(), l.of}))
+			stop(badinput.Errorf("%w", &Error{What: "the process", Bytes: live, Room: l.room(), Of: l.of}))
 			return false
 		}
 		return true
