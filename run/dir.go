@@ -42,6 +42,7 @@ type Run struct {
 	lock            *flock.Flock // nil in a Run from Read
 	metrics, events *journal     // nil until Create or Load opened them
 	notes           []string     // of the last Load
+	anew            bool         // the last Load found no checkpoint, but what was logged before one
 }
 
 // Create makes a new run. The folder must be missing or empty, or hold only what a Create that was killed left
@@ -218,7 +219,8 @@ func read(d disk.Disk, dir string) (*Run, error) {
 	}
 	if configSum(string(config)) != info.Config {
 		return nil, badinput.Errorf(
-			"%s was changed after the run was made: restore it, or start a run of its own with --config", path)
+			"%s and %s do not belong together: undo what was changed, or start a run of its own with --config", path,
+			filepath.Join(dir, infoName))
 	}
 	return &Run{dir: dir, info: info.Info, seal: info.SHA256, config: string(config), disk: d}, nil
 }

@@ -127,15 +127,24 @@ func TestOpenErrors(t *testing.T) {
 	})
 	t.Run("newer", func(t *testing.T) {
 		dir := t.TempDir()
-		writeString(t, filepath.Join(dir, infoName), `{"format": 9, "seed": "no longer a number"}`)
-		_, err := Open(dir)
+		next := struct {
+			Format int    `json:"format"`
+			Seed   string `json:"seed"`
+			SHA256 string `json:"sha256"`
+		}{Format: 9, Seed: "no longer a number"}
+		sealed, err := disk.Seal(&next, &next.SHA256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeString(t, filepath.Join(dir, infoName), string(sealed))
+		_, err = Open(dir)
 		testkit.BadInput(t, err,
 			dir+" was written by a newer version of the program: it has format 9, this one reads up to 2")
 		if !errors.Is(err, ErrNewer) {
 			t.Error("not ErrNewer")
 		}
 	})
-	for name, text := range map[string]string{"torn": `{"form`, "nameless": `{}`, "mistyped": `{"format":1,"seed":"x"}`} {
+	for name, text := range map[string]string{"torn": `{"form`, "nameless": `{}`, "changed": `{"format": 9}`, "no table": `[]`, "mistyped": `{"format":1,"seed":"x"}`} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			writeString(t, filepath.Join(dir, infoName), text)

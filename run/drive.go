@@ -110,15 +110,20 @@ func keeps(saved bool, step, total uint64) string {
 // restore takes the job to the newest checkpoint, if there is one, and returns its step.
 func (r *Run) restore(job Job, w io.Writer) (step uint64, found bool, err error) {
 	s, warnings, err := r.Load()
-	if errors.Is(err, ErrNoCheckpoint) {
-		return 0, false, nil
-	} else if err != nil {
+	if err != nil && !errors.Is(err, ErrNoCheckpoint) {
 		return 0, false, err
 	}
-	for _, line := range append(warnings, r.JournalNotes()...) {
+	warnings = append(warnings, r.JournalNotes()...)
+	if err != nil && r.anew {
+		warnings = append(warnings, r.dir+" has no checkpoint: the training begins anew, and what it logged before is lost")
+	}
+	for _, line := range warnings {
 		if w != nil {
 			fmt.Fprintln(w, "warning:", line)
 		}
+	}
+	if err != nil {
+		return 0, false, nil
 	}
 	if err := job.Restore(s); err != nil {
 		return 0, false, fmt.Errorf("restore run %s at step %d: %w", r.Dir(), s.Step, err)

@@ -159,6 +159,30 @@ func (g *giving) Step() (Tick, error) {
 }
 
 // What a job has that gives up is saved.
+// A run that has lost all its checkpoints begins anew, and says so; a new one says nothing.
+func TestDriveBeginsAnew(t *testing.T) {
+	r := newRun(t)
+	for _, want := range []string{"", "has no checkpoint: the training begins anew"} {
+		var out bytes.Buffer
+		job := &counting{total: 3}
+		if err := r.Drive(t.Context(), job, 0, &out); err != nil || job.Sum != 6 {
+			t.Fatalf("%v, sum %d", err, job.Sum)
+		}
+		if got := out.String(); strings.Contains(got, "warning") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+		steps, err := r.checkpoints()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range steps {
+			if err := os.RemoveAll(r.checkpointPath(step)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 func TestDriveGivesUp(t *testing.T) {
 	r, err := Create(filepath.Join(t.TempDir(), "run"), Options{Task: "count"})
 	if err != nil {

@@ -43,7 +43,7 @@ func (r *Run) loadNewest() (s State, skipped []string, err error) {
 		return s, nil, err
 	}
 	if len(steps) == 0 {
-		if err := r.rewind(manifest{}, nil, nil); err != nil {
+		if err := r.restart(); err != nil {
 			return s, nil, err
 		}
 		return s, nil, badinput.Errorf("%s %w: wait for its first save, or continue it with \"gfnem resume %[1]s\"", r.dir,
@@ -61,6 +61,19 @@ func (r *Run) loadNewest() (s State, skipped []string, err error) {
 	}
 	return s, nil, badinput.Errorf("all %d checkpoints are damaged, so start again in another folder; the newest: %s",
 		len(steps), skipped[0])
+}
+
+// restart takes a writable run back to its beginning.
+func (r *Run) restart() error {
+	lost, err := r.disk.Lstat(r.path(metricsName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := r.rewind(manifest{}, nil, nil); err != nil {
+		return err
+	}
+	r.anew = lost != nil && lost.Size() > 0
+	return nil
 }
 
 // rewind takes a writable run back to the checkpoint of a manifest, which comes after damaged ones and before older ones.

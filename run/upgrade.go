@@ -1,7 +1,6 @@
 package run
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -31,7 +30,7 @@ func formatOf(data []byte) (int, error) {
 	var head struct {
 		Format int `json:"format"`
 	}
-	err := json.Unmarshal(data, &head)
+	err := disk.Decode(data, &head)
 	return head.Format, err
 }
 
@@ -85,16 +84,18 @@ func parseInfo(dir, path string, data []byte) (infoFile, error) {
 	var f infoFile
 	switch {
 	case err != nil:
-	case format > formatVersion:
+	case format > formatVersion && disk.Intact(data):
 		return f, newer(dir, format)
 	case format == formatVersion:
 		err = disk.Unseal(data, &f, &f.SHA256)
 	case format == 1:
-		if err = json.Unmarshal(data, &f); err == nil && f.SHA256 != "" {
+		if err = disk.Decode(data, &f); err == nil && f.SHA256 != "" {
 			err = errors.New("format 1 has no hash")
 		}
-	default:
+	case format == 0:
 		err = errors.New("no format number")
+	default:
+		err = fmt.Errorf("no format %d is known", format)
 	}
 	if err != nil {
 		err = badinput.Errorf("%s is damaged or was edited (%w): undo the edit, even a harmless one, restore the file "+

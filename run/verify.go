@@ -106,8 +106,12 @@ func (v verifier) folder(dir string, depth int) (runs int, err error) {
 		}
 	}
 	if runs > 0 || names[outputsName] != nil {
-		shown, err := readOutputs(disk.OS{}, dir)
-		v.outputs(dir, shown, err, "give the command that made it again")
+		again := "give the command that made it again"
+		if shown, err := readOutputs(disk.OS{}, dir); shown != nil && shown.State != "" {
+			v.damaged(filepath.Join(dir, outputsName), "is of a run: %s", again)
+		} else {
+			v.outputs(dir, shown, err, again)
+		}
 	}
 	return runs, nil
 }

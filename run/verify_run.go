@@ -36,7 +36,10 @@ func (v verifier) run(r *Run) {
 		v.made(path, cell.Step, cell.State, saved, unread, "give the command that made the grid again")
 	}
 	again := fmt.Sprintf("\"gfnem report %s\" makes it again", r.dir)
-	if shown != nil {
+	if shown != nil && shown.State == "" {
+		v.damaged(r.path(outputsName), "is of a grid: %s", again)
+		shown = nil
+	} else if shown != nil {
 		v.made(r.path(outputsName), shown.Step, shown.State, saved, unread, again)
 	}
 	v.outputs(r.dir, shown, shownErr, again)
@@ -66,7 +69,7 @@ func (v verifier) provenance(r *Run, info infoFile, err error, saved bool) {
 	case err != nil:
 		v.failed(path, err)
 	case configSum(string(text)) != info.Config:
-		v.damaged(path, "was changed after the run was made: restore it, or start a run of its own with --config")
+		v.damaged(path, "does not belong to %s: undo what was changed, or start a run of its own with --config", infoName)
 	default:
 		v.ok(path, "%d bytes", len(text))
 	}
