@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -31,7 +32,7 @@ func Resolve(dst any, layers ...Layer) error {
 	}
 	for _, f := range fields {
 		if err := f.check(); err != nil {
-			return badinput.Errorf("configuration: %w", err)
+			return badinput.Errorf("%s: %w", cmp.Or(f.where, "configuration"), err)
 		}
 	}
 	if c, ok := dst.(interface{ Validate() error }); ok {

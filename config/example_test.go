@@ -50,10 +50,10 @@ func ExampleResolve() {
 	// samples = 1
 	// epsilon = 0.1
 	// --set wake.epsilom=0.1: unknown key "wake.epsilom"; did you mean "wake.epsilon"?
-	// configuration: wake.epsilon = 1.5 is not between 0 and 1
+	// --set wake.epsilon=1.5: wake.epsilon = 1.5 is not between 0 and 1
 	// --set rand_prob=0.1: key "rand_prob" is now "wake.epsilon" (per step)
-	// configuration: method = "em" is not one of exact gfn
-	// configuration: greedy = -2 is neither -1 nor between 0 and 1
+	// --set method=em: method = "em" is not one of exact gfn
+	// --set greedy=-2: greedy = -2 is neither -1 nor between 0 and 1
 	// the user can mend it: true
 }
 

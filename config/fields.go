@@ -21,6 +21,7 @@ type Field struct {
 	Was     []Old
 
 	value reflect.Value
+	where string // of the layer that has set it last
 }
 
 // Interval is what a number may be: Low to High, or Else if that is not nil.

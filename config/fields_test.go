@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -123,10 +125,15 @@ func TestTagsAreChecked(t *testing.T) {
 		{"loss=db", `loss = "db" is not one of tb subtb`},
 		{"loss=", `loss = "" is not one of tb subtb`},
 		{"loss=tb subtb", `loss = "tb subtb" is not one of tb subtb`},
-		{"seed=13", "validated"},
 	} {
-		testkit.BadInput(t, Resolve(newTagged(), Set{c.set}), "configuration: "+c.want)
+		testkit.BadInput(t, Resolve(newTagged(), Set{c.set}), "--set "+c.set+": "+c.want)
 	}
+	testkit.BadInput(t, Resolve(newTagged(), Set{"seed=13"}), "configuration: validated")
+	path := filepath.Join(t.TempDir(), "c.toml")
+	if err := os.WriteFile(path, []byte("seed = 1\n[wake]\nepsilon = 2\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	testkit.BadInput(t, Resolve(newTagged(), File(path)), path+":3: wake.epsilon = 2 is not between 0 and 1")
 	outside := Set{"wake.epsilon=2", "seed=200", "optim.phi.decay=5"}
 	inside := Set{"wake.epsilon=1", "seed=0", "optim.phi.decay=-1"}
 	for _, set := range []string{"wake.epsilon=0", "optim.phi.decay=-1e-9", "optim.phi.decay=0", "seed=100"} {

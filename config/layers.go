@@ -81,6 +81,7 @@ func (s Set) apply(fields []Field) error {
 			err = s.astray(key)
 		case f.value.Kind() == reflect.String && (!isTOML || meta.PrimitiveDecode(value, new(string)) != nil):
 			f.value.SetString(text)
+			f.where = s.where(toml.Primitive{})
 			continue
 		case !isTOML:
 			err = s.mismatch(f, value, text)
@@ -140,6 +141,7 @@ func (s source) set(f *Field, value toml.Primitive) error {
 		}
 	case isInt && (f.value.CanInt() && f.value.OverflowInt(n) || f.value.CanUint() && n < 0):
 	case s.meta.PrimitiveDecode(value, f.value.Addr().Interface()) == nil:
+		f.where = s.where(value)
 		return nil
 	}
 	return s.mismatch(f, value, got)
