@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -75,7 +76,7 @@ func TestCorrupted(t *testing.T) {
 func inParallel(n int, do func(i int)) {
 	numbers := make(chan int)
 	var wg sync.WaitGroup
-	for range 2 {
+	for range max(2, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
 			for i := range numbers {
 				do(i)
