@@ -133,18 +133,3 @@ func (g *graphs) unfinished(z gfn.State) *Node { return unlike(gfn.Terminal(g.En
 
 // unlike counts the rows of a mask that are false.
 func unlike(mask *Node) *Node { return ReduceAllSum(ConvertDType(LogicalNot(mask), dtypes.Int32)) }
-
-// same marks the rows in which two states are equal, [B] bool.
-func same(a, b gfn.State) *Node {
-	var all *Node
-	for i := range a {
-		n := a[i].Shape().Dim(0)
-		equal := ConvertDType(Reshape(Equal(a[i], b[i]), n, -1), dtypes.Int32) // [B,...]
-		if least := ReduceMin(equal, 1); all == nil {
-			all = least
-		} else {
-			all = Mul(all, least)
-		}
-	}
-	return LogicalNot(IsZero(all))
-}

@@ -213,7 +213,7 @@ func (g *graphs) sleepLoss(r *rng.Stream) (*Node, strays[*Node]) {
 	atStart := gfn.AtStart(g.Env, tr.States[0])
 	return loss, strays[*Node]{
 		Dreamt: g.unfinished(z), Unreached: unlike(atStart),
-		Foreign: unlike(LogicalOr(LogicalNot(atStart), same(tr.States[0], gfn.Initial(g.Env, x)))),
+		Foreign: unlike(LogicalOr(LogicalNot(atStart), gfn.Same(tr.States[0], gfn.Initial(g.Env, x)))),
 	}
 }
 

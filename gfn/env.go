@@ -94,6 +94,21 @@ func Terminal(env Env, s State) *Node { return LogicalNot(anyTrue(check(env).Leg
 // AtStart marks the states in which no backward action is legal, as in the initial one: [B] bool.
 func AtStart(env Env, s State) *Node { return LogicalNot(anyTrue(check(env).LegalBack(s))) }
 
+// Same marks the rows in which two batches of states are equal: [B] bool.
+func Same(a, b State) *Node {
+	var all *Node
+	for i := range a {
+		equal := ConvertDType(Equal(a[i], b[i]), dtypes.Int32)
+		least := ReduceMin(Reshape(equal, equal.Shape().Dim(0), -1), 1)
+		if all == nil {
+			all = least
+		} else {
+			all = Mul(all, least)
+		}
+	}
+	return LogicalNot(IsZero(all))
+}
+
 // repeatRows repeats every row of every tensor k times in a row.
 func repeatRows[S ~[]*Node](rows S, k int) S {
 	if k == 1 {
