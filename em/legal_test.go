@@ -20,9 +20,9 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// strings of 1 to most letters, 0 or 1, are cut into segments: after each letter with one probability, and a letter is 1
-// with a probability that is greater for the first of a segment. An observation is the letters [B,most] and their number
-// [B] int32: what is legal depends on it.
+// words are strings of 1 to most letters, 0 or 1, that are cut into segments: after each letter with one probability, and a
+// letter is 1 with a probability that is greater if it is a segment of its own. So neighbouring cuts depend on each other,
+// given a string. An observation is the letters [B,most] and their number [B] int32: what is legal depends on it.
 type words struct {
 	longest int // letters of a segment; 0 means any
 	fault   string
@@ -30,60 +30,60 @@ type words struct {
 
 const most = 4
 
-var (
-	cutLogit = -0.4
-	oneLogit = map[bool]float64{true: 1.5, false: -1} // by whether the letter is the first of a segment
-)
+// wordLogits are those of a cut, and of a 1 among others and alone.
+var wordLogits = []float64{-0.4, -1, 1.5}
 
 func (m words) env() envs.Segmentation {
 	return envs.Segmentation{Max: most, Longest: m.longest, Length: func(x gfn.Batch) *Node { return x[1] }}
 }
 
 func (m words) variables(theta *model.Scope, g *Graph) (cut, one *Node) {
-	of := func(name string, v ...float32) *Node {
+	of := func(name string, v ...float64) *Node {
 		if old := theta.GetVariable(name); old != nil {
 			return old.NodeValue(g)
 		}
 		return theta.VariableWithValue(name, v).NodeValue(g)
 	}
-	return of("cut", float32(cutLogit)), of("one", float32(oneLogit[false]), float32(oneLogit[true]))
+	return of("cut", wordLogits[:1]...), of("one", wordLogits[1:]...)
 }
 
 // logits are those of the letters, given the ends of segments, [B,most].
 func (m words) logits(one, ends *Node) *Node {
 	b := ends.Shape().Dim(0)
-	before := Concatenate([]*Node{Ones(ends.Graph(), shapes.Make(dtypes.Float32, b, 1)),
-		SliceAxis(ConvertDType(ends, dtypes.Float32), 1, AxisRange(0, most-1))}, 1)
+	before := Concatenate([]*Node{Ones(ends.Graph(), shapes.Make(dtypes.Float64, b, 1)),
+		SliceAxis(ConvertDType(ends, dtypes.Float64), 1, AxisRange(0, most-1))}, 1)
+	alone := Mul(before, ConvertDType(ends, dtypes.Float64))
 	pick := func(i int) *Node {
 		return BroadcastToShape(ExpandLeftToRank(SliceAxis(one, 0, AxisElem(i)), 2), before.Shape())
 	}
-	return Add(Mul(before, pick(1)), Mul(OneMinus(before), pick(0)))
+	return Add(Mul(alone, pick(1)), Mul(OneMinus(alone), pick(0)))
 }
 
 func (m words) LogJoint(theta *model.Scope, x gfn.Batch, z gfn.State) *Node {
 	cut, one := m.variables(theta, x[0].Graph())
 	bernoulli := func(on, logits *Node) *Node { return Sub(Mul(on, logits), Softplus(logits)) }
 	where := Iota(x[0].Graph(), shapes.Make(dtypes.Int32, x[0].Shape().Dimensions...), 1)
-	letters := ConvertDType(LessThan(where, BroadcastToShape(InsertAxes(x[1], 1), where.Shape())), dtypes.Float32)
-	logP := ReduceSum(Mul(letters, bernoulli(x[0], m.logits(one, m.env().Ends(z)))), 1)
-	gaps := ConvertDType(GreaterOrEqual(z[0], ZerosLike(z[0])), dtypes.Float32)
-	cuts := ConvertDType(Equal(z[0], OnesLike(z[0])), dtypes.Float32)
+	letters := ConvertDType(LessThan(where, BroadcastToShape(InsertAxes(x[1], 1), where.Shape())), dtypes.Float64)
+	on := ConvertDType(x[0], dtypes.Float64)
+	logP := ReduceSum(Mul(letters, bernoulli(on, m.logits(one, m.env().Ends(z)))), 1)
+	gaps := ConvertDType(GreaterOrEqual(z[0], ZerosLike(z[0])), dtypes.Float64)
+	cuts := ConvertDType(Equal(z[0], OnesLike(z[0])), dtypes.Float64)
 	logP = Add(logP, ReduceSum(Mul(gaps, bernoulli(cuts, BroadcastToShape(ExpandLeftToRank(cut, 2), cuts.Shape()))), 1))
 	return AddScalar(logP, -math.Log(most))
 }
 
 func (m words) Sample(theta *model.Scope, r *rng.Stream, n int) (gfn.Batch, gfn.State) {
-	u := r.Uniform(dtypes.Float32, n, most-1)
+	u := r.Uniform(dtypes.Float64, n, most-1)
 	cut, one := m.variables(theta, u.Graph())
-	length := OnePlus(r.Categorical(MulScalar(Ones(u.Graph(), shapes.Make(dtypes.Float32, n, most)), 1.0/most)))
+	length := OnePlus(r.Categorical(MulScalar(Ones(u.Graph(), shapes.Make(dtypes.Float64, n, most)), 1.0/most)))
 	z := m.env().Of(LessThan(u, BroadcastToShape(Sigmoid(ExpandLeftToRank(cut, 2)), u.Shape())), length)
-	on := ConvertDType(r.Bernoulli(Sigmoid(m.logits(one, m.env().Ends(z)))), dtypes.Float32)
+	on := ConvertDType(r.Bernoulli(Sigmoid(m.logits(one, m.env().Ends(z)))), dtypes.Float64)
 	where := Iota(u.Graph(), shapes.Make(dtypes.Int32, n, most), 1)
 	inside := LessThan(where, BroadcastToShape(InsertAxes(length, 1), where.Shape()))
 	if m.fault == "length" { // of other strings
 		length = Concatenate([]*Node{SliceAxis(length, 0, AxisRangeToEnd(1)), SliceAxis(length, 0, AxisRange(0, 1))}, 0)
 	}
-	return gfn.Batch{Where(inside, on, ZerosLike(on)), length}, z
+	return gfn.Batch{ConvertDType(Where(inside, on, ZerosLike(on)), dtypes.Float32), length}, z
 }
 
 // all lists every string.
@@ -102,9 +102,9 @@ func (m words) all() []*tensors.Tensor {
 	return []*tensors.Tensor{tensors.FromValue(letters), tensors.FromValue(lengths)}
 }
 
-// score is log p(x,z) by hand; cut are the decisions, as they are in states.
-func (m words) score(letters []float32, n int, cut []int32) float64 {
-	logP, first := -math.Log(most), true
+// score is log p(x,z) by hand, at given logits; cut are the decisions, as they are in states.
+func (m words) score(logits []float64, letters []float32, n int, cut []int32) float64 {
+	logP, before := -math.Log(most), true
 	bernoulli := func(on bool, logit float64) {
 		if !on {
 			logit = -logit
@@ -112,10 +112,33 @@ func (m words) score(letters []float32, n int, cut []int32) float64 {
 		logP -= math.Log1p(math.Exp(-logit))
 	}
 	for i := range n {
-		bernoulli(letters[i] == 1, oneLogit[first])
+		after := i == n-1 || cut[i] == 1
+		one := logits[1]
+		if before && after {
+			one = logits[2]
+		}
+		bernoulli(letters[i] == 1, one)
 		if i < n-1 {
-			first = cut[i] == 1
-			bernoulli(first, cutLogit)
+			bernoulli(after, logits[0])
+		}
+		before = after
+	}
+	return logP
+}
+
+// scores are those of all objects, those with a cut after letter i being in the upper half of 2^(i+1).
+func (m words) scores(logits []float64, letters []float32, n int) (logP []float64) {
+	for k := range 1 << (n - 1) {
+		cut, run, longest := make([]int32, most-1), 1, 1
+		for i := range n - 1 {
+			if cut[i] = int32(k >> i & 1); cut[i] == 1 {
+				run = 0
+			}
+			run++
+			longest = max(longest, run)
+		}
+		if m.longest == 0 || longest <= m.longest {
+			logP = append(logP, m.score(logits, letters, n, cut))
 		}
 	}
 	return logP
@@ -173,7 +196,7 @@ func TestLegalByObservation(t *testing.T) {
 				}
 				var logP []float64
 				for _, cut := range d.ObjectStates()[0].Value().([][]int32) {
-					logP = append(logP, m.score(letters[i], int(n), cut))
+					logP = append(logP, m.score(wordLogits, letters[i], int(n), cut))
 				}
 				worst = max(worst, gfn.TotalVariation(d.Terminating(table[0]), gfn.Normalise(logP)))
 			}

@@ -114,9 +114,9 @@ func (e Segmentation) Redo(state gfn.State, b *Node) *Node {
 }
 
 // Of returns objects: cut is 1, or true, in the gaps where a segment ends, [B,Max-1], and does not matter beyond the end
-// of the string; length [B] int32. It is for Sample of a model.
+// of the string; length [B] int32. It is for Sample of a model: no gradient flows back from objects.
 func (e Segmentation) Of(cut, length *Node) gfn.State {
-	s := cuts{ConvertDType(cut, index), length}
+	s := cuts{constant(cut), StopGradient(length)}
 	s.Cut = Where(s.inside(), s.Cut, AddScalar(ZerosLike(s.Cut), Unset))
 	return s.state()
 }
@@ -126,7 +126,7 @@ func (e Segmentation) Of(cut, length *Node) gfn.State {
 func (e Segmentation) Ends(z gfn.State) *Node {
 	s := cutsOf(z)
 	cut := Concatenate([]*Node{s.Cut, InsertAxes(ZerosLike(s.Length), 1)}, 1)
-	return LogicalOr(Equal(cut, OnesLike(cut)), at(cut, MinusOne(s.Length)))
+	return StopGradient(LogicalOr(Equal(cut, OnesLike(cut)), at(cut, MinusOne(s.Length))))
 }
 
 // Choices implements gfn.Product: each gap is a choice, unless segments have an upper bound.

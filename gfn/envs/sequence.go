@@ -59,6 +59,9 @@ func chosen(tokens *Node) *Node {
 // unset is [b,n] without any entry that is set.
 func unset(g *Graph, b, n int) *Node { return AddScalar(Zeros(g, shapes.Make(index, b, n)), Unset) }
 
+// constant makes indices of what was drawn. Gradients of bools, which cannot be added up, are kept out.
+func constant(x *Node) *Node { return StopGradient(ConvertDType(StopGradient(x), index)) }
+
 // write puts a value, [B], at a position of every row; nowhere if there is no such position.
 func write(tokens, pos, value *Node) *Node {
 	return Where(at(tokens, pos), BroadcastToShape(InsertAxes(value, 1), tokens.Shape()), tokens)

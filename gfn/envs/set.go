@@ -97,9 +97,10 @@ func (e Set) Back(s gfn.State, a *Node) *Node { return a }
 // Redo implements gfn.Env.
 func (e Set) Redo(s gfn.State, b *Node) *Node { return b }
 
-// Of returns objects: in is 1, or true, at the elements of a set, [B,Items]. It is for Sample of a model.
+// Of returns objects: in is 1, or true, at the elements of a set, [B,Items]. It is for Sample of a model: no gradient flows
+// back from objects.
 func (e Set) Of(in *Node) gfn.State {
-	in = ConvertDType(in, index)
+	in = constant(in)
 	return set{in, Ones(in.Graph(), shapes.Make(index, in.Shape().Dim(0)))}.state()
 }
 

@@ -90,8 +90,9 @@ func (e Tokens) Redo(state gfn.State, b *Node) *Node {
 }
 
 // Of returns objects: the first tokens of rows [B,Most] int32, as many as length [B] int32 says. It is for Sample of a
-// model.
+// model: no gradient flows back from objects.
 func (e Tokens) Of(token, length *Node) gfn.State {
+	token, length = constant(token), constant(length)
 	inside := LessThan(Iota(token.Graph(), token.Shape(), 1), BroadcastToShape(InsertAxes(length, 1), token.Shape()))
 	return tokens{Where(inside, token, AddScalar(ZerosLike(token), Unset)), OnesLike(length)}.state()
 }
