@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/gfn/envs"
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
@@ -119,17 +120,40 @@ func (g *graphs) checkGroups() error {
 
 func (c Classical) check() error {
 	switch {
-	case c.Model == nil || c.Data == nil || len(c.Env.Sizes) == 0:
+	case c.Model == nil || c.Data == nil || c.Env == nil:
 		return errors.New("it needs a Model, an Env and Data")
 	case c.Posterior != Exact && c.Posterior != MeanField:
 		return fmt.Errorf("Posterior is %d, neither Exact nor MeanField", c.Posterior)
 	}
-	for _, size := range c.Env.Sizes {
+	return cmp.Or(c.checkLatents(), count("Sweeps", c.Sweeps), trains(c.Optimizer, "Classical", Theta))
+}
+
+// checkLatents returns an error if the latents cannot be listed, as far as it shows without observations.
+func (c Classical) checkLatents() error {
+	if c.Env == nil {
+		return errors.New("it needs an Env")
+	}
+	sequence, isSequence := c.Env.(envs.Sequence)
+	for _, size := range sequence.Sizes {
 		if size < 1 {
-			return fmt.Errorf("the sizes %v of Env are not all 1 or more", c.Env.Sizes)
+			return fmt.Errorf("the sizes %v of Env are not all 1 or more", sequence.Sizes)
 		}
 	}
-	return cmp.Or(count("Sweeps", c.Sweeps), trains(c.Optimizer, "Classical", Theta))
+	if isSequence && len(sequence.Sizes) == 0 {
+		return errors.New("the Sequence of Env has no Sizes")
+	}
+	if c.Posterior == Exact && !isSequence {
+		return nil
+	}
+	e, ok := c.Env.(gfn.Product)
+	if !ok || e.Choices() == nil {
+		return fmt.Errorf("MeanField needs latents that are products of independent choices, and those of %T are not: "+
+			"it is to be a gfn.Product, without bounds that tie choices together", c.Env)
+	}
+	if n := product(e.Choices()); n > listable && !isSequence || n > 1<<30 {
+		return fmt.Errorf("%T has too many latents to list: %d choices with %d combinations or more", c.Env, len(e.Choices()), n)
+	}
+	return nil
 }
 
 // check returns an error if the number leaves 0 to most.

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/gfn/envs"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
 )
@@ -168,10 +169,21 @@ func TestClassicalChecks(t *testing.T) {
 	b, m := newBackend(t), newToy(3, dtypes.Float32)
 	noRate := optim.Optimizer{Groups: []optim.Group{{Scope: Theta}}}
 	for want, set := range map[string]func(*Classical){
-		"it needs a Model, an Env and Data":              func(c *Classical) { c.Data = nil },
-		"Posterior is 2, neither":                        func(c *Classical) { c.Posterior = 2 },
-		"Sweeps is -1":                                   func(c *Classical) { c.Sweeps = -1 },
-		"the sizes [2 0] of Env":                         func(c *Classical) { c.Env.Sizes = []int{2, 0} },
+		"it needs a Model, an Env and Data": func(c *Classical) { c.Data = nil },
+		"Posterior is 2, neither":           func(c *Classical) { c.Posterior = 2 },
+		"Sweeps is -1":                      func(c *Classical) { c.Sweeps = -1 },
+		"the sizes [2 0] of Env":            func(c *Classical) { c.Env = envs.Sequence{Sizes: []int{2, 0}} },
+		"the Sequence of Env has no Sizes":  func(c *Classical) { c.Env = envs.Sequence{} },
+		"those of envs.Hypergrid are not": func(c *Classical) {
+			c.Env, c.Posterior = envs.Hypergrid{Side: 3, Dims: 2}, MeanField
+		},
+		"those of envs.Set are not": func(c *Classical) { c.Env, c.Posterior = envs.Set{Items: 4, Most: 2}, MeanField },
+		"envs.Set has too many latents to list: 200 choices": func(c *Classical) {
+			c.Env, c.Posterior = envs.Set{Items: 200}, MeanField
+		},
+		"envs.Set has too many latents to list: enumerate states: more states than 131072": func(c *Classical) {
+			c.Env = envs.Set{Items: 17}
+		},
 		`Classical.Optimizer has a group "/phi"`:         func(c *Classical) { c.Optimizer = adam(Phi, optim.Rate{Base: 1}) },
 		`Classical.Optimizer: group "/theta": it has no`: func(c *Classical) { c.Optimizer = noRate },
 		"LogJoint is (Float32), not (floats)[48]":        func(c *Classical) { c.Model = summed{m} },

@@ -83,7 +83,7 @@ func (g *graphs) dream(r *rng.Stream) (gfn.Batch, gfn.State) {
 	for i := range x {
 		x[i] = StopGradient(x[i])
 	}
-	return x, blame.Like(f.Part("z"), z, g.Env.Initial(x))
+	return x, blame.Like(f.Part("z"), z, gfn.Initial(g.Env, x))
 }
 
 // maximum is where the expected log-likelihood is greatest.
@@ -105,6 +105,7 @@ type strays[T any] struct {
 	Unfinished T // drawn, and not terminal
 	Dreamt     T // dreamt, and not terminal
 	Unreached  T // dreamt, and further from the initial state than Steps
+	Foreign    T // dreamt, and built from the initial state of other observations
 }
 
 // err says what is wrong if there are any.
@@ -120,6 +121,9 @@ func (g *graphs) err(n strays[int]) error {
 	case n.Unreached > 0:
 		return steps.Errorf("is %d, and %d of %d dreamt latents are not that near to the initial state: "+
 			"it is the length of the longest path (envtest.Run tests that)", g.Env.Steps(), n.Unreached, g.Sleep.Batch)
+	case n.Foreign > 0:
+		return blame.Method(g.Model, "Sample").Errorf("has %d latents of %d that are not built from the initial state that %T "+
+			"has for their observations", n.Foreign, g.Sleep.Batch, g.Env)
 	}
 	return nil
 }

@@ -132,6 +132,11 @@ func (g *graphs) net() gfn.Net {
 	return gfn.Net{Env: g.Env, Policy: g.Policy, Scope: g.store.Scope(Phi)}
 }
 
+// rollout samples trajectories for observations x of which the policy sees u.
+func (g *graphs) rollout(r *rng.Stream, x, u gfn.Batch, how gfn.Behaviour) gfn.Trajectory {
+	return g.net().Rollout(r, u, gfn.Initial(g.Env, x), how)
+}
+
 // minimizeE updates the policy.
 func (g *graphs) minimizeE(loss, rates *Node) optim.Result {
 	return g.Wake.Optimizer.Minimize(g.store, loss, rates)
@@ -172,7 +177,7 @@ func (g *graphs) bothUpdates(in eNodes) (out eGraph) {
 	r := rng.In(in.Key)
 	x, u := g.observations(in.X)
 	lossE, z, logR := g.wakeLoss(r, x, u, in.Knobs)
-	draw := func() gfn.State { return g.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() }
+	draw := func() gfn.State { return g.rollout(r, x, u, gfn.Behaviour{}).Last() }
 	lossM, scores := g.modelLoss(x, best(z, logR, g.Wake.Samples), draw)
 	out.E = Updated(lossE, g.minimizeE(lossE, in.Rates))
 	out.M = Updated(lossM, g.MStep.Optimizer.Minimize(g.store, lossM, in.MRates))
@@ -184,8 +189,8 @@ func (g *graphs) bothUpdates(in eNodes) (out eGraph) {
 // and their rewards.
 func (g *graphs) wakeLoss(r *rng.Stream, x, u gfn.Batch, knobs Knobs[*Node]) (loss *Node, z gfn.State, logR *Node) {
 	net, spec := g.net(), g.Wake
-	tr := net.Rollout(r, u.Repeat(spec.Samples), nil, spec.Explore.Behaviour(knobs))
-	x = x.Repeat(spec.Samples)
+	x, u = x.Repeat(spec.Samples), u.Repeat(spec.Samples)
+	tr := g.rollout(r, x, u, spec.Explore.Behaviour(knobs))
 	score := net.ScoreSampled
 	if spec.Rescore {
 		score = net.Score
@@ -205,7 +210,11 @@ func (g *graphs) sleepLoss(r *rng.Stream) (*Node, strays[*Node]) {
 	x, z := g.dream(r)
 	tr := net.Backtrack(r, g.encode(x), z, nil, gfn.Behaviour{})
 	loss := ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: net.Score(tr, gfn.Behaviour{}).LogPF}))
-	return loss, strays[*Node]{Dreamt: g.unfinished(z), Unreached: unlike(gfn.AtStart(g.Env, tr.States[0]))}
+	atStart := gfn.AtStart(g.Env, tr.States[0])
+	return loss, strays[*Node]{
+		Dreamt: g.unfinished(z), Unreached: unlike(atStart),
+		Foreign: unlike(LogicalOr(LogicalNot(atStart), gfn.Same(tr.States[0], gfn.Initial(g.Env, x)))),
+	}
 }
 
 // mUpdate is the M-step.
@@ -221,7 +230,7 @@ func (g *graphs) mUpdate(in mNodes) (out mGraph) {
 	if spec.Moves > 0 {
 		z, out.Accepted = g.refine(r, x, u, z, in.Knobs)
 	}
-	loss, scores := g.modelLoss(x, z, func() gfn.State { return g.net().Rollout(r, u, nil, gfn.Behaviour{}).Last() })
+	loss, scores := g.modelLoss(x, z, func() gfn.State { return g.rollout(r, x, u, gfn.Behaviour{}).Last() })
 	if spec.ClosedForm {
 		out.Update = UpdateNodes{Loss: loss, GradNorm: ZerosLike(loss), OK: optim.Assign(g.maximum(x, z))}
 	} else {
@@ -235,13 +244,14 @@ func (g *graphs) mUpdate(in mNodes) (out mGraph) {
 func (g *graphs) draw(r *rng.Stream, x, u gfn.Batch, in mNodes) (gfn.Batch, gfn.Batch, gfn.State) {
 	if _, ok := g.MStep.Latents.(BestOfWake); ok {
 		k := g.Wake.Samples
-		z := g.net().Rollout(r, u.Repeat(k), nil, gfn.Behaviour{}).Last()
-		return x, u, best(z, g.reward(x.Repeat(k), z), k)
+		many := x.Repeat(k)
+		z := g.rollout(r, many, u.Repeat(k), gfn.Behaviour{}).Last()
+		return x, u, best(z, g.reward(many, z), k)
 	}
 	if d, ok := g.MStep.Latents.(Drawn); ok {
 		x, u = x.Repeat(max(d.Samples, 1)), u.Repeat(max(d.Samples, 1))
 	}
-	return x, u, g.net().Rollout(r, u, nil, gfn.Behaviour{Greedy: in.Greedy}).Last()
+	return x, u, g.rollout(r, x, u, gfn.Behaviour{Greedy: in.Greedy}).Last()
 }
 
 // refine moves latents by the kernel, and returns the fraction of moves accepted.

@@ -41,11 +41,8 @@ type Spec struct {
 	MStep MStep
 }
 
-// Encoder is implemented by policies that read features of observations instead of the observations themselves. Encode
-// computes them once for all states of an update, and everything else of the policy is called with them.
-type Encoder interface {
-	Encode(phi *model.Scope, x gfn.Batch) gfn.Batch
-}
+// Encoder is implemented by policies that read features of observations.
+type Encoder = gfn.Encoder
 
 // Wake is the E-step on samples of the GFlowNet itself.
 type Wake struct {

@@ -12,9 +12,12 @@ import (
 // goes K steps backward by P_B and then forward by P_F to a new object z' (Zhang, Malkin, Liu, Volokhova, Courville,
 // Bengio, "Generative Flow Networks for Discrete Probabilistic Modeling", 2022).
 type BackForth struct {
-	// MaxSteps bounds K, which is drawn uniformly from 1..MaxSteps, once for the whole batch. 0 means the environment's
-	// Steps.
+	// MaxSteps bounds K, which is drawn uniformly from 1..MaxSteps, once for the whole batch unless PerRow. 0 means the
+	// environment's Steps.
 	MaxSteps int
+	// PerRow draws K for every row of the batch on its own. The way back then draws its own K, too, so that a path may be
+	// replaced by one of another length; see Apply. Where paths differ in length, more moves are accepted.
+	PerRow bool
 	// How is the behaviour that moves; the acceptance ratio is computed from its probabilities, so tempering costs
 	// acceptance but not correctness.
 	How Behaviour
@@ -41,6 +44,18 @@ type Move struct {
 //
 // if the reverse move exists. It does if K backward steps from z' lead to s: the proposed path has K steps, or s is
 // initial and the path has at most K.
+//
+// With PerRow the reverse move draws its own K, of M = MaxSteps numbers. Of these, as many as
+//
+//	c(n) = M-n+1 if s is initial (any K from n on ends there), else 1 (K = n alone),   for n steps up to M, and 0 beyond
+//
+// lead back over a path of n steps to s. So the probability of going over both paths, the one of k steps undone and the
+// one of l steps proposed, is c(k)/M P_B(z->s) P_F(s->z'), that of coming back c(l)/M P_B(z'->s) P_F(s->z), and
+//
+//	min(1, R(z') P_B(z'->s) P_F(s->z) c(l) / ( R(z) P_B(z->s) P_F(s->z') c(k) ))
+//
+// balances the two in detail: pair of paths by pair of paths, and so in their sum, which is the kernel from z to z'. What
+// has to hold, c(k) > 0, does: k steps were taken.
 func (k BackForth) Apply(n Net, r *rng.Stream, x Batch, z State, logR *Node, reward func(Batch, State) *Node) Move {
 	count("BackForth.MaxSteps", k.MaxSteps)
 	floats("the log-reward", logR, x.Size())
@@ -48,7 +63,11 @@ func (k BackForth) Apply(n Net, r *rng.Stream, x Batch, z State, logR *Node, rew
 	if all := n.env().Steps(); most == 0 || most > all {
 		most = all
 	}
-	u := r.Uniform(dtypes.Float32)
+	var each []int
+	if k.PerRow {
+		each = []int{x.Size()}
+	}
+	u := r.Uniform(dtypes.Float32, each...)
 	steps := OnePlus(ConvertDType(Floor(MulScalar(u, most)), dtypes.Int32)) // 1..most
 	steps = MinScalar(steps, most)                                          // should u*most round up
 
@@ -62,16 +81,27 @@ func (k BackForth) Apply(n Net, r *rng.Stream, x Batch, z State, logR *Node, rew
 	ratio := func(s Scores) *Node { return ConvertDType(ReduceSum(Sub(s.LogPF, s.LogPB), 1), logR.DType()) }
 	logA := Add(Sub(logRNew, logR), Sub(ratio(there), ratio(back)))
 
-	length := up.Length()
-	wide := BroadcastToShape(steps, length.Shape())
-	initial := AtStart(n.Env, mid)
-	reversible := LogicalOr(Equal(length, wide), LogicalAnd(initial, LessOrEqual(length, wide)))
+	length, initial := up.Length(), AtStart(n.Env, mid)
+	var reversible *Node
+	if k.PerRow {
+		reversible = LessOrEqual(length, AddScalar(ZerosLike(length), most))
+		logA = Add(logA, Sub(logWays(length, initial, most, logA.DType()), logWays(down.Length(), initial, most, logA.DType())))
+	} else {
+		wide := BroadcastToShape(steps, length.Shape())
+		reversible = LogicalOr(Equal(length, wide), LogicalAnd(initial, LessOrEqual(length, wide)))
+	}
 
 	accept := LogicalAnd(reversible, Accept(r, StopGradient(logA)))
 	return Move{
 		State: constants(chooseState(accept, next, z)), LogR: Where(accept, logRNew, StopGradient(logR)),
 		Accepted: accept, Down: down, Up: up, Proposal: next, LogRNew: logRNew,
 	}
+}
+
+// logWays is log c(n): of how many K from 1 to most a path of n steps from s is undone; for n from 1 to most.
+func logWays(n, initial *Node, most int, dtype dtypes.DType) *Node {
+	ways := Where(initial, Sub(AddScalar(ZerosLike(n), most+1), n), OnesLike(n))
+	return Log(ConvertDType(MaxScalar(ways, 1), dtype))
 }
 
 // Accept decides on proposals by their Metropolis-Hastings ratios, [B].

@@ -49,26 +49,50 @@ const chunk = 128
 // Enumerate finds all states that can be reached from the initial state of one observation x (tensors of one row), and
 // fails with ErrTooMany if there are more than limit, with ErrCycle if the environment breaks its laws.
 func Enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG, error) {
-	d, err := enumerate(b, env, x, limit)
-	if err != nil {
-		return nil, fmt.Errorf("enumerate states: %w", err)
-	}
-	return d, nil
-}
-
-func enumerate(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (*DAG, error) {
-	s := program.NewSet(b, nil)
-	defer s.Close()
-	initial, err := program.New[[]*tensors.Tensor, []*tensors.Tensor](s, "initial state", check(env).Initial).Call(x)
+	all, _, err := EnumerateEach(b, env, x, limit)
 	if err != nil {
 		return nil, err
 	}
-	e := explorer{env: check(env), like: initial, index: map[string]int{}}
-	e.add(rows.Of(initial)[0])
-	expand := program.New[[]*tensors.Tensor, children[*tensors.Tensor]](s, "children", e.expand)
+	return all[0], nil
+}
+
+// EnumerateEach is Enumerate for every row of x: it returns one DAG for each initial state that there is, in the order in
+// which they come, and says which of them each row has. The limit is that of one DAG.
+func EnumerateEach(b compute.Backend, env Env, x []*tensors.Tensor, limit int) (all []*DAG, of []int, err error) {
+	s := program.NewSet(b, nil)
+	defer s.Close()
+	like, err := program.New[[]*tensors.Tensor, []*tensors.Tensor](s, "initial state", check(env).Initial).Call(x)
+	if err != nil {
+		return nil, nil, fmt.Errorf("enumerate states: %w", err)
+	}
+	expand := program.New[[]*tensors.Tensor, children[*tensors.Tensor]](s, "children", func(s State) children[*Node] {
+		return expand(check(env), s)
+	})
+	known := map[string]int{}
+	for _, initial := range rows.Of(like) {
+		i, ok := known[initial]
+		if !ok {
+			e := explorer{env: check(env), like: like, index: map[string]int{}}
+			d, err := e.explore(expand, initial, limit)
+			if err != nil {
+				return nil, nil, fmt.Errorf("enumerate states: %w", err)
+			}
+			i, all = len(all), append(all, d)
+			known[initial] = i
+		}
+		of = append(of, i)
+	}
+	return all, of, nil
+}
+
+// explore lists the states from an initial one on.
+func (e *explorer) explore(
+	expand *program.Program[[]*tensors.Tensor, children[*tensors.Tensor]], initial string, limit int,
+) (*DAG, error) {
+	e.add(initial)
 	for done := 0; done < len(e.rows); {
 		to := min(done+chunk, len(e.rows))
-		c, err := expand.Call(rows.Join(initial, e.rows[done:to], chunk))
+		c, err := expand.Call(rows.Join(e.like, e.rows[done:to], chunk))
 		if err != nil {
 			return nil, err
 		}
@@ -106,12 +130,12 @@ type children[T any] struct {
 	States []T // [N*A,...]
 }
 
-func (e *explorer) expand(s State) children[*Node] {
-	a := e.env.Actions()
-	legal := ConvertDType(e.env.Legal(s), dtypes.Int32)
+func expand(env checked, s State) children[*Node] {
+	a := env.Actions()
+	legal := ConvertDType(env.Legal(s), dtypes.Int32)
 	n := legal.Shape().Dim(0)
 	wide, actions := s.Repeat(a), Reshape(Iota(legal.Graph(), shapes.Make(actionType, n, a), 1), n*a)
-	return children[*Node]{legal, e.env.Back(wide, actions), e.env.Step(wide, actions)}
+	return children[*Node]{legal, env.Back(wide, actions), env.Step(wide, actions)}
 }
 
 func (e *explorer) visit(from, to int, c children[*tensors.Tensor]) {

@@ -55,6 +55,9 @@ func (s State) Tile(k int) State {
 //   - two backward actions of a state lead to different parents, and two actions to different children;
 //   - every path from the initial state reaches a terminal state in at most Steps() actions.
 //
+// Only Initial sees the observations. Where they decide what is legal, what decides it is part of the state, a length or
+// a mask, say: Initial puts it there, and Step and Undo hand it on as it is. See envs.Segmentation.
+//
 // Methods build graph nodes for whole batches. They are called with illegal actions on rows whose result is then
 // discarded, so they must not fail on them. States are compared by their values: equal objects, equal tensors. Answers
 // of other shapes than those stated are errors of the program that is built.
@@ -65,7 +68,7 @@ type Env interface {
 	Actions() int
 	// BackActions is the number of backward actions.
 	BackActions() int
-	// Initial returns s_0 for every observation.
+	// Initial returns s_0 for every observation: what the model sees, also where the policy sees an Encoder's features.
 	Initial(x Batch) State
 	// Legal marks the actions that can be taken: [B,A] bool.
 	Legal(s State) *Node
@@ -81,11 +84,30 @@ type Env interface {
 	Redo(s State, b *Node) *Node
 }
 
+// Initial returns the initial states of observations. Rollout starts from them by itself unless the policy is called with
+// an Encoder's features, which say nothing to an environment.
+func Initial(env Env, x Batch) State { return check(env).Initial(x) }
+
 // Terminal marks the states in which no action is legal: [B] bool.
 func Terminal(env Env, s State) *Node { return LogicalNot(anyTrue(check(env).Legal(s))) }
 
 // AtStart marks the states in which no backward action is legal, as in the initial one: [B] bool.
 func AtStart(env Env, s State) *Node { return LogicalNot(anyTrue(check(env).LegalBack(s))) }
+
+// Same marks the rows in which two batches of states are equal: [B] bool.
+func Same(a, b State) *Node {
+	var all *Node
+	for i := range a {
+		equal := ConvertDType(Equal(a[i], b[i]), dtypes.Int32)
+		least := ReduceMin(Reshape(equal, equal.Shape().Dim(0), -1), 1)
+		if all == nil {
+			all = least
+		} else {
+			all = Mul(all, least)
+		}
+	}
+	return LogicalNot(IsZero(all))
+}
 
 // repeatRows repeats every row of every tensor k times in a row.
 func repeatRows[S ~[]*Node](rows S, k int) S {

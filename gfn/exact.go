@@ -1,13 +1,17 @@
 package gfn
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/support/xslices"
 
+	"github.com/gfnem/gfnem/internal/blame"
 	"github.com/gfnem/gfnem/internal/program"
 )
 
@@ -21,10 +25,12 @@ type Table struct {
 // asked is what a policy is asked: observations, and the states of each.
 type asked[T any] struct{ X, States []T }
 
-// tabulated is what it answers, by observation and state; the flow may be left out.
-type tabulated[T any] struct{ LogPF, LogPB, Flow T }
+// tabulated is what it answers, by observation and state; the flow may be left out. Own says of which observations the
+// states are.
+type tabulated[T any] struct{ LogPF, LogPB, Flow, Own T }
 
-// Tabulate evaluates a policy for every row of the observations x, on all states at once.
+// Tabulate evaluates a policy for every row of the observations x, on all states at once. All must have the initial state
+// that was enumerated.
 func (d *DAG) Tabulate(
 	b compute.Backend, store *model.Store, scope string, p Policy, x []*tensors.Tensor,
 ) ([]Table, error) {
@@ -32,12 +38,17 @@ func (d *DAG) Tabulate(
 	ask := func(in asked[*Node]) tabulated[*Node] {
 		x := Batch(in.X)
 		all := State(in.States).Tile(x.Size()) // row b*S+i is state i for observation b
+		start := State(xslices.Map(in.States, func(s *Node) *Node { return SliceAxis(s, 0, AxisElem(0)) }))
+		own := Same(n.env().Initial(x), start.Repeat(x.Size()))
+		if e, ok := p.(Encoder); ok {
+			x = blame.Rows(blame.Method(e, "Encode"), e.Encode(n.Scope, x), x.Size())
+		}
 		h := n.heads(x, all, d.Len())
 		legalBack := n.env().LegalBack(all)
 		if h.Backward == nil {
 			h.Backward = flatLogits(legalBack, h.Forward.DType())
 		}
-		out := tabulated[*Node]{logProbs(h.Forward, n.env().Legal(all)), logProbs(h.Backward, legalBack), h.Flow}
+		out := tabulated[*Node]{logProbs(h.Forward, n.env().Legal(all)), logProbs(h.Backward, legalBack), h.Flow, own}
 		return program.Map(out, func(n *Node) *Node { return ConvertDType(n, float64Type) })
 	}
 	for _, e := range d.Edges {
@@ -52,6 +63,10 @@ func (d *DAG) Tabulate(
 		return nil, err
 	}
 	flat := tensors.MustCopyFlatData[float64]
+	if other := slices.Index(flat(out.Own), 0); other >= 0 {
+		return nil, fmt.Errorf("tabulate policy: observation %d has another initial state than the one whose states were "+
+			"enumerated; Enumerate lists those of one observation", other)
+	}
 	logPF, logPB, flow := flat(out.LogPF), flat(out.LogPB), []float64(nil)
 	if out.Flow != nil {
 		flow = flat(out.Flow)

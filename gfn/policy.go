@@ -29,6 +29,13 @@ type Policy interface {
 	Heads(scope *model.Scope, x Batch, s State, k int) Heads
 }
 
+// Encoder is implemented by policies that read features of observations instead of the observations themselves. Encode
+// computes them once for all states of an update, and everything else of the policy is called with them. The
+// environment never is: its initial states are those of the observations.
+type Encoder interface {
+	Encode(scope *model.Scope, x Batch) Batch
+}
+
 // Partition is implemented by policies that learn log Z apart from the flow of states, as a scalar or as a function of
 // x.
 type Partition interface {

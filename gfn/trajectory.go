@@ -46,7 +46,8 @@ func (tr Trajectory) Length() *Node {
 	return ReduceSum(ConvertDType(Stack(tr.Valid, 1), dtypes.Int32), 1)
 }
 
-// Rollout samples trajectories forward from s until they are terminal. A nil s means the initial states.
+// Rollout samples trajectories forward from s until they are terminal. A nil s means the initial states of x; if x are an
+// Encoder's features, s must be given (see Initial).
 func (n Net) Rollout(r *rng.Stream, x Batch, s State, how Behaviour) Trajectory {
 	env := n.env()
 	if s == nil {

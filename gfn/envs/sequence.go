@@ -23,7 +23,10 @@ type Sequence struct{ Sizes []int }
 // Unset marks a position without a token.
 const Unset = -1
 
-var _ gfn.Env = Sequence{}
+var (
+	_ gfn.Env     = Sequence{}
+	_ gfn.Product = Sequence{}
+)
 
 // Uniform returns a sequence of length positions with size values each.
 func Uniform(length, size int) Sequence { return Sequence{slices.Repeat([]int{size}, length)} }
@@ -42,12 +45,26 @@ func (e Sequence) Initial(x gfn.Batch) gfn.State {
 	if len(e.Sizes) == 0 || slices.Min(e.Sizes) < 1 {
 		blame.Panicf("envs: the sizes %v of a Sequence are not all 1 or more", e.Sizes)
 	}
-	return gfn.State{AddScalar(Zeros(x[0].Graph(), shapes.Make(index, x.Size(), len(e.Sizes))), Unset)}
+	return gfn.State{unset(x[0].Graph(), x.Size(), len(e.Sizes))}
 }
 
 // length returns the number of tokens chosen, [B].
-func (e Sequence) length(s gfn.State) *Node {
-	return ReduceSum(ConvertDType(GreaterOrEqual(s[0], ZerosLike(s[0])), index), 1)
+func (e Sequence) length(s gfn.State) *Node { return chosen(s[0]) }
+
+// chosen counts the entries of every row that are set, [B].
+func chosen(tokens *Node) *Node {
+	return ReduceSum(ConvertDType(GreaterOrEqual(tokens, ZerosLike(tokens)), index), 1)
+}
+
+// unset is [b,n] without any entry that is set.
+func unset(g *Graph, b, n int) *Node { return AddScalar(Zeros(g, shapes.Make(index, b, n)), Unset) }
+
+// constant makes indices of what was drawn. Gradients of bools, which cannot be added up, are kept out.
+func constant(x *Node) *Node { return StopGradient(ConvertDType(StopGradient(x), index)) }
+
+// write puts a value, [B], at a position of every row; nowhere if there is no such position.
+func write(tokens, pos, value *Node) *Node {
+	return Where(at(tokens, pos), BroadcastToShape(InsertAxes(value, 1), tokens.Shape()), tokens)
 }
 
 // at marks position pos of every row, [B,T] bool.
@@ -74,7 +91,7 @@ func (e Sequence) Legal(s gfn.State) *Node {
 
 // Step implements gfn.Env.
 func (e Sequence) Step(s gfn.State, a *Node) gfn.State {
-	return gfn.State{Where(at(s[0], e.length(s)), BroadcastToShape(InsertAxes(a, 1), s[0].Shape()), s[0])}
+	return gfn.State{write(s[0], e.length(s), a)}
 }
 
 // LegalBack implements gfn.Env.
@@ -96,3 +113,12 @@ func (e Sequence) Redo(s gfn.State, b *Node) *Node {
 	last := at(s[0], MinusOne(e.length(s)))
 	return ReduceSum(Where(last, s[0], ZerosLike(s[0])), 1)
 }
+
+// Choices implements gfn.Product: each token is a choice.
+func (e Sequence) Choices() []int { return e.Sizes }
+
+// Open implements gfn.Product.
+func (e Sequence) Open(initial gfn.State) *Node { return LessThan(initial[0], ZerosLike(initial[0])) }
+
+// Choose implements gfn.Product.
+func (e Sequence) Choose(_ gfn.State, values *Node) gfn.State { return gfn.State{values} }

@@ -60,7 +60,13 @@ func Run(t *testing.T, env gfn.Env, x ...*tensors.Tensor) {
 		t.Fatalf("envtest: open backend: %v", err)
 	}
 	defer b.Finalize()
-	c := check(b, env, x)
+	own := make([]*tensors.Tensor, len(x)) // the caller's may be on another backend, or go there
+	for i := range x {
+		if own[i], err = x[i].LocalClone(); err != nil {
+			t.Fatalf("envtest: copy tensor %d of x: %v", i, err)
+		}
+	}
+	c := check(b, env, own)
 	if c.walked {
 		t.Logf("envtest: more than %d states: %d random walks, seed %d", limit, walks, seed)
 	}
