@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/internal/memory"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -49,6 +50,9 @@ func (d Draws) Calls() iter.Seq2[uint64, int] {
 
 // Weights returns all log-weights, by observation.
 func (d Draws) Weights(observations int, from Drawer) ([][]float64, error) {
+	if err := memory.Need("the weights of what is drawn", observations, d.Count, 8); err != nil {
+		return nil, err
+	}
 	all := make([][]float64, observations)
 	for i := range all {
 		all[i] = make([]float64, 0, d.Count)
