@@ -7,6 +7,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/internal/memory"
 )
 
 // Adam is the rule of Kingma and Ba ("Adam: A Method for Stochastic Optimization", 2015, algorithm 1). The zero value has
@@ -44,6 +46,7 @@ func moments(scope *model.Scope, shape shapes.Shape) (mean, square *model.Variab
 	of := func(name string) *model.Variable {
 		v := scope.GetVariable(name)
 		if v == nil {
+			memory.Must("moments of an optimiser", append([]int{2 * shape.DType.Size()}, shape.Dimensions...)...) // one is a copy
 			v = scope.VariableWithValue(name, tensors.FromShape(shape))
 		}
 		return v.SetTrainable(false)
