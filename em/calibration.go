@@ -1,6 +1,7 @@
 package em
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -273,8 +274,8 @@ func (c *Calibration) Print(w io.Writer) error {
 	if !c.OK() {
 		verdict = "is not that of the model"
 	}
-	_, err := fmt.Fprintf(w, "q(z|x) %s: ranks of %d statistics on %d pairs of the model among %d samples each, p = %.2g (false alarms %g)\n",
-		verdict, len(c.Ranks), c.Pairs, c.Samples, c.P(), c.Alarm)
+	_, err := fmt.Fprintf(w, "q(z|x) %s: ranks of %d statistics on %d pairs of the model among %d samples each, p = %.2g "+
+		"(false alarms %g)\n", verdict, len(c.Ranks), c.Pairs, c.Samples, c.P(), c.Alarm)
 	for _, r := range c.Ranks {
 		if err == nil {
 			_, err = fmt.Fprintf(w, "  %-20s mean rank %.3f  p = %.2g\n", r.Name, r.Mean, r.P)
@@ -290,13 +291,7 @@ const shownRanks = 12
 func (c *Calibration) Picture() report.Named {
 	shown := slices.Clone(c.Ranks)
 	slices.SortStableFunc(shown, func(a, b Ranks) int {
-		switch {
-		case a.P < b.P:
-			return -1
-		case a.P > b.P:
-			return 1
-		}
-		return 0
+		return cmp.Compare(a.P, b.P)
 	})
 	shown = shown[:min(len(shown), shownRanks)]
 	var panels []report.Panel
@@ -306,9 +301,9 @@ func (c *Calibration) Picture() report.Named {
 			Axes: report.Axes{Title: r.Name, X: report.Axis{Label: "rank"}}, Counts: r.Counts, Low: low, High: high,
 		})
 	}
-	caption := fmt.Sprintf("Calibration of q(z|x): ranks of latents of the model among %d samples of q, on %d pairs, from the least "+
-		"even statistic on (%d of %d). They are uniform if q is right; a bar that leaves the band, or too many neighbours on one side "+
-		"of its middle, is a false alarm in at most %g of all cases. p = %.2g.",
+	caption := fmt.Sprintf("Calibration of q(z|x): ranks of latents of the model among %d samples of q, on %d pairs; %d of %d "+
+		"statistics, the least even ones first. Ranks are uniform if q is right. Bars outside of the band, or neighbours that are "+
+		"together too high or too low, are a false alarm in at most %g of all cases. p = %.2g.",
 		c.Samples, c.Pairs, len(shown), len(c.Ranks), c.Alarm, c.P())
 	return report.Named{Name: "calibration", Caption: caption, Figure: report.Figure{
 		Panels: slices.Collect(slices.Chunk(panels, 4)), Shared: true,

@@ -82,7 +82,7 @@ type Samples struct {
 	LogJoint [][]float64
 }
 
-// Sample draws n latents of each observation, independently of each other.
+// Sample draws n latents of each observation, independently of each other. All are held in memory.
 func (p *Posterior) Sample(n int, x ...*tensors.Tensor) (Samples, error) {
 	s, err := p.sample(n, x)
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *Posterior) sample(n int, x []*tensors.Tensor) (out Samples, err error) 
 	}
 	latents := collector{observations: all.observations, n: n}
 	out.LogWeights, out.LogJoint = make([][]float64, all.observations), make([][]float64, all.observations)
-	return out, all.each(func(b batch) error {
+	err = all.each(func(b batch) error {
 		from := 0
 		d := posteriorDraws{p, b, func(z []*tensors.Tensor, logJoint [][]float64) error {
 			for i, r := range b.rows {
@@ -114,6 +114,7 @@ func (p *Posterior) sample(n int, x []*tensors.Tensor) (out Samples, err error) 
 		}
 		return err
 	})
+	return out, err
 }
 
 // Greedy returns a latent of each observation that is reached by the most probable actions, one after the other. It need
@@ -231,7 +232,8 @@ func (p *Posterior) unchanged(call func() error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the store has no variable %s: a posterior has those of a learner, in memory or as they were saved", made[0])
+	return fmt.Errorf("the store has no variable %s: a posterior has those of a learner, in memory or as they were saved",
+		made[0])
 }
 
 // collector gathers latents of all batches, n of each observation.
