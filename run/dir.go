@@ -15,6 +15,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/self"
 )
 
 // The names in a run's folder.
@@ -120,7 +121,8 @@ func checkVacant(dir string) error {
 		return fmt.Errorf("create run: %w", err)
 	}
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == infoName }) {
-		return badinput.Errorf("%s already holds a run: continue it with \"gfnem resume %[1]s\", or choose another --out", dir)
+		return badinput.Errorf("%s already holds a run: continue it with %s, or choose another --out", dir,
+			self.Advice("resume %s", dir))
 	}
 	for _, e := range entries {
 		ok, err := isDebris(dir, e)

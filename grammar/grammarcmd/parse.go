@@ -1,4 +1,4 @@
-package main
+package grammarcmd
 
 import (
 	"cmp"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/grammar/parse"
+	"github.com/gfnem/gfnem/internal/self"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -52,15 +53,15 @@ tags, log_prob (log p(x), in nats), and
   log_backward          log P_B of the same steps undone                                       gfn
 A sentence without a tree is a line that cannot be used; one that is skipped gives an object with line and error.
 
-` + sentenceHelp + "\n\n" + fallbackHelp
+` + sentenceHelp + "\n\n" + command.FallbackHelp
 }
 
 // Run parses sentences.
-func (c parseCmd) Run(con console) error {
+func (c parseCmd) Run(con command.Console) error {
 	if !slices.Contains(parse.Decodes(), c.Decode) {
-		return unknown("decoder", c.Decode, parse.Decodes())
+		return command.Unknown("decoder", c.Decode, parse.Decodes())
 	}
-	if err := checkSeed(c.Seed); err != nil {
+	if err := command.CheckSeed(c.Seed); err != nil {
 		return err
 	}
 	p := &parsing{decode: parse.Decode(c.Decode), seed: c.Seed, json: c.JSON}
@@ -105,7 +106,7 @@ type parsing struct {
 }
 
 // open reads the grammar, and the GFlowNet of a run if that is asked for.
-func (p *parsing) open(c console, arg grammarArg) (*grammar.Grammar, compute.Backend, error) {
+func (p *parsing) open(c command.Console, arg grammarArg) (*grammar.Grammar, compute.Backend, error) {
 	if !p.decode.ByGFlowNet() {
 		return arg.open(c)
 	}
@@ -115,19 +116,19 @@ func (p *parsing) open(c console, arg grammarArg) (*grammar.Grammar, compute.Bac
 	}
 	if !info.IsDir() {
 		return nil, nil, badinput.Errorf(
-			"%s is a file with a grammar and has no GFlowNet: give the folder of a run of \"gfnem train grammar --method gfn\"",
-			arg.Grammar)
+			"%s is a file with a grammar and has no GFlowNet: give the folder of a run of %s",
+			arg.Grammar, self.Command("train grammar --method gfn"))
 	}
 	r, err := run.Read(arg.Grammar)
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := backend.Open(arg.Backend)
+	b, err := arg.Open()
 	if err != nil {
-		return nil, nil, badinput.Errorf("%w", err)
+		return nil, nil, err
 	}
 	g, net, warnings, err := induce.ReadGFlowNet(b, r)
-	if err := cmp.Or(arg.allow(c, r, warnings), err); err != nil {
+	if err := cmp.Or(arg.Allow(c, r, warnings), err); err != nil {
 		return nil, nil, err
 	}
 	p.Parser = net
@@ -223,7 +224,7 @@ func (p *parsing) format(l *parse.Line, t *grammar.Tree, out parseJSON) string {
 // encode writes one JSON object without the end of the line.
 func encode(v any) string {
 	var b strings.Builder
-	if err := printJSON(&b, v); err != nil {
+	if err := command.PrintJSON(&b, v); err != nil {
 		panic(err) // what is not finite was sorted out before
 	}
 	return strings.TrimSuffix(b.String(), "\n")

@@ -1,10 +1,11 @@
-package main
+package grammarcmd
 
 import (
 	"fmt"
 	"path/filepath"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/synthetic"
 	"github.com/gfnem/gfnem/treebank"
@@ -61,8 +62,8 @@ Of the flags on words and lengths, --synthetic heeds --max-length and --used-wor
 }
 
 // Run makes a data set.
-func (c dataTreebankCmd) Run(io console) error {
-	if err := checkSeed(c.Seed); err != nil {
+func (c dataTreebankCmd) Run(io command.Console) error {
+	if err := command.CheckSeed(c.Seed); err != nil {
 		return err
 	}
 	data, err := c.build()
@@ -76,9 +77,9 @@ func (c dataTreebankCmd) Run(io console) error {
 		return err
 	}
 	if c.JSON {
-		return printJSON(io.out, data.Table())
+		return command.PrintJSON(io.Out, data.Table())
 	}
-	_, err = fmt.Fprintf(io.out, "%s\nWritten to %s\n", data.Table(), c.Out)
+	_, err = fmt.Fprintf(io.Out, "%s\nWritten to %s\n", data.Table(), c.Out)
 	return err
 }
 

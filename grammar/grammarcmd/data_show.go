@@ -1,4 +1,4 @@
-package main
+package grammarcmd
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
+	"github.com/gfnem/gfnem/internal/self"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -30,7 +32,7 @@ Counts sentences and words, and scores trees that need no learning. A data set i
 }
 
 // Run prints the counts of a data set.
-func (c dataShowCmd) Run(io console) error {
+func (c dataShowCmd) Run(io command.Console) error {
 	if c.Examples < 0 {
 		return badinput.Errorf("--examples cannot be negative")
 	}
@@ -39,15 +41,15 @@ func (c dataShowCmd) Run(io console) error {
 		return err
 	}
 	if data.Aside != "" {
-		fmt.Fprintf(io.err, "warning: a command that replaced %s was killed: read %s, which is the old one; the next "+
-			"\"gfnem data treebank\" puts it back\n", c.Path, data.Aside)
+		fmt.Fprintf(io.Err, "warning: a command that replaced %s was killed: read %s, which is the old one; the next "+
+			"%s puts it back\n", c.Path, data.Aside, self.Command("data treebank"))
 	}
 	baselines, err := data.Baselines()
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return printJSON(io.out, map[string]any{"counts": data.Table(), "baselines": baselines, "sha256": data.Hash()})
+		return command.PrintJSON(io.Out, map[string]any{"counts": data.Table(), "baselines": baselines, "sha256": data.Hash()})
 	}
 	text := data.Table().String()
 	if baselines != nil {
@@ -58,7 +60,7 @@ func (c dataShowCmd) Run(io console) error {
 			text += fmt.Sprintf("\n%s %d: %s", split.Name, i+1, data.Text(split.Sentences[i]))
 		}
 	}
-	_, err = fmt.Fprintln(io.out, text)
+	_, err = fmt.Fprintln(io.Out, text)
 	return err
 }
 

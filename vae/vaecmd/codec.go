@@ -1,4 +1,4 @@
-package main
+package vaecmd
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/mnist"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/vae"
@@ -19,22 +20,22 @@ import (
 // codecArg names a model of codes.
 type codecArg struct {
 	Dir string `arg:"" name:"run" help:"Folder of a run of \"train vae\"."`
-	backendFlag
-	fallbackFlag
+	command.Backend
+	command.Fallback
 }
 
 // open reads the model.
-func (a codecArg) open(c console) (*vae.Codec, error) {
+func (a codecArg) open(c command.Console) (*vae.Codec, error) {
 	r, err := run.Read(a.Dir)
 	if err != nil {
 		return nil, err
 	}
-	b, err := a.openBackend()
+	b, err := a.Open()
 	if err != nil {
 		return nil, err
 	}
 	codec, warnings, err := vae.Load(b, r)
-	return codec, cmp.Or(a.allow(c, r, warnings), err)
+	return codec, cmp.Or(a.Allow(c, r, warnings), err)
 }
 
 // imageFlags say how images are written.
@@ -67,7 +68,7 @@ func (f imageFlags) write(codec *vae.Codec, codes []vae.Codes) error {
 		}
 	}
 	images := mnist.NewGray(mnist.Size{Height: codec.Height, Width: codec.Width}, means)
-	return writeWhole(f.Out, func(w io.Writer) error { return images.Encode(w, format) })
+	return command.WriteWhole(f.Out, func(w io.Writer) error { return images.Encode(w, format) })
 }
 
 // printCodes writes latents, one a line.
@@ -80,8 +81,8 @@ func printCodes(w io.Writer, codes []vae.Codes) error {
 }
 
 // readCodes reads latents, one a line, with spaces or commas between codes. A path of "-" is standard input.
-func readCodes(c console, path string, check func(vae.Codes) error) ([]vae.Codes, error) {
-	in, name := c.in, "standard input"
+func readCodes(c command.Console, path string, check func(vae.Codes) error) ([]vae.Codes, error) {
+	in, name := c.In, "standard input"
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
@@ -119,7 +120,7 @@ func parseCodes(line string) (vae.Codes, error) {
 	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' || r == '\r' }) {
 		k, err := strconv.ParseUint(word, 10, 8)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no code: codes are numbers from 0 to 255", shorten(word, 30))
+			return nil, fmt.Errorf("%q is no code: codes are numbers from 0 to 255", command.Shorten(word, 30))
 		}
 		z = append(z, uint8(k))
 	}

@@ -1,6 +1,9 @@
-package main
+package vaecmd
 
-import "github.com/gfnem/gfnem/badinput"
+import (
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
+)
 
 type sampleCmd struct {
 	codecArg
@@ -18,15 +21,15 @@ func (sampleCmd) Help() string {
 Draws latents from the prior and prints their codes, one a line; with --out their images are written instead. Only a
 learned prior (--method gfn-gd-prior) gives images like those of the data: a uniform one also draws latents that no image has.
 
-` + fallbackHelp
+` + command.FallbackHelp
 }
 
 // Run samples the prior.
-func (c sampleCmd) Run(con console) error {
+func (c sampleCmd) Run(con command.Console) error {
 	if c.Count < 1 || c.Count > 1_000_000 {
 		return badinput.Errorf("--count %d is not between 1 and 1000000", c.Count)
 	}
-	if err := checkSeed(c.Seed); err != nil {
+	if err := command.CheckSeed(c.Seed); err != nil {
 		return err
 	}
 	if c.Out != "" {
@@ -36,7 +39,7 @@ func (c sampleCmd) Run(con console) error {
 	} else if c.Binary {
 		return badinput.Errorf("--binary is about images: give --out, too")
 	}
-	takesMemory("--count")
+	command.TakesMemory("--count")
 	codec, err := c.open(con)
 	if err != nil {
 		return err
@@ -47,7 +50,7 @@ func (c sampleCmd) Run(con console) error {
 		return err
 	}
 	if c.Out == "" {
-		return printCodes(con.out, codes)
+		return printCodes(con.Out, codes)
 	}
 	return c.write(codec, codes)
 }

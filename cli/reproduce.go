@@ -1,11 +1,10 @@
-package main
+package cli
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,17 +14,18 @@ import (
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
 
 type reproduceCmd struct {
 	Table string   `arg:"" help:"Which table: ${tables}."`
-	Rows  []string `help:"Only these rows, by name (default: all of the paper's)." placeholder:"ROW"`
+	Rows  []string `help:"Only these rows, by name (default: all)." placeholder:"ROW"`
 	Runs  int      `help:"Repetitions of rows that train a GFlowNet (default: the table's)."`
 	Seed  uint64   `help:"Seed of all random numbers."`
 	adjustments
-	backendFlag
+	command.Backend
 	Workers   int           `help:"Trainings at a time (default: one per core)."`
 	Out       string        `help:"Folder of the table and its runs (default: runs/TABLE-table)."`
 	SaveEvery time.Duration `help:"Time between checkpoints of a training." default:"30s"`
@@ -34,45 +34,21 @@ type reproduceCmd struct {
 
 // adjustments change all rows of a table, if it lets them.
 type adjustments struct {
-	Seeds  string   `help:"Grammars: how many repetitions, or their seeds with commas between them." placeholder:"N|SEED,SEED"`
-	Data   *string  `help:"Grammars: data of all rows, the same as --set data=DATA." placeholder:"DATA"`
-	Preset string   `help:"Grammars: starting point of all rows (default: quick, and small for grammar-estep)."`
-	Set    []string `help:"Grammars: change one key in all rows; may be repeated." placeholder:"KEY=VALUE" sep:"none"`
-}
-
-// Help implements kong's detailed help.
-func (reproduceCmd) Help() string {
-	return `Examples:
-  gfnem reproduce mixture
-  gfnem reproduce mixture --rows exact,meanfield,perfect          seconds
-  gfnem reproduce mixture --rows gfn-quick --runs 10
-  gfnem reproduce vae --rows vq-8,gfn-gd-8 --runs 1 --workers 1   on a GPU
-  gfnem reproduce vae --rows quick-vq,quick-gfn-gd --runs 1       minutes, on a laptop
-  gfnem reproduce grammar-estep                                   ten minutes; --seeds 1 a third of it
-  gfnem reproduce grammar --rows marginal,exact,gfn --seeds 3
-  gfnem reproduce grammar --preset paper --data data/wsj --seeds 1,2,3,4,5 --workers 1
-  gfnem reproduce grammar-ablation --set updates=2000 --seeds 2
-
-The tables of grammars:
-  grammar             methods, context-free and not, with and without the prior on shapes of trees
-  grammar-estep       objectives of the E-step, the grammar being given
-  grammar-threshold   how low the loss of the E-step must be before the grammar is updated
-  grammar-ablation    GFlowNet-EM without some of its parts
---set cannot change what makes a row the row it is.
-
-When the same command is given again, finished trainings are reused and interrupted ones go on where they were.
-A result that is not what was written, or not of the newest checkpoint, is measured again.`
+	Seeds  string   `help:"How many repetitions, or their seeds with commas between them." placeholder:"N|SEED,SEED"`
+	Data   *string  `help:"Data of all rows, the same as --set data=DATA." placeholder:"DATA"`
+	Preset string   `help:"Starting point of all rows (default: the table's)."`
+	Set    []string `help:"Change one key in all rows; may be repeated." placeholder:"KEY=VALUE" sep:"none"`
 }
 
 // Run reproduces a table.
-func (c *reproduceCmd) Run(io console) error {
+func (c *reproduceCmd) Run(io command.Console, p *Program) error {
 	ctx, stop := run.WithSignals(context.Background())
 	defer stop()
-	task, err := findTable(c.Table, c.Rows)
+	task, err := p.table(c.Table, c.Rows)
 	if err != nil {
 		return err
 	}
-	b, err := c.openBackend()
+	b, err := c.Open()
 	if err != nil {
 		return err
 	}
@@ -82,7 +58,7 @@ func (c *reproduceCmd) Run(io console) error {
 	if c.Workers == 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
-	if err := checkSeed(c.Seed); err != nil {
+	if err := command.CheckSeed(c.Seed); err != nil {
 		return err
 	}
 	if c.Runs < 0 || c.Workers < 0 {
@@ -92,11 +68,11 @@ func (c *reproduceCmd) Run(io console) error {
 	if err != nil {
 		return err
 	}
-	takesMemory(c.largeFlags(task, adjust)...)
+	command.TakesMemory(c.largeFlags(task, adjust)...)
 	study := run.Study{
 		Grid: run.Grid{
-			Dir: c.Out, Task: task, Backend: b, Name: backend.Describe(b), Command: io.args,
-			Workers: c.Workers, Every: c.SaveEvery, Log: io.err,
+			Dir: c.Out, Task: task, Backend: b, Name: backend.Describe(b), Command: io.Args,
+			Workers: c.Workers, Every: c.SaveEvery, Log: io.Err,
 		},
 		Table: c.Table, Rows: c.Rows, Runs: c.Runs, Seed: c.Seed, Adjustments: adjust,
 	}
@@ -111,12 +87,12 @@ func (c *reproduceCmd) Run(io console) error {
 		return err
 	}
 	if c.JSON {
-		return printJSON(io.out, result)
+		return command.PrintJSON(io.Out, result)
 	}
-	if err := result.Print(io.out); err != nil {
+	if err := result.Print(io.Out); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(io.out, "Look at %s\n", filepath.Join(c.Out, "report.html"))
+	_, err = fmt.Fprintf(io.Out, "Look at %s\n", filepath.Join(c.Out, "report.html"))
 	return err
 }
 
@@ -146,7 +122,7 @@ func (c *reproduceCmd) adjust(task run.Reproducer) (run.Adjustments, error) {
 		return out, nil
 	}
 	if out.Preset != "" && !slices.Contains(task.Presets(), out.Preset) {
-		return out, unknown("preset", out.Preset, task.Presets())
+		return out, command.Unknown("preset", out.Preset, task.Presets())
 	}
 	if c.Seeds == "" {
 		return out, nil
@@ -182,33 +158,4 @@ func parseSeeds(text string) ([]uint64, error) {
 			text, most)
 	}
 	return seeds, nil
-}
-
-// tableNames lists the tables.
-func tableNames() []string {
-	var names []string
-	for _, t := range tasks {
-		if r, ok := t.(run.Reproducer); ok {
-			names = append(names, slices.Sorted(maps.Keys(r.Tables()))...)
-		}
-	}
-	return names
-}
-
-// findTable returns the task that has a table, and checks the names of rows.
-func findTable(name string, rows []string) (run.Reproducer, error) {
-	for _, t := range tasks {
-		r, ok := t.(run.Reproducer)
-		if !ok || r.Tables()[name] == nil {
-			continue
-		}
-		known := r.Tables()[name]
-		for _, row := range rows {
-			if !slices.Contains(known, row) {
-				return nil, unknown("row", row, known)
-			}
-		}
-		return r, nil
-	}
-	return nil, unknown("table", name, tableNames())
 }

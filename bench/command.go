@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -8,17 +8,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
-	"github.com/gfnem/gfnem/bench"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/engine"
 	"github.com/gfnem/gfnem/report"
 )
 
+// Commands are the command of this package for a program.
+type Commands struct {
+	Bench benchCmd `cmd:"" help:"Measure speed."`
+}
+
 type benchCmd struct {
-	Names []string `arg:"" name:"name" help:"What to measure: ${workloads}."`
-	backendFlag
-	bench.Options
+	Names []string `arg:"" name:"name" help:"What to measure: one or more of the workloads above."`
+	command.Backend
+	Options
 	Against string `help:"Results of another implementation, as of --json: print ratios." placeholder:"FILE" type:"path"`
 	Figure  string `help:"Also draw grammar-scaling: NAME.svg and NAME.png." placeholder:"NAME" type:"path"`
 	JSON    bool   `help:"Print one JSON object per measurement."`
@@ -37,7 +41,7 @@ func (benchCmd) Help() string {
   gfnem bench grammar-scaling --figure cost    drawn, too
 
 Workloads:`
-	for _, w := range bench.Workloads {
+	for _, w := range Workloads {
 		text += fmt.Sprintf("\n  %-20s %s", w.Name, w.Help)
 	}
 	return text
@@ -46,43 +50,43 @@ Workloads:`
 // workloadNames lists what can be measured.
 func workloadNames() []string {
 	var names []string
-	for _, w := range bench.Workloads {
+	for _, w := range Workloads {
 		names = append(names, w.Name)
 	}
 	return names
 }
 
 // Run measures.
-func (c benchCmd) Run(io console) error {
+func (c benchCmd) Run(io command.Console) error {
 	if c.Profile && (c.JSON || c.Against != "") {
 		return badinput.Errorf("--profile prints a table of its own: leave out --json and --against")
 	}
-	var chosen []bench.Entry
+	var chosen []Entry
 	for _, name := range c.Names {
 		i := slices.Index(workloadNames(), name)
 		if i < 0 {
-			return unknown("benchmark", name, workloadNames())
+			return command.Unknown("benchmark", name, workloadNames())
 		}
-		chosen = append(chosen, bench.Workloads[i])
-		if err := bench.Workloads[i].Check(c.Options); err != nil {
+		chosen = append(chosen, Workloads[i])
+		if err := Workloads[i].Check(c.Options); err != nil {
 			return err
 		}
 	}
-	var base bench.Baseline
+	var base Baseline
 	var err error
 	if c.Against != "" {
-		if base, err = bench.ReadBaseline(c.Against); err != nil {
+		if base, err = ReadBaseline(c.Against); err != nil {
 			return badinput.Errorf("%w", err)
 		}
 	}
-	b, err := backend.Open(c.Backend)
+	b, err := c.Open()
 	if err != nil {
-		return badinput.Errorf("%w", err)
+		return err
 	}
 	for _, w := range chosen {
-		takesMemory(w.Sizes()...)
-		var all []bench.Result
-		if err := w.Run(b, c.Options, func(r bench.Result) error {
+		command.TakesMemory(w.Sizes()...)
+		var all []Result
+		if err := w.Run(b, c.Options, func(r Result) error {
 			if m, ok := base[r.Workload]; ok {
 				r.BaselineMS, r.Ratio = m.MedianMS, m.MedianMS/r.MedianMS
 			}
@@ -101,12 +105,12 @@ func (c benchCmd) Run(io console) error {
 }
 
 // print writes one result.
-func (c benchCmd) print(io console, r bench.Result) error {
+func (c benchCmd) print(io command.Console, r Result) error {
 	switch {
 	case c.JSON:
-		return printJSON(io.out, r)
+		return command.PrintJSON(io.Out, r)
 	case c.Profile:
-		_, err := fmt.Fprintln(io.out, profile(r))
+		_, err := fmt.Fprintln(io.Out, profile(r))
 		return err
 	}
 	line := fmt.Sprintf("%-19s median %.3f ms, fastest %.3f ms, %d repetitions, %d threads",
@@ -127,7 +131,7 @@ func (c benchCmd) print(io console, r bench.Result) error {
 		}
 		line = t.String()
 	}
-	_, err := fmt.Fprintln(io.out, line)
+	_, err := fmt.Fprintln(io.Out, line)
 	return err
 }
 
@@ -135,7 +139,7 @@ func (c benchCmd) print(io console, r bench.Result) error {
 const profiled = 30
 
 // profile is what the steps of a workload cost.
-func profile(r bench.Result) *report.Table {
+func profile(r Result) *report.Table {
 	costs, peaks := r.Costs, engine.MeasurePeaks()
 	var all time.Duration
 	for _, s := range costs {
@@ -160,15 +164,7 @@ func profile(r bench.Result) *report.Table {
 		sec := max(s.Time, 1).Seconds()
 		t.Add(report.Number(1e3*sec, 3), percent(float64(s.Time)/float64(max(all, 1))),
 			report.Number(s.Flops/sec/1e9, 1), percent(s.Flops/sec/peaks.Flops),
-			report.Number(s.Bytes/sec/1e9, 1), percent(s.Bytes/sec/peaks.Bytes), report.Text(shorten(s.What, 100)))
+			report.Number(s.Bytes/sec/1e9, 1), percent(s.Bytes/sec/peaks.Bytes), report.Text(command.Shorten(s.What, 100)))
 	}
 	return t
-}
-
-// shorten cuts text that is longer than n.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.TrimRight(s[:n-3], " ,") + "..."
 }

@@ -1,4 +1,4 @@
-package main
+package grammarcmd
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/treebank"
@@ -31,10 +32,10 @@ func ladderFile(t *testing.T) string {
 }
 
 // answers runs a command on a text and returns its lines of output, and what it says besides.
-func answers(t *testing.T, text string, command interface{ Run(console) error }) (lines []string, besides string, err error) {
+func answers(t *testing.T, text string, cmd interface{ Run(command.Console) error }) (lines []string, besides string, err error) {
 	t.Helper()
 	var out, more strings.Builder
-	err = command.Run(console{in: strings.NewReader(text), out: &out, err: &more})
+	err = cmd.Run(command.Console{In: strings.NewReader(text), Out: &out, Err: &more})
 	lines = strings.Split(out.String(), "\n")
 	if last := lines[len(lines)-1]; last != "" {
 		t.Errorf("output ends with %q", last)
@@ -64,7 +65,7 @@ func TestInsideInOrder(t *testing.T) {
 		}
 	}
 	path := ladderFile(t)
-	got, besides, err := answers(t, strings.Join(lines, "\n"), insideCmd{grammarArg{Grammar: path, backendFlag: backendFlag{"simd"}}, flags(true)})
+	got, besides, err := answers(t, strings.Join(lines, "\n"), insideCmd{grammarArg{Grammar: path, Backend: command.Backend{Backend: "simd"}}, flags(true)})
 	if err != nil || len(got) != len(lines) {
 		t.Fatalf("%d answers for %d lines, error %v", len(got), len(lines), err)
 	}
@@ -108,7 +109,7 @@ func TestSampleStream(t *testing.T) {
 	t.Log("seed", seed)
 	draw := func(seed uint64, n int) []string {
 		out, _, err := answers(t, strings.Repeat("a a a\n", n), parseCmd{
-			grammarArg: grammarArg{Grammar: ladderFile(t), backendFlag: backendFlag{"simd"}}, sentenceFlags: flags(false), Decode: "sample", Seed: seed,
+			grammarArg: grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, sentenceFlags: flags(false), Decode: "sample", Seed: seed,
 		})
 		if err != nil || len(out) != n {
 			t.Fatal(len(out), err)
@@ -148,7 +149,7 @@ func TestBadText(t *testing.T) {
 		{"a b\n" + strings.Repeat("x", (1<<20)-1) + " a\nb a\n", "standard input:2: the line is longer than 1048576 bytes"},
 		{"a b\na " + strings.Repeat("c", 100) + "\n", `does not know the word "` + strings.Repeat("c", 60) + `", and`},
 	} {
-		command := insideCmd{grammarArg{Grammar: ladderFile(t), backendFlag: backendFlag{"simd"}}, flags(false)}
+		command := insideCmd{grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, flags(false)}
 		out, _, err := answers(t, c.text, command)
 		if err == nil || !strings.Contains(err.Error(), c.want) || len(out) != 1 {
 			t.Errorf("%.20q: error %v after %d answers, want %q", c.text, err, len(out), c.want)
@@ -160,7 +161,7 @@ func TestBadText(t *testing.T) {
 		}
 	}
 	// The mark of UTF-8, ends of lines of other systems, and a last line without an end.
-	out, _, err := answers(t, "\ufeffa b\r\n\ta   b \r\na b", insideCmd{grammarArg{Grammar: ladderFile(t), backendFlag: backendFlag{"simd"}}, flags(false)})
+	out, _, err := answers(t, "\ufeffa b\r\n\ta   b \r\na b", insideCmd{grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, flags(false)})
 	if err != nil || len(out) != 3 || out[0] != "-2.367123614132" || out[1] != out[0] || out[2] != out[0] {
 		t.Errorf("%q, error %v", out, err)
 	}
@@ -191,7 +192,7 @@ func TestLongSentence(t *testing.T) {
 	besides := &firsts{first: make(chan struct{})}
 	text := "a b\n" + strings.Repeat("a ", 500) + "\nb a\n"
 	f := sentenceFlags{MaxLength: 500}
-	err = f.answer(console{in: strings.NewReader(text), out: &out, err: besides}, g, nil, func(lines []*parse.Line) error {
+	err = f.answer(command.Console{In: strings.NewReader(text), Out: &out, Err: besides}, g, nil, func(lines []*parse.Line) error {
 		if len(lines[0].Words) == 500 {
 			<-besides.first
 		}
@@ -208,7 +209,7 @@ func TestLongSentence(t *testing.T) {
 		t.Errorf("answers %q", out.String())
 	}
 	linesEvery = time.Hour
-	_, said, err := answers(t, text, insideCmd{grammarArg{Grammar: ladderFile(t), backendFlag: backendFlag{"simd"}}, flags(true)})
+	_, said, err := answers(t, text, insideCmd{grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, flags(true)})
 	if err != nil || said != "skipped 1 of 3 lines: 1 too long; the first is line 2\n" {
 		t.Errorf("says %q, error %v", said, err)
 	}

@@ -1,4 +1,4 @@
-package main
+package grammarcmd
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/run"
@@ -29,10 +30,10 @@ of line N of the input.`
 
 // answer answers the sentences on standard input with a grammar and parsers of it.
 func (f sentenceFlags) answer(
-	c console, g *grammar.Grammar, parsers []parse.Parser, answer func([]*parse.Line) error, instead func(*parse.Line) string,
+	c command.Console, g *grammar.Grammar, parsers []parse.Parser, answer func([]*parse.Line) error, instead func(*parse.Line) string,
 ) error {
-	takesMemory("--max-length")
-	s, err := parse.NewStream(c.in, g, parse.Reading(f), parsers...)
+	command.TakesMemory("--max-length")
+	s, err := parse.NewStream(c.In, g, parse.Reading(f), parsers...)
 	if err != nil {
 		return err
 	}
@@ -47,21 +48,21 @@ func (f sentenceFlags) answer(
 		done += len(lines)
 		return bar.During(groupText(lines), func() error { return answer(lines) })
 	}
-	if f, ok := c.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintln(c.err, "Type sentences, one a line, and end with Ctrl-D.")
+	if f, ok := c.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintln(c.Err, "Type sentences, one a line, and end with Ctrl-D.")
 	}
-	return s.Run(c.out, c.err)
+	return s.Run(c.Out, c.Err)
 }
 
 // linesEvery is the time between two lines of progress.
 var linesEvery = 10 * time.Second
 
 // linesOnly is where progress goes: a bar would get between answers on the same terminal.
-func linesOnly(c console) io.Writer {
-	if f, ok := c.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return struct{ io.Writer }{c.err}
+func linesOnly(c command.Console) io.Writer {
+	if f, ok := c.Out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return struct{ io.Writer }{c.Err}
 	}
-	return c.err
+	return c.Err
 }
 
 // groupText says what is being answered.

@@ -1,6 +1,9 @@
-package main
+package vaecmd
 
-import "github.com/gfnem/gfnem/badinput"
+import (
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
+)
 
 type decodeCmd struct {
 	codecArg
@@ -16,11 +19,11 @@ func (decodeCmd) Help() string {
 
 Reads latents as "gfnem encode" prints them and writes the means of their pixels.
 
-` + fallbackHelp
+` + command.FallbackHelp
 }
 
 // Run decodes latents.
-func (c decodeCmd) Run(con console) error {
+func (c decodeCmd) Run(con command.Console) error {
 	if c.Out == "" {
 		return badinput.Errorf("say where the images go: --out decoded.png")
 	}

@@ -1,8 +1,9 @@
-package main
+package grammarcmd
 
 import (
 	"strconv"
 
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/grammar/parse"
 )
 
@@ -20,11 +21,11 @@ func (insideCmd) Help() string {
 Prints log p(x) of each sentence, in nats with twelve decimals, all trees added up; -Inf if the grammar has no tree for it.
 It is computed in double precision.
 
-` + sentenceHelp + "\n\n" + fallbackHelp
+` + sentenceHelp + "\n\n" + command.FallbackHelp
 }
 
 // Run prints the likelihood of sentences.
-func (c insideCmd) Run(con console) error {
+func (c insideCmd) Run(con command.Console) error {
 	g, b, err := c.open(con)
 	if err != nil {
 		return err

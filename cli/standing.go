@@ -1,11 +1,10 @@
-package main
+package cli
 
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
-	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -40,12 +39,12 @@ func stand(r *run.Run, s run.Session, fallback []string) (standing, error) {
 }
 
 // print prints a result and the state that it is of, as text or as one JSON object.
-func (a standing) print(c console, result run.Result, asJSON bool) error {
+func (a standing) print(c command.Console, result run.Result, asJSON bool) error {
 	if !asJSON {
-		err := result.Print(c.out)
+		err := result.Print(c.Out)
 		for _, note := range a.notes {
 			if err == nil {
-				_, err = fmt.Fprintf(c.out, "Note: %s.\n", note)
+				_, err = fmt.Fprintf(c.Out, "Note: %s.\n", note)
 			}
 		}
 		return err
@@ -60,31 +59,5 @@ func (a standing) print(c console, result run.Result, asJSON bool) error {
 			return err
 		}
 	}
-	return printJSON(c.out, fields)
-}
-
-// fallbackFlag lets a command whose output cannot say which state it comes from use an older one.
-type fallbackFlag struct {
-	Fallback bool `help:"If the newest checkpoint is damaged, use an older one, with a warning."`
-}
-
-// fallbackHelp says when it is needed.
-const fallbackHelp = `The newest checkpoint of the run is used. If it is damaged, that is an error: "gfnem resume" makes it again, to the bit;
-with --fallback an older one is used, with a warning.`
-
-// allow warns of checkpoints of a run that were skipped, or refuses to go on with an older one.
-func (f fallbackFlag) allow(c console, r *run.Run, skipped []string) error {
-	if len(skipped) > 0 && !f.Fallback {
-		return badinput.Errorf("%s: %s: make it again with \"gfnem resume %[1]s\", or use an older one with --fallback",
-			r.Dir(), strings.Join(skipped, "; "))
-	}
-	c.warn(skipped...)
-	return nil
-}
-
-// warn prints warnings, each in a line.
-func (c console) warn(lines ...string) {
-	for _, line := range lines {
-		fmt.Fprintln(c.err, "warning:", line)
-	}
+	return command.PrintJSON(c.Out, fields)
 }

@@ -1,35 +1,20 @@
-package main
+package cli
 
 import (
 	"cmp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/internal/memory"
 	"github.com/gfnem/gfnem/run"
 )
 
-// large is what a command was told that takes memory: keys or flags, the largest first.
-var large struct {
-	sync.Mutex
-	names []string
-}
-
-// takesMemory says what can be lowered should memory not be enough.
-func takesMemory(names ...string) {
-	large.Lock()
-	defer large.Unlock()
-	large.names = names
-}
-
 // refusal is the line about something that does not fit into memory. What err says after that is kept.
 func refusal(cause *memory.Error, err error) string {
-	large.Lock()
-	names := large.names
-	large.Unlock()
+	names := command.Large()
 	if len(cause.Lower) > 0 {
 		names = cause.Lower
 	}
@@ -53,8 +38,8 @@ func largeKeys(task run.Task, c any) []string {
 	if !ok {
 		return nil
 	}
-	usual, now := numbers(task.Config(task.Presets()[0])), numbers(c)
-	above := func(key string) float64 { return now[key] / max(usual[key], 1) }
+	typical, now := numbers(usual(task)), numbers(c)
+	above := func(key string) float64 { return now[key] / max(typical[key], 1) }
 	keys := sized.MemoryKeys()
 	all := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return above(key) <= 1 })
 	if len(all) == 0 {

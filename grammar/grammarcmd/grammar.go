@@ -1,14 +1,13 @@
-package main
+package grammarcmd
 
 import (
 	"cmp"
-	"io"
 	"os"
 
 	"github.com/gomlx/compute"
 
-	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/run"
@@ -21,19 +20,19 @@ type grammarCmd struct {
 // grammarArg names a grammar.
 type grammarArg struct {
 	Grammar string `arg:"" help:"Folder of a run of \"train grammar\", or a grammar in a JSON file."`
-	backendFlag
-	fallbackFlag
+	command.Backend
+	command.Fallback
 }
 
 // open reads the grammar and opens what computes with it.
-func (a grammarArg) open(c console) (*grammar.Grammar, compute.Backend, error) {
+func (a grammarArg) open(c command.Console) (*grammar.Grammar, compute.Backend, error) {
 	info, err := os.Stat(a.Grammar)
 	if err != nil {
 		return nil, nil, badinput.Errorf("no run and no grammar file: %w", err)
 	}
-	b, err := backend.Open(a.Backend)
+	b, err := a.Open()
 	if err != nil {
-		return nil, nil, badinput.Errorf("%w", err)
+		return nil, nil, err
 	}
 	if !info.IsDir() {
 		g, err := grammar.Load(a.Grammar)
@@ -44,7 +43,7 @@ func (a grammarArg) open(c console) (*grammar.Grammar, compute.Backend, error) {
 		return nil, nil, err
 	}
 	g, warnings, err := induce.ReadGrammar(b, r)
-	return g, b, cmp.Or(a.allow(c, r, warnings), err)
+	return g, b, cmp.Or(a.Allow(c, r, warnings), err)
 }
 
 type grammarExportCmd struct {
@@ -66,25 +65,17 @@ symbol first. The data set of the run is not needed. "gfnem parse" and "gfnem in
 
 In an "ncfg" the keys of binary and emit carry the parent after a bar: "A|ROOT", "A|A", "T|A".
 
-` + fallbackHelp
+` + command.FallbackHelp
 }
 
 // Run exports a grammar.
-func (c grammarExportCmd) Run(con console) error {
+func (c grammarExportCmd) Run(con command.Console) error {
 	g, _, err := c.open(con)
 	if err != nil {
 		return err
 	}
 	if c.Out == "" {
-		return g.Write(con.out)
+		return g.Write(con.Out)
 	}
-	return writeWhole(c.Out, g.Write)
-}
-
-// writeWhole writes the file of --out, as run.WriteFile does, and nothing that is not a file.
-func writeWhole(path string, write func(io.Writer) error) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return badinput.Errorf("--out %s is not a file", path)
-	}
-	return run.WriteFile(path, write)
+	return command.WriteWhole(c.Out, g.Write)
 }

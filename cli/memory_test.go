@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -8,12 +8,19 @@ import (
 	"testing"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/grammar/results"
 	"github.com/gfnem/gfnem/internal/memory"
+	"github.com/gfnem/gfnem/internal/self"
+	"github.com/gfnem/gfnem/mixture"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/vae"
 )
 
 // What is named is far above the preset, the furthest first; keys that the method does not heed are not.
 func TestLargeKeys(t *testing.T) {
+	all := Program{Tasks: []run.Task{mixture.Task{}, results.Task{}, vae.Task{}}}
 	for _, c := range []struct {
 		task string
 		set  config.Set
@@ -27,7 +34,7 @@ func TestLargeKeys(t *testing.T) {
 		{"vae", config.Set{"model.rows=8", "model.columns=4", "wake.samples=200", "batch=64", "model.codes=200"},
 			[]string{"wake.samples", "model.codes", "model.rows", "batch"}},
 	} {
-		task, err := findTask(c.task)
+		task, err := all.find(c.task)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,11 +54,12 @@ func TestLargeKeys(t *testing.T) {
 }
 
 func TestRefusal(t *testing.T) {
-	takesMemory("a", "b", "c")
-	defer takesMemory()
+	self.SetName("gfnem")
+	command.TakesMemory("a", "b", "c")
+	defer command.TakesMemory()
 	cause := badinput.Errorf("%w", &memory.Error{What: "a table", Bytes: 3 << 30, Room: 1 << 29, Of: "this machine"})
 	var out bytes.Buffer
-	if code := complain(&out, fmt.Errorf("graph: compile: %w; what was saved is kept", cause)); code != exitBadInput {
+	if code := complain(&out, fmt.Errorf("graph: compile: %w; what was saved is kept", cause)); code != ExitBadInput {
 		t.Errorf("exit code %d", code)
 	}
 	want := "gfnem: a table needs 3.00 GiB of memory, and this machine leaves 512 MiB: lower a, b or c, or go on " +
@@ -59,7 +67,7 @@ func TestRefusal(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
-	takesMemory()
+	command.TakesMemory()
 	out.Reset()
 	complain(&out, &memory.Error{What: "it", Bytes: math.Inf(1), Of: "x"})
 	want = "gfnem: it needs +Inf GiB of memory, and x leaves 0 MiB: go on regardless with --force-memory\n"

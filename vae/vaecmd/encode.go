@@ -1,4 +1,4 @@
-package main
+package vaecmd
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/mnist"
 )
 
@@ -27,12 +28,12 @@ func (encodeCmd) Help() string {
 Prints the codes of each image in one line, in raster order of the grid. Images must have the size that the model was
 trained on; a pixel is 1 where it is brighter than half of white. "gfnem decode" turns codes into images.
 
-` + fallbackHelp
+` + command.FallbackHelp
 }
 
 // Run encodes images.
-func (c encodeCmd) Run(con console) error {
-	if err := checkSeed(c.Seed); err != nil {
+func (c encodeCmd) Run(con command.Console) error {
+	if err := command.CheckSeed(c.Seed); err != nil {
 		return err
 	}
 	codec, err := c.open(con)
@@ -52,14 +53,14 @@ func (c encodeCmd) Run(con console) error {
 		return err
 	}
 	if !c.JSON {
-		return printCodes(con.out, codes)
+		return printCodes(con.Out, codes)
 	}
 	for i, z := range codes {
 		line := struct {
 			Image string          `json:"image"`
 			Codes json.RawMessage `json:"codes"`
 		}{names[i], json.RawMessage(strings.ReplaceAll(fmt.Sprint(z), " ", ","))}
-		if err := printJSON(con.out, line); err != nil {
+		if err := command.PrintJSON(con.Out, line); err != nil {
 			return err
 		}
 	}
