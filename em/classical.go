@@ -18,13 +18,13 @@ import (
 	"github.com/gfnem/gfnem/optim"
 )
 
-// Posterior is what a classical learner puts in the place of the GFlowNet.
-type Posterior int
+// ClassicalPosterior is what a classical learner puts in the place of the GFlowNet.
+type ClassicalPosterior int
 
 const (
 	// Exact enumerates the posterior: every update follows the gradient of log p(x), which is that of the expected
 	// log-joint under p(z|x).
-	Exact Posterior = iota
+	Exact ClassicalPosterior = iota
 	// MeanField restricts it to a product of independent choices, fitted to each observation by coordinate ascent.
 	MeanField
 )
@@ -35,7 +35,7 @@ type Classical struct {
 	Model     lvm.Model
 	Env       envs.Sequence
 	Data      Data
-	Posterior Posterior
+	Posterior ClassicalPosterior
 	// Sweeps of coordinate ascent for MeanField; 0 means 10.
 	Sweeps int
 	// Optimizer of Theta; no groups means Adam with rate 1e-3.

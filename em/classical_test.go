@@ -34,7 +34,7 @@ func deepToy(seed uint64, dtype dtypes.DType) toy {
 
 // boundOf returns a classical learner's bound for given observations at the initial values of a toy, which it leaves as
 // they are, and the gradient of theta: prior, then emit.
-func boundOf(t *testing.T, b compute.Backend, m toy, p Posterior, sweeps int, x ...int) (bound float64, grad []float64) {
+func boundOf(t *testing.T, b compute.Backend, m toy, p ClassicalPosterior, sweeps int, x ...int) (bound float64, grad []float64) {
 	t.Helper()
 	const rate = 1.0 / 8
 	store := model.NewStore()
@@ -213,7 +213,7 @@ func TestClassicalTrain(t *testing.T) {
 	truth, start := clumps(seed)
 	x := truth.draw(rand.New(rand.NewPCG(seed, 1)), 64)
 	before := logLikelihood(start.table(start.prior, start.emit), x)
-	for _, p := range []Posterior{Exact, MeanField} {
+	for _, p := range []ClassicalPosterior{Exact, MeanField} {
 		store := model.NewStore()
 		c := Classical{
 			Model: start, Env: start.env(), Data: Full(start.rows(x...)), Posterior: p, Sweeps: 3,

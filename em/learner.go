@@ -15,6 +15,7 @@ import (
 type Learner struct {
 	Loop[[]*tensors.Tensor, []*tensors.Tensor]
 	programs *program.Set
+	spec     Spec
 }
 
 // New prepares a learner whose variables live in store, which has all of them from then on: a value that is to start
@@ -28,7 +29,7 @@ func New(b compute.Backend, store *model.Store, spec Spec) (*Learner, error) {
 	if err != nil {
 		return nil, blame.Caller(fmt.Errorf("em: %w", err))
 	}
-	l := &Learner{programs: program.NewSet(b, store)}
+	l := &Learner{programs: program.NewSet(b, store), spec: spec}
 	g := newGraphs(spec.withDefaults(), l.programs)
 	l.Data, l.Gate, l.E, l.M = spec.Data, spec.Gate, eStep{g}, mStep{g}
 	if err = g.declare(); err == nil {

@@ -53,6 +53,28 @@ func Take(ts []*tensors.Tensor, rows []int) []*tensors.Tensor {
 	})
 }
 
+// Put copies each row of some tensors to the row of others that at says, or nowhere if that is negative.
+func Put(to, from []*tensors.Tensor, at func(row int) int) {
+	for i, t := range from {
+		count := t.Shape().Dim(0)
+		must(t.ConstBytes(func(data []byte) {
+			must(to[i].MutableBytes(func(out []byte) {
+				width := len(data) / count
+				for r := range count {
+					if k := at(r); k >= 0 {
+						copy(out[k*width:(k+1)*width], data[r*width:])
+					}
+				}
+			}))
+		}))
+	}
+}
+
+// Empty returns tensors like others, with n rows.
+func Empty(like []*tensors.Tensor, n int) []*tensors.Tensor {
+	return xslices.Map(like, func(t *tensors.Tensor) *tensors.Tensor { return empty(t, n) })
+}
+
 // empty returns a tensor like another, with n rows.
 func empty(like *tensors.Tensor, n int) *tensors.Tensor {
 	return tensors.FromShape(shapes.Make(like.DType(), append([]int{n}, like.Shape().Dimensions[1:]...)...))
