@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
@@ -58,10 +57,9 @@ func (p *Program) session(ctx context.Context, e command.Backend, io command.Con
 	if err != nil {
 		return nil, err
 	}
-	if !maps.Equal(s.Data(), r.Info().Data) {
+	if err := r.CheckData(s.Data()); err != nil {
 		s.Close()
-		return nil, badinput.Errorf("%s was made with other data than its configuration gives now: was run.toml edited?",
-			r.Dir())
+		return nil, err
 	}
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -235,6 +236,14 @@ func (r *Run) Info() Info { return r.info }
 
 // Config returns the configuration with which the run was created, in TOML.
 func (r *Run) Config() string { return r.config }
+
+// CheckData returns an error unless a session has the data, given by their hashes, that the run was made with.
+func (r *Run) CheckData(data map[string]string) error {
+	if maps.Equal(data, r.info.Data) {
+		return nil
+	}
+	return badinput.Errorf("%s was made with other data than its configuration gives now: was run.toml edited?", r.dir)
+}
 
 func (r *Run) path(name string) string { return filepath.Join(r.dir, name) }
 
