@@ -134,6 +134,9 @@ func (p Program) parser(c *line, options ...kong.Option) (*kong.Kong, error) {
 		return nil, err
 	}
 	p.document(parser.Model.Node, "")
+	if len(p.Tasks) == 1 {
+		c.Train.taskArg(parser.Model.Node).Required = false
+	}
 	return parser, nil
 }
 

@@ -112,7 +112,7 @@ func TestModuleOutside(t *testing.T) {
 	t.Parallel()
 	o := newOutside(t)
 	whole := o.result(o.says("outside", "train", "coins", "--seed", "3", "--out", "whole", "--json"))
-	o.kill("train", "coins", "--seed", "3", "--out", "killed", "--save-every", "1ms")
+	o.kill("train", "--seed", "3", "--out", "killed", "--save-every", "1ms")
 	if got := o.result(o.says("outside", "resume", "killed", "--json")); !reflect.DeepEqual(got, whole) {
 		t.Errorf("killed and resumed %v, not killed %v", got, whole)
 	}

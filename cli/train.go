@@ -39,10 +39,19 @@ type trainCmd struct {
 	shortcuts *shortcuts
 }
 
+// taskArg is the argument that names the task.
+func (trainCmd) taskArg(program *kong.Node) *kong.Positional {
+	i := slices.IndexFunc(program.Children, func(n *kong.Node) bool { return n.Name == "train" })
+	return program.Children[i].Positional[0]
+}
+
 // Run trains.
 func (c trainCmd) Run(io command.Console, p *Program) (err error) {
 	ctx, stop := run.WithSignals(context.Background())
 	defer stop()
+	if c.Task == "" {
+		c.Task = p.Tasks[0].Name() // the only one
+	}
 	task, err := p.find(c.Task)
 	if err != nil {
 		return err
