@@ -159,7 +159,7 @@ type (
 
 func (p *Posterior) drawGraph(in drawIn[*Node]) (out drawnNodes) {
 	net, x := p.g.net(), gfn.Batch(in.X)
-	start := blame.Rows(blame.Method(p.g.Env, "Initial"), p.g.Env.Initial(x), x.Size())
+	start := p.start(x)
 	u := p.g.encode(x).Repeat(in.Each)
 	tr := net.Rollout(rng.In(in.Key), u, start.Repeat(in.Each), gfn.Behaviour{Greedy: in.Greedy})
 	s := net.ScoreSampled(tr, gfn.Behaviour{})
@@ -169,6 +169,11 @@ func (p *Posterior) drawGraph(in drawIn[*Node]) (out drawnNodes) {
 	out.Ratio = ReduceSum(Sub(double(s.LogPB), double(s.LogPF)), 1)
 	out.Strays.Unfinished = p.g.unfinished(out.Z)
 	return out
+}
+
+// start is where trajectories for observations begin.
+func (p *Posterior) start(x gfn.Batch) gfn.State {
+	return blame.Rows(blame.Method(p.g.Env, "Initial"), p.g.Env.Initial(x), x.Size())
 }
 
 func double(x *Node) *Node { return ConvertDType(x, dtypes.Float64) }

@@ -11,6 +11,9 @@ import (
 	"github.com/gfnem/gfnem/internal/rows"
 )
 
+// defaultRows are the trajectories that a program makes at once.
+const defaultRows = 1024
+
 // Buckets are lengths to which observations are cut that are padded to a common one, so that short ones cost less. The
 // policy and the model must give the same answers for less padding, and latents must have the same shape.
 type Buckets struct {
@@ -80,10 +83,7 @@ func (p *Posterior) apart(n int, x []*tensors.Tensor) (batches, error) {
 	if err != nil {
 		return batches{}, blame.Caller(err)
 	}
-	most := p.Rows
-	if most < 1 {
-		most = 1024
-	}
+	most := orDefault(p.Rows, defaultRows)
 	all := batches{Posterior: p, observations: count, x: x}
 	calls := (n + most - 1) / most
 	all.draws = (n + calls - 1) / calls

@@ -3,8 +3,10 @@ package em
 import (
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/rng"
@@ -51,7 +53,10 @@ func (d Draws) Weights(observations int, from Drawer) ([][]float64, error) {
 	for i := range all {
 		all[i] = make([]float64, 0, d.Count)
 	}
-	return all, d.run(observations, from, func(i int, w []float64) { all[i] = append(all[i], w...) })
+	if err := d.run(observations, from, func(i int, w []float64) { all[i] = append(all[i], w...) }); err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // Estimates returns what the weights say, by observation, without keeping them.
@@ -142,4 +147,32 @@ func (p *Posterior) LogLikelihood(n int, x ...*tensors.Tensor) ([]gfn.Estimate, 
 		return nil, fmt.Errorf("likelihood by the posterior: %w", err)
 	}
 	return out, nil
+}
+
+// Summary is the mean of estimates of log p(x) over observations, with what tells whether to trust it.
+type Summary struct {
+	LogP float64
+	// StdErr is the standard error of LogP as an estimate for all observations of the kind; 0 of a single one.
+	StdErr float64
+	// SampleErr is the part of it that comes from sampling latents.
+	SampleErr float64
+	ESS, ELBO float64 // means
+}
+
+// Summarise averages estimates, one of each observation.
+func Summarise(of []gfn.Estimate) (s Summary) {
+	count := float64(len(of))
+	logP := make([]float64, len(of))
+	for i, e := range of {
+		logP[i] = e.LogZ
+		s.ELBO += e.ELBO / count
+		s.ESS += e.ESS / count
+		s.SampleErr += e.StdErr * e.StdErr
+	}
+	s.LogP, s.StdErr = stat.MeanStdDev(logP, nil)
+	if s.StdErr /= math.Sqrt(count); len(of) < 2 {
+		s.StdErr = 0
+	}
+	s.SampleErr = math.Sqrt(s.SampleErr) / count
+	return s
 }

@@ -76,10 +76,7 @@ func (p *Posterior) logProbs(z, x []*tensors.Tensor) ([]Probability, error) {
 	for i, at := range several {
 		owner[i] = owner[at]
 	}
-	draws := p.Paths
-	if draws < 1 {
-		draws = 256
-	}
+	draws := orDefault(p.Paths, 256)
 	x, z = rows.Take(all.x, owner[:len(several)]), rows.Take(z, several)
 	return out, p.paths(draws, x, z, func(i int, e gfn.Estimate, _ bool) {
 		out[several[i]] = Probability{e.LogZ, false, e.StdErr, draws}
@@ -130,8 +127,7 @@ type (
 
 func (p *Posterior) pathGraph(in pathIn[*Node]) (out pathNodes) {
 	net, x, z := p.g.net(), gfn.Batch(in.X), gfn.State(in.Z)
-	start := blame.Rows(blame.Method(p.g.Env, "Initial"), p.g.Env.Initial(x), x.Size())
-	blame.Like(blame.Argument("the list of latents"), z, start)
+	blame.Like(blame.Argument("the list of latents"), z, p.start(x))
 	z = z.Repeat(in.Each)
 	tr := net.Backtrack(rng.In(in.Key), p.g.encode(x).Repeat(in.Each), z, nil, gfn.Behaviour{})
 	s := net.Score(tr, gfn.Behaviour{})

@@ -1,7 +1,7 @@
 // Package report shows results: tables, figures and self-contained HTML pages.
 //
 // It knows nothing of what it shows. A [Table] holds numbers and prints them as text, HTML or JSON; a
-// [Figure] is a grid of panels ([Lines], [Scatter], [Strip], [Bars], [Tree], [Picture]) and becomes PNG and SVG; a
+// [Figure] is a grid of panels ([Lines], [Scatter], [Strip], [Bars], [Ranks], [Tree], [Picture]) and becomes PNG and SVG; a
 // [Page] gathers both in one HTML file that needs neither network nor script. [Summarize] and [Rate] compute what
 // tables over repeated runs need.
 //

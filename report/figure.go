@@ -23,7 +23,7 @@ type Figure struct {
 // NewFigure returns a figure of one panel.
 func NewFigure(p Panel) Figure { return Figure{Panels: [][]Panel{{p}}} }
 
-// Panel is one chart: [Lines], [Scatter], [Strip], [Bars], [Tree] or [Picture].
+// Panel is one chart: [Lines], [Scatter], [Strip], [Bars], [Ranks], [Tree] or [Picture].
 type Panel interface {
 	// chart checks the data of the panel and returns what is to be drawn.
 	chart() (*chart, error)

@@ -41,6 +41,7 @@ func gallery(n int) map[string]Figure {
 		"walks":   smallWalks(points),
 		"strip":   NewFigure(byMethod()),
 		"bars":    NewFigure(usedLabels()),
+		"ranks":   rankHistograms(),
 		"tree":    {Panels: [][]Panel{{flatTree()}, {twentyWords()}}},
 		"trees":   {Panels: [][]Panel{{flatTree(), flatTree()}}, Columns: []string{"gold", "learned"}},
 		"mixed":   {Title: "Two kinds side by side", Panels: [][]Panel{{curves(), usedLabels()}, {byMethod(), nil}}},
@@ -195,6 +196,27 @@ func usedLabels() Bars {
 	}
 	b.Values[11] = math.NaN()
 	return b
+}
+
+// rankHistograms are uniform, peaked at both ends, and without a band.
+func rankHistograms() Figure {
+	r := rand.New(rand.NewPCG(12, 13))
+	f := Figure{Shared: true, Panels: [][]Panel{nil}}
+	for k, name := range []string{"log p(x,z)", "z[0]", "z[1]"} {
+		h := Ranks{Axes: Axes{Title: name, X: Axis{Label: "rank"}}, Counts: make([]int, 16), Low: 31, High: 98}
+		for range 1000 {
+			u := r.Float64()
+			if k == 1 && r.Float64() < 0.2 {
+				u = math.Mod(0.96+0.08*u, 1)
+			}
+			h.Counts[int(16*u)]++
+		}
+		if k == 2 {
+			h.Low, h.High = 0, 0
+		}
+		f.Panels[0] = append(f.Panels[0], h)
+	}
+	return f
 }
 
 func byMethod() Strip {

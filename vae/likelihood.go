@@ -2,14 +2,12 @@ package vae
 
 import (
 	"cmp"
-	"math"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
@@ -120,45 +118,46 @@ func (l *Likelihood) shape() (each, images int) {
 func (l *Likelihood) Estimate(count int, take func(indices []int) *tensors.Tensor) (NLL, error) {
 	l.build()
 	out := NLL{Images: count, Samples: l.Samples}
-	var logX []float64
+	var all []gfn.Estimate
 	_, images := l.shape()
 	err := chunks(count, images, func(indices []int, fresh int) error {
-		drawn, err := l.draw(take(indices), indices)
-		if err != nil {
-			return err
+		few := func(uint64, int) ([][]float64, error) { return l.weights(take, indices, fresh, &out) }
+		estimates, err := em.Draws{Count: l.Samples}.Estimates(fresh, em.DrawerFunc(few))
+		if all = append(all, estimates...); err == nil && l.Progress != nil {
+			l.Progress(len(all))
 		}
-		drawn = drawn[:fresh]
-		var all crash.Group
-		for i := range drawn {
-			all.Go(func() { drawn[i].merge(l.Model.Positions()) })
-		}
-		all.Wait()
-		if err := l.scores(take(indices), drawn); err != nil {
-			return err
-		}
-		for _, d := range drawn {
-			e := gfn.EstimateLogZ(d.logWeights())
-			logX = append(logX, e.LogZ)
-			out.ELBO += e.ELBO / float64(count)
-			out.ESS += e.ESS / float64(count)
-			out.Distinct += float64(len(d.distinct)) / float64(count)
-			out.SampleErr += e.StdErr * e.StdErr
-		}
-		if l.Progress != nil {
-			l.Progress(indices[0] + fresh)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return NLL{}, err
 	}
-	mean, deviation := stat.MeanStdDev(logX, nil)
-	out.NLL = -mean
-	if count > 1 {
-		out.StdErr = deviation / math.Sqrt(float64(count))
-	}
-	out.SampleErr = math.Sqrt(out.SampleErr) / float64(count)
+	s := em.Summarise(all)
+	out.NLL, out.StdErr, out.SampleErr, out.ELBO, out.ESS = -s.LogP, s.StdErr, s.SampleErr, s.ELBO, s.ESS
 	return out, nil
+}
+
+// weights draws latents of a few images, scores those that differ, and counts them.
+func (l *Likelihood) weights(
+	take func([]int) *tensors.Tensor, indices []int, fresh int, count *NLL,
+) (all [][]float64, err error) {
+	drawn, err := l.draw(take(indices), indices)
+	if err != nil {
+		return nil, err
+	}
+	drawn = drawn[:fresh]
+	var merging crash.Group
+	for i := range drawn {
+		merging.Go(func() { drawn[i].merge(l.Model.Positions()) })
+	}
+	merging.Wait()
+	if err := l.scores(take(indices), drawn); err != nil {
+		return nil, err
+	}
+	for _, d := range drawn {
+		all = append(all, d.logWeights())
+		count.Distinct += float64(len(d.distinct)) / float64(count.Images)
+	}
+	return all, nil
 }
 
 // samples are the latents drawn for one image.
@@ -179,14 +178,13 @@ func (l *Likelihood) draw(x *tensors.Tensor, indices []int) ([]samples, error) {
 		return nil, err
 	}
 	drawn := make([]samples, images)
-	for call := 0; call*each < l.Samples; call++ {
-		key := rng.Key(l.Seed, "importance", uint64(indices[0]), uint64(call))
+	for call, take := range (em.Draws{Count: l.Samples, AtOnce: each}).Calls() {
+		key := rng.Key(l.Seed, "importance", uint64(indices[0]), call)
 		out, err := l.propose.Call(proposeIn[host]{key, x})
 		if err != nil {
 			return nil, err
 		}
 		codes, logQ := tensors.MustCopyFlatData[uint8](out.Codes), tensors.MustCopyFlatData[float64](out.LogQ)
-		take := min(each, l.Samples-call*each)
 		for i := range drawn {
 			drawn[i].codes = append(drawn[i].codes, codes[i*each*n:(i*each+take)*n]...)
 			drawn[i].logQ = append(drawn[i].logQ, logQ[i*each:i*each+take]...)

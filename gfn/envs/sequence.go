@@ -58,6 +58,10 @@ func at(tokens, pos *Node) *Node {
 // Legal implements gfn.Env.
 func (e Sequence) Legal(s gfn.State) *Node {
 	g, b := s[0].Graph(), s[0].Shape().Dim(0)
+	if slices.Min(e.Sizes) == e.Actions() { // all the same: every value, as long as the last token is not chosen
+		last := SliceAxis(s[0], 1, AxisElem(len(e.Sizes)-1)) // [B,1]
+		return BroadcastToDims(LessThan(last, ZerosLike(last)), b, e.Actions())
+	}
 	room := make([]int32, len(e.Sizes)) // how many values the next token can take
 	for t, n := range e.Sizes {
 		room[t] = int32(n)

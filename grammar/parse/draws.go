@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/rng"
@@ -72,26 +73,13 @@ func (b *batchDraws) key(name string, number ...uint64) *tensors.Tensor {
 }
 
 func (b *batchDraws) run(plan drawPlan) error {
-	for k := range plan.samples {
-		d, logP, err := b.one(uint64(k))
-		if err != nil {
-			return err
-		}
-		if k < plan.trees {
-			key := func(o int) *tensors.Tensor { return b.key("order", uint64(k), uint64(o)) }
-			ratios, err := b.orders(b.x, d.walks, plan.orders, key)
-			if err != nil {
-				return err
-			}
-			for i, r := range ratios {
-				at := b.at[i]
-				b.low[at] = append(b.low[at], logMean(r...)-logP[i])
-				b.high[at] = append(b.high[at], logMean(append(r, d.logPF[i]-d.logPB[i])...)-logP[i])
-			}
-		}
+	one := func(k uint64, _ int) ([][]float64, error) { return b.one(k, plan) }
+	weights, err := em.Draws{Count: plan.samples, AtOnce: 1}.Weights(len(b.at), em.DrawerFunc(one))
+	for i, w := range weights {
+		b.LogW[b.at[i]] = w
 	}
-	if plan.samples == 1 {
-		return nil
+	if err != nil || plan.samples == 1 {
+		return err
 	}
 	best, _, err := b.elect(b.x, b.votes)
 	for i, z := range best {
@@ -100,29 +88,43 @@ func (b *batchDraws) run(plan drawPlan) error {
 	return err
 }
 
-// one makes one trajectory of each sentence, and returns them with log p(x,z) where they end.
-func (b *batchDraws) one(k uint64) (drawn, []float64, error) {
+// one makes one trajectory of each sentence, and returns its log-weight.
+func (b *batchDraws) one(k uint64, plan drawPlan) (logW [][]float64, err error) {
 	d, err := b.draw(b.x, b.key("draw", k))
 	if err != nil {
-		return d, nil, err
+		return nil, err
 	}
 	out, err := b.net.Reward.Call(forest.RewardTensors{Target: b.target, Forest: d.walks.Forest})
 	if err != nil {
-		return d, nil, err
+		return nil, err
 	}
 	logP, trees := widened(out.LogR), d.trees(b.x)
 	b.votes.add(trees)
 	for i, z := range trees {
-		at := b.at[i]
 		if k == 0 {
-			b.First[at] = z
+			b.First[b.at[i]] = z
 		}
-		b.LogW[at] = append(b.LogW[at], logP[i]+d.logPB[i]-d.logPF[i])
+		logW = append(logW, []float64{logP[i] + d.logPB[i] - d.logPF[i]})
 		for _, l := range z.Label {
 			b.Labels[l]++
 		}
 	}
-	return d, logP, nil
+	if int(k) < plan.trees {
+		err = b.reorder(k, plan.orders, d, logP)
+	}
+	return logW, err
+}
+
+// reorder draws orders of the trees where trajectories end, and estimates log q(z) - log p(x,z) from them.
+func (b *batchDraws) reorder(k uint64, orders int, d drawn, logP []float64) error {
+	key := func(o uint64) *tensors.Tensor { return b.key("order", k, o) }
+	ratios, err := em.Draws{Count: orders, AtOnce: 1}.Weights(len(b.at), b.orders(b.x, d.walks, key))
+	for i, r := range ratios {
+		at := b.at[i]
+		b.low[at] = append(b.low[at], logMean(r...)-logP[i])
+		b.high[at] = append(b.high[at], logMean(append(r, d.logPF[i]-d.logPB[i])...)-logP[i])
+	}
+	return err
 }
 
 // klTrees estimates the divergence over trees of one sentence, and the variance of that, from the weights of

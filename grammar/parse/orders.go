@@ -2,9 +2,11 @@ package parse
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
@@ -21,23 +23,24 @@ import (
 // by the GFlowNet itself and the ratio of the trajectory that made it is averaged in, it is above (Sobolev and Vetrov,
 // "Importance Weighted Hierarchical Variational Inference", 2019). Both tend to log q(z) with the number of orders.
 
-// orders draws that many orders of the trees that walks stand at, and returns log P_F - log P_B of each: by sentence,
-// then order.
-func (p *GFlowNet) orders(
-	x Padded, walks forest.WalkTensors, count int, key func(k int) *tensors.Tensor,
-) ([][]float64, error) {
-	out := make([][]float64, len(x.Sentences))
-	for k := range count {
+// orders draws orders of the trees that walks stand at, one of each sentence in a call, with log P_F - log P_B.
+func (p *GFlowNet) orders(x Padded, walks forest.WalkTensors, key func(k uint64) *tensors.Tensor) em.Drawer {
+	return em.DrawerFunc(func(k uint64, _ int) ([][]float64, error) {
 		down, err := p.net.Undo(key(k), walks, x.Longest())
 		if err != nil {
 			return nil, err
 		}
-		logPF, logPB := widened(down.UndoneForward), widened(down.UndoneBack)
-		for i := range out {
-			out[i] = append(out[i], logPF[i]-logPB[i])
-		}
+		return ratios(down.UndoneForward, down.UndoneBack), nil
+	})
+}
+
+// ratios are the differences of numbers of single precision, each on its own.
+func ratios(a, b *tensors.Tensor) [][]float64 {
+	out, less := widened(a), widened(b)
+	for i := range out {
+		out[i] -= less[i]
 	}
-	return out, nil
+	return slices.Collect(slices.Chunk(out, 1))
 }
 
 // logMean is the logarithm of the average of exponentials.
@@ -57,10 +60,10 @@ func (p *GFlowNet) LogQ(
 		if err != nil {
 			return err
 		}
-		key := func(k int) *tensors.Tensor { return rng.Key(seed, "gfn/orders", uint64(number), uint64(k)) }
-		ratios, err := p.orders(x, walks, count, key)
-		for i, r := range ratios {
-			out[at[i]] = logMean(r...)
+		key := func(k uint64) *tensors.Tensor { return rng.Key(seed, "gfn/orders", uint64(number), k) }
+		estimates, err := em.Draws{Count: count, AtOnce: 1}.Estimates(len(at), p.orders(x, walks, key))
+		for i, e := range estimates {
+			out[at[i]] = e.LogZ
 		}
 		return err
 	})
