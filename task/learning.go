@@ -38,6 +38,9 @@ type Learning struct {
 	// after every Watch iterations; 0 means never.
 	Metrics func(m *Learned) (map[string]float64, error)
 	Watch   uint64
+	// Calibrate says how the report measures the calibration of q(z|x), unless Uncalibrated leaves that out.
+	Calibrate    em.Calibrate
+	Uncalibrated bool
 	// Pictures are shown in the report.
 	Pictures func(m *Learned) ([]report.Named, error)
 
@@ -60,6 +63,9 @@ func (m *Learned) Store() *model.Store { return m.learner.Store() }
 
 // Theta is the scope of the model's variables, as the functions of lvm.Model take it.
 func (m *Learned) Theta() *model.Scope { return m.Store().Scope(em.Theta) }
+
+// Learner is what learns. Who steps it moves the session.
+func (m *Learned) Learner() *em.Learner { return m.learner }
 
 // Counters says what has been done.
 func (m *Learned) Counters() em.State { return m.learner.State() }

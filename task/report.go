@@ -33,11 +33,34 @@ func (s *Session) Report(r *run.Run, dir string, result run.Result) error {
 			return err
 		}
 	}
+	if !s.learning.Uncalibrated {
+		if err := s.calibration(page, dir); err != nil {
+			return err
+		}
+	}
 	if text := r.Config(); text != "" {
 		page.Section("Configuration").Pre(text)
 	}
 	page.Section("Provenance").Pre(r.Info().String())
 	return page.WriteFile(filepath.Join(dir, "report.html"))
+}
+
+// calibration adds that of q(z|x).
+func (s *Session) calibration(page *report.Page, dir string) error {
+	p, err := s.Posterior()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	c, err := p.Calibrate(s.learning.Calibrate)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	if err := c.Print(&text); err != nil {
+		return err
+	}
+	return page.Section("Posterior").Pre(text.String()).Figures(dir, c.Picture())
 }
 
 // curves are what was noted during the training; those without a point are left out.
