@@ -41,6 +41,9 @@ func Train(ctx context.Context, dir string, configuration any, job Job, o TrainO
 	if err := r.Drive(ctx, job, cmp.Or(o.Every, 10*time.Second), o.Log); err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%w after training: what is left is to evaluate it", ErrInterrupted)
+	}
 	stop() // nothing more has to be saved
 	if s, ok := job.(Session); ok {
 		return r.Conclude(s)

@@ -1,7 +1,6 @@
 package task_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -98,11 +97,15 @@ func learning(c config) (task.Learning, error) {
 	}, err
 }
 
+// toy learns the coins.
 var toy = task.Of(task.Definition[config]{
-	Name:    "coins",
-	About:   "Two coins, of which one is tossed eight times.",
-	Presets: []task.Preset[config]{{"quick", config{Updates: 6, Rows: 20}}, {"long", config{Updates: 300, Rows: 200}}},
-	Start:   func(_ compute.Backend, c config) (task.Learning, error) { return learning(c) },
+	Name:  "coins",
+	About: "Two coins, of which one is tossed eight times.",
+	Presets: []task.Preset[config]{
+		{Name: "quick", Config: config{Updates: 6, Rows: 20}},
+		{Name: "long", Config: config{Updates: 300, Rows: 200}},
+	},
+	Start: func(_ compute.Backend, c config) (task.Learning, error) { return learning(c) },
 	Tables: []task.Table{{
 		Name: "coins", Title: "Few and many observations",
 		Rows: []task.Row{{Name: "few", Set: []string{"rows=4"}}, {Name: "many", Set: []string{"rows=40"}}},
@@ -118,13 +121,3 @@ func open(t *testing.T) compute.Backend {
 	}
 	return b
 }
-
-func must[T any](t *testing.T, v T, err error) T {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-var _ = fmt.Sprint
