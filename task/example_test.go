@@ -20,7 +20,7 @@ func ExampleOf() {
 	defer os.RemoveAll(dir)
 	folder := filepath.Join(dir, "run")
 	for _, args := range [][]string{
-		{"train", "--seed", "3", "--out", folder, "--json"}, // in main: cli.Main(toy)
+		{"train", "--seed", "3", "--observations", "30", "--out", folder, "--json"}, // in main: cli.Main(toy)
 		{"report", folder},
 	} {
 		if code := program.Execute(args, os.Stderr, os.Stderr); code != cli.ExitOK {
@@ -32,6 +32,6 @@ func ExampleOf() {
 		log.Fatal(err)
 	}
 	defer model.Close()
-	fmt.Println("opened after", model.Counters().M, "M-steps")
-	// Output: opened after 6 M-steps
+	fmt.Println("opened after", model.Counters().M, "M-steps on", model.Config.Rows, "observations")
+	// Output: opened after 6 M-steps on 30 observations
 }

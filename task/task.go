@@ -23,6 +23,7 @@ import (
 
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
@@ -37,6 +38,8 @@ type Definition[C any] struct {
 	Start func(b compute.Backend, c C) (Learning, error)
 	// Tables compare settings, each in several runs.
 	Tables []Table
+	// Shortcuts are flags for keys that are set often.
+	Shortcuts []command.Shortcut
 }
 
 // Preset is a configuration with a name. The first one of a Definition is the default; if there are none, that is the zero
@@ -57,7 +60,10 @@ func Of[C any](d Definition[C]) *Task[C] {
 	return &Task[C]{d}
 }
 
-var _ run.Adjustable = &Task[struct{}]{}
+var (
+	_ run.Adjustable    = &Task[struct{}]{}
+	_ command.Shortener = &Task[struct{}]{}
+)
 
 // Name implements run.Task.
 func (t *Task[C]) Name() string { return t.d.Name }
@@ -80,6 +86,9 @@ func (t *Task[C]) Config(preset string) any {
 	}
 	return nil
 }
+
+// Shortcuts implements command.Shortener.
+func (t *Task[C]) Shortcuts() []command.Shortcut { return t.d.Shortcuts }
 
 // Start implements run.Task.
 func (t *Task[C]) Start(b compute.Backend, configuration any) (run.Session, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
@@ -111,6 +112,7 @@ var toy = task.Of(task.Definition[config]{
 		Rows: []task.Row{{Name: "few", Set: []string{"rows=4"}}, {Name: "many", Set: []string{"rows=40"}}},
 		Runs: 2,
 	}},
+	Shortcuts: []command.Shortcut{{Flag: "observations", Key: "rows", Placeholder: "N", Help: "how many"}},
 })
 
 func open(t *testing.T) compute.Backend {
