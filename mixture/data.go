@@ -1,6 +1,11 @@
 package mixture
 
-import "math/rand/v2"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+)
 
 // Data is a sample of the true model.
 type Data struct {
@@ -32,4 +37,13 @@ func Start(x []Point, s int, r *rand.Rand) Means {
 		mu[i] = x[r.IntN(len(x))]
 	}
 	return mu
+}
+
+// hash names the points and their hash.
+func (d Data) hash() map[string]string {
+	h := sha256.New()
+	for _, p := range d.X {
+		fmt.Fprintf(h, "%x %x\n", p[0], p[1])
+	}
+	return map[string]string{"points": hex.EncodeToString(h.Sum(nil))}
 }

@@ -134,10 +134,10 @@ func TestPolicySize(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	if _, err := tr.Step(); err != nil {
+	if _, err := tr.Learner().Step(); err != nil {
 		t.Fatal(err)
 	}
-	if n := tr.learner.Store().Scope(em.Phi).NumParameters(); n != 649 {
+	if n := tr.Store().Scope(em.Phi).NumParameters(); n != 649 {
 		t.Errorf("the policy has %d parameters, the paper's 649", n)
 	}
 	var seen []Point
@@ -254,7 +254,7 @@ func TestGoldenLosses(t *testing.T) {
 		}
 		defer tr.Close()
 		for i, w := range want {
-			r, err := tr.learner.Step()
+			r, err := tr.Learner().Step()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -85,7 +85,7 @@ func (t *trainer) Evaluate() (run.Result, error) {
 func (t *trainer) eachPosterior(points []Point, visit func(x []Point, q *Posterior)) error {
 	const room = 1 << 25 // probabilities of actions
 	first := pointTensor(points[:1])
-	dag, err := gfn.Enumerate(t.backend, t.model.env(), []*tensors.Tensor{first}, 1<<20)
+	dag, err := gfn.Enumerate(t.Backend, t.model.env(), []*tensors.Tensor{first}, 1<<20)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (t *trainer) posterior(dag *gfn.DAG, x []Point) (*Posterior, error) {
 	super, petals := t.config.Model.Super, t.config.Model.Petals
 	pairs := super * petals
 	net := policy{super, petals, t.config.Policy.Hidden}
-	tables, err := dag.Tabulate(t.backend, t.learner.Store(), em.Phi, net, []*tensors.Tensor{pointTensor(x)})
+	tables, err := dag.Tabulate(t.Backend, t.Store(), em.Phi, net, []*tensors.Tensor{pointTensor(x)})
 	if err != nil {
 		return nil, err
 	}

@@ -2,19 +2,16 @@ package mixture
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/task"
 )
 
 // Task trains the mixture by GFlowNet-EM, beside exact and mean-field EM.
@@ -36,11 +33,10 @@ func (Task) Start(b compute.Backend, config any) (run.Session, error) {
 
 // trainer is GFlowNet-EM on one data set.
 type trainer struct {
-	config  Config
-	data    Data
-	backend compute.Backend
-	model   gfnModel
-	learner *em.Learner
+	*task.Session
+	config Config
+	data   Data
+	model  gfnModel
 }
 
 var _ run.Session = (*trainer)(nil)
@@ -50,7 +46,7 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 	if err := c.fits(); err != nil {
 		return nil, err
 	}
-	t := &trainer{config: c, backend: b, model: gfnModel{Problem: c.Model}}
+	t := &trainer{config: c, model: gfnModel{Problem: c.Model}}
 	t.data, t.model.start = Experiment{Problem: c.Model, Points: c.Points, Seed: c.Seed}.Draw(c.Run)
 	if start != nil {
 		t.model.start = start
@@ -71,7 +67,7 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 	}
 	phi := optim.Rate{Base: c.Optim.Phi.Rate, MayBeZero: true, Drops: []optim.Drop{{Step: half, Factor: c.Optim.Phi.Drop}}}
 	theta := optim.Rate{Base: c.Optim.Theta.Rate, MayBeZero: true}
-	t.learner, err = em.New(b, model.NewStore(), em.Spec{
+	spec := em.Spec{
 		Model:  t.model,
 		Env:    t.model.env(),
 		Policy: policy{c.Model.Super, c.Model.Petals, c.Policy.Hidden},
@@ -90,7 +86,8 @@ func newTrainer(b compute.Backend, c Config, start Means) (*trainer, error) {
 			ClosedForm: c.MStep.ClosedForm,
 			Optimizer:  optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rule: optim.SGD{}, Rate: theta}}},
 		},
-	})
+	}
+	t.Session, err = task.Start(b, c.Seed, task.Learning{Spec: spec, Iterations: t.total(), Data: t.data.hash(), Note: t.note})
 	return t, err
 }
 
@@ -100,41 +97,27 @@ func (t *trainer) total() uint64 {
 	return uint64(cmp.Or(g.FirstESteps, g.ESteps) + (t.config.Iterations-1)*g.ESteps)
 }
 
-// Done implements run.Job.
-func (t *trainer) Done() bool { return t.learner.State().Iteration >= t.total() }
-
-// Progress implements run.Session.
-func (t *trainer) Progress() (step, total uint64) { return t.learner.State().Iteration, t.total() }
-
-// Step implements run.Job: one E-update, and the M-updates that follow it.
-func (t *trainer) Step() (run.Tick, error) {
-	r, err := t.learner.Step()
-	if errors.Is(err, em.ErrDiverged) {
-		return run.Tick{}, fmt.Errorf("%w: %w", run.ErrGaveUp, err)
-	} else if err != nil {
-		return run.Tick{}, err
+// note is what is noted of an iteration: an E-update, and the M-updates that follow it.
+func (t *trainer) note(_ *task.Learned, r em.Report) (log map[string]float64) {
+	every := max(t.config.Gate.ESteps/10, 1)
+	if r.State.Iteration%uint64(every) != 0 && r.M == nil {
+		return nil
 	}
-	at := r.State.Iteration
-	tick := run.Tick{
-		Step: at, Total: t.total(),
-		Text: fmt.Sprintf("M-steps %d, loss %.3g", r.State.M, r.Wake.Loss),
+	log = map[string]float64{"e/loss": r.Wake.Loss, "e/grad_norm": r.Wake.GradNorm, "skipped": float64(r.State.Skipped)}
+	if r.M == nil {
+		return log
 	}
-	if every := max(t.config.Gate.ESteps/10, 1); at%uint64(every) == 0 || r.M != nil {
-		tick.Log = map[string]float64{"e/loss": r.Wake.Loss, "e/grad_norm": r.Wake.GradNorm, "skipped": float64(r.State.Skipped)}
+	mu := t.means()
+	log["m/loss"] = r.M.Loss
+	log["m/updates"] = float64(r.State.M)
+	if t.config.Moves.Count > 0 {
+		log["m/accepted"] = r.Accepted
 	}
-	if r.M != nil {
-		mu := t.means()
-		tick.Log["m/loss"] = r.M.Loss
-		tick.Log["m/updates"] = float64(r.State.M)
-		if t.config.Moves.Count > 0 {
-			tick.Log["m/accepted"] = r.Accepted
-		}
-		tick.Log["loglik"] = t.model.Problem.LogLikelihood(t.data.X, mu)
-		for i, p := range mu {
-			tick.Log[meanKey(i, 0)], tick.Log[meanKey(i, 1)] = p[0], p[1]
-		}
+	log["loglik"] = t.model.Problem.LogLikelihood(t.data.X, mu)
+	for i, p := range mu {
+		log[meanKey(i, 0)], log[meanKey(i, 1)] = p[0], p[1]
 	}
-	return tick, nil
+	return log
 }
 
 // meanKey names a coordinate of a mean in the metrics.
@@ -142,51 +125,10 @@ func meanKey(i, axis int) string { return fmt.Sprintf("means/%d/%c", i, "xy"[axi
 
 // means returns the learned means.
 func (t *trainer) means() Means {
-	flat := tensors.MustCopyFlatData[float32](t.learner.Store().GetVariable(em.Theta + "/means").MustValue())
+	flat := tensors.MustCopyFlatData[float32](t.Store().GetVariable(em.Theta + "/means").MustValue())
 	mu := make(Means, len(flat)/2)
 	for i := range mu {
 		mu[i] = Point{float64(flat[2*i]), float64(flat[2*i+1])}
 	}
 	return mu
 }
-
-// State implements run.Job.
-func (t *trainer) State() (run.State, error) {
-	return run.StoreState(t.learner.Store(), t.learner.State())
-}
-
-// Restore implements run.Job.
-func (t *trainer) Restore(s run.State) error {
-	var counters em.State
-	if err := s.Rest(&counters); err != nil {
-		return err
-	}
-	if err := counters.Check(t.total()); err != nil {
-		return err
-	}
-	if err := run.SetStore(t.learner.Store(), s.Arrays); err != nil {
-		return err
-	}
-	t.learner.SetState(counters)
-	return nil
-}
-
-// Seed implements run.Session.
-func (t *trainer) Seed() uint64 { return t.config.Seed }
-
-// Data implements run.Session.
-func (t *trainer) Data() map[string]string {
-	h := sha256.New()
-	for _, p := range t.data.X {
-		fmt.Fprintf(h, "%x %x\n", p[0], p[1])
-	}
-	return map[string]string{"points": hex.EncodeToString(h.Sum(nil))}
-}
-
-// Parameters implements run.Session.
-func (t *trainer) Parameters() (map[string]run.Array, error) {
-	return run.Parameters(t.learner.Store())
-}
-
-// Close implements run.Session.
-func (t *trainer) Close() { t.learner.Close() }

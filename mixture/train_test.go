@@ -26,7 +26,7 @@ func TestResume(t *testing.T) {
 			t.Cleanup(tr.Close)
 			return tr
 		}, runtest.Options{})
-		if s := job.(*trainer).learner.State(); s.M != uint64(c.Iterations*c.Gate.MSteps) || s.Skipped != 0 {
+		if s := job.(*trainer).Counters(); s.M != uint64(c.Iterations*c.Gate.MSteps) || s.Skipped != 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
@@ -86,7 +86,7 @@ func TestRestoreRefusesCounters(t *testing.T) {
 	if err := short.Restore(s); err == nil || !strings.Contains(err.Error(), "iteration 8 of 6") {
 		t.Errorf("error %v", err)
 	}
-	if short.learner.State() != (em.State{}) {
-		t.Errorf("the state became %+v", short.learner.State())
+	if short.Counters() != (em.State{}) {
+		t.Errorf("the state became %+v", short.Counters())
 	}
 }

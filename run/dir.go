@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/self"
 )
 
 // The names in a run's folder.
@@ -120,7 +122,8 @@ func checkVacant(dir string) error {
 		return fmt.Errorf("create run: %w", err)
 	}
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == infoName }) {
-		return badinput.Errorf("%s already holds a run: continue it with \"gfnem resume %[1]s\", or choose another --out", dir)
+		return badinput.Errorf("%s already holds a run: continue it with %s, or choose another --out", dir,
+			self.Advice("resume %s", dir))
 	}
 	for _, e := range entries {
 		ok, err := isDebris(dir, e)
@@ -233,6 +236,14 @@ func (r *Run) Info() Info { return r.info }
 
 // Config returns the configuration with which the run was created, in TOML.
 func (r *Run) Config() string { return r.config }
+
+// CheckData returns an error unless a session has the data, given by their hashes, that the run was made with.
+func (r *Run) CheckData(data map[string]string) error {
+	if maps.Equal(data, r.info.Data) {
+		return nil
+	}
+	return badinput.Errorf("%s was made with other data than its configuration gives now: was run.toml edited?", r.dir)
+}
 
 func (r *Run) path(name string) string { return filepath.Join(r.dir, name) }
 

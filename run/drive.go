@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/gfnem/gfnem/internal/self"
 )
 
 // Job is a computation that can be stopped and continued.
@@ -61,11 +63,11 @@ func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writ
 			if err := r.save(job, step); err != nil {
 				return err
 			}
-			return fmt.Errorf("%w at step %d: continue with \"gfnem resume %s\"", ErrInterrupted, step, r.Dir())
+			return fmt.Errorf("%w at step %d: continue with %s", ErrInterrupted, step, r.again())
 		}
 		t, err := Await(ctx, Grace, job.Step)
 		if errors.Is(err, ErrBusy) {
-			return fmt.Errorf("%w; %s: continue with \"gfnem resume %s\"", err, keeps(found, kept, total), r.Dir())
+			return fmt.Errorf("%w; %s: continue with %s", err, keeps(found, kept, total), r.again())
 		} else if errors.Is(err, ErrGaveUp) {
 			return errors.Join(fmt.Errorf("%w; the last good state is kept in %s", err, r.Dir()), r.save(job, step))
 		} else if err != nil {
@@ -145,5 +147,8 @@ func (r *Run) halted(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w; what was saved before is kept: mend that and continue with \"gfnem resume %s\"", err, r.Dir())
+	return fmt.Errorf("%w; what was saved before is kept: mend that and continue with %s", err, r.again())
 }
+
+// again is what continues the run.
+func (r *Run) again() string { return self.Advice("resume %s", r.dir) }

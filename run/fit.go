@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/self"
 )
 
 // differences between a checkpoint and what a configuration makes.
@@ -42,8 +43,8 @@ func (d differences) err(part string) error {
 	if parts == nil {
 		return nil
 	}
-	return badinput.Errorf("%s not fit its configuration: %s: use the configuration and the version of gfnem that made it",
-		part, strings.Join(parts, "; "))
+	return badinput.Errorf("%s not fit its configuration: %s: use the configuration and the version of %s that made it",
+		part, strings.Join(parts, "; "), self.Name())
 }
 
 // fits compares arrays with the variables of a store.

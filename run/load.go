@@ -46,8 +46,8 @@ func (r *Run) loadNewest() (s State, skipped []string, err error) {
 		if err := r.restart(); err != nil {
 			return s, nil, err
 		}
-		return s, nil, badinput.Errorf("%s %w: wait for its first save, or continue it with \"gfnem resume %[1]s\"", r.dir,
-			ErrNoCheckpoint)
+		return s, nil, badinput.Errorf("%s %w: wait for its first save, or continue it with %s", r.dir,
+			ErrNoCheckpoint, r.again())
 	}
 	for i, step := range steps {
 		s, m, err := r.readCheckpoint(step)

@@ -15,12 +15,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gfnem/gfnem/internal/disk/disktest"
+	"github.com/gfnem/gfnem/internal/self"
 )
 
 // helperVar names what the test binary does, instead of testing, when a test starts it as another process.
 const helperVar = "RUN_TEST_HELPER"
 
 func TestMain(m *testing.M) {
+	self.SetName("gfnem")
 	switch os.Getenv(helperVar) {
 	case "hold":
 		os.Exit(helperHold(os.Args[1]))

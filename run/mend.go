@@ -27,8 +27,8 @@ func (r *Run) contradictions(m manifest) (lines []string, err error) {
 			return nil, err
 		}
 		if fault := journalFault(data, m.Journals[name]); fault != "" {
-			lines = append(lines, fmt.Sprintf("%s %s since checkpoint %d was saved: \"gfnem resume %s\" mends it",
-				r.path(name), fault, m.Step, r.dir))
+			lines = append(lines, fmt.Sprintf("%s %s since checkpoint %d was saved: %s mends it",
+				r.path(name), fault, m.Step, r.again()))
 		}
 	}
 	return lines, nil

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/self"
 )
 
 // verified is what is known of an intact checkpoint.
@@ -35,7 +36,7 @@ func (v verifier) run(r *Run) {
 	} else if cell != nil {
 		v.made(path, cell.Step, cell.State, saved, unread, "give the command that made the grid again")
 	}
-	again := fmt.Sprintf("\"gfnem report %s\" makes it again", r.dir)
+	again := self.Advice("report %s", r.dir) + " makes it again"
 	if shown != nil && shown.State == "" {
 		v.damaged(r.path(outputsName), "is of a grid: %s", again)
 		shown = nil
@@ -139,7 +140,7 @@ func (v verifier) journals(r *Run, saved []verified, unread bool) {
 		for _, c := range saved {
 			size = max(size, c.Journals[name].Size)
 			if f := journalFault(data, c.Journals[name]); f != "" && fault == "" {
-				fault = fmt.Sprintf("%s since checkpoint %d was saved: \"gfnem resume %s\" mends it", f, c.Step, r.dir)
+				fault = fmt.Sprintf("%s since checkpoint %d was saved: %s mends it", f, c.Step, r.again())
 			}
 		}
 		if fault == "" && name == metricsName && len(saved) > 0 {

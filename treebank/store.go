@@ -12,6 +12,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/self"
 )
 
 // manifestFormat is raised when a program of today could not read what a later one writes.
@@ -176,7 +177,7 @@ func loadAside(on disk.Reader, dir string) (*Dataset, error) {
 	}
 	aside := disk.Aside(path)
 	if _, err := os.Stat(aside); err != nil {
-		return nil, badinput.Errorf("there is no %s: make a data set with \"gfnem data treebank\"", dir)
+		return nil, badinput.Errorf("there is no %s: make a data set with %s", dir, maker())
 	}
 	d, err := load(on, aside)
 	if err != nil {
@@ -215,15 +216,18 @@ func load(on disk.Reader, dir string) (*Dataset, error) {
 }
 
 func damaged(dir string, err error) error {
-	return badinput.Errorf("the data set in %s is damaged: %w; make it again with \"gfnem data treebank\"", dir, err)
+	return badinput.Errorf("the data set in %s is damaged: %w; make it again with %s", dir, err, maker())
 }
+
+// maker is the command that makes data sets.
+func maker() string { return self.Command("data treebank") }
 
 func readManifest(on disk.Reader, dir string) (manifest, error) {
 	var m manifest
 	data, err := on.ReadFile(filepath.Join(dir, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return m, badinput.Errorf("%s is not a data set: it has no %s (make one with \"gfnem data treebank\")", dir,
-			manifestName)
+		return m, badinput.Errorf("%s is not a data set: it has no %s (make one with %s)", dir,
+			manifestName, maker())
 	} else if err != nil {
 		return m, err
 	}

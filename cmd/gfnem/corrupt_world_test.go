@@ -17,6 +17,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/internal/disk"
 	"github.com/gfnem/gfnem/internal/disk/disktest"
@@ -134,17 +135,18 @@ func (w *world) finished(t training) func(string) error {
 // unfinished interrupts one.
 func (w *world) unfinished(t training) func(string) error {
 	return func(dir string) error {
-		task, err := findTask(t.task)
-		if err != nil {
-			return err
-		}
-		chosen, err := settings{Preset: task.Presets()[0], Config: t.config(), Set: t.set}.resolve(task)
-		if err != nil {
+		task := taskNamed(t.task)
+		chosen := task.Config(task.Presets()[0])
+		if err := config.Resolve(chosen, config.File(t.config()), config.Set(t.set)); err != nil {
 			return err
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
-		s, name, err := backendFlag{Backend: "auto"}.start(ctx, interrupted{task, &t.stop, stop}, chosen)
+		b, err := backend.Open("")
+		if err != nil {
+			return err
+		}
+		s, err := interrupted{task, &t.stop, stop}.Start(b, chosen)
 		if err != nil {
 			return err
 		}
@@ -154,7 +156,7 @@ func (w *world) unfinished(t training) func(string) error {
 			return err
 		}
 		r, err := run.Create(dir, run.Options{
-			Task: t.task, Config: text, Command: []string{"gfnem", "train", t.task}, Seed: s.Seed(), Backend: name, Data: s.Data(),
+			Task: t.task, Config: text, Command: []string{"gfnem", "train", t.task}, Seed: s.Seed(), Backend: backend.Describe(b), Data: s.Data(),
 		})
 		if err != nil {
 			return err
@@ -162,6 +164,11 @@ func (w *world) unfinished(t training) func(string) error {
 		defer r.Close()
 		return wasInterrupted(r.Drive(ctx, s, 0, nil))
 	}
+}
+
+// taskNamed returns a task of the program.
+func taskNamed(name string) run.Task {
+	return gfnem.Tasks[slices.IndexFunc(gfnem.Tasks, func(t run.Task) bool { return t.Name() == name })]
 }
 
 func wasInterrupted(err error) error {
@@ -195,27 +202,29 @@ func (s *interruptedSession) Step() (run.Tick, error) {
 	return s.Session.Step()
 }
 
-// grid is the command that makes three cells.
-func (w *world) grid(t training, dir string) *reproduceCmd {
+// gridCmd is a command that makes three cells.
+type gridCmd struct{ run.Study }
+
+func (w *world) grid(t training, dir string) gridCmd {
 	set, err := withKeys(t.config(), []string{"reproduce"})
 	if err != nil {
 		w.Fatal(err)
 	}
-	c := &reproduceCmd{Table: "grammar", Rows: []string{"marginal"}, Out: dir}
-	c.Seeds, c.Data = "3", &w.data
+	c := gridCmd{run.Study{Table: "grammar", Rows: []string{"marginal"}, Runs: 3}}
+	c.Dir = dir
 	for _, s := range set {
 		if s != "reproduce" && s != "--set" {
 			c.Set = append(c.Set, s)
 		}
 	}
-	c.Set = append(c.Set, t.set...)
+	c.Set = append(append(c.Set, t.set...), "data="+w.data)
 	return c
 }
 
 // reproduce spells the command.
-func (c *reproduceCmd) spelled() string {
-	out := []string{"reproduce", c.Table, "--rows", strings.Join(c.Rows, ","), "--seeds", c.Seeds, "--data", *c.Data,
-		"--workers", "1", "--save-every", "1ns", "--out", c.Out, "--json"}
+func (c gridCmd) spelled() string {
+	out := []string{"reproduce", c.Table, "--rows", strings.Join(c.Rows, ","), "--seeds", fmt.Sprint(c.Runs),
+		"--workers", "1", "--save-every", "1ns", "--out", c.Dir, "--json"}
 	for _, s := range c.Set {
 		out = append(out, "--set", s)
 	}
@@ -226,24 +235,15 @@ func (c *reproduceCmd) spelled() string {
 func (w *world) halfGrid(t training) func(string) error {
 	return func(dir string) error {
 		c := w.grid(t, dir)
-		task, err := findTable(c.Table, c.Rows)
-		if err != nil {
-			return err
-		}
-		adjust, err := c.adjust(task)
-		if err != nil {
-			return err
-		}
-		b, err := backendFlag{Backend: "auto"}.openBackend()
+		b, err := backend.Open("")
 		if err != nil {
 			return err
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
-		_, err = task.Reproduce(ctx, run.Study{
-			Grid:  run.Grid{Dir: dir, Task: interrupted{task, &t.stop, stop}, Backend: b, Name: "test", Workers: 1},
-			Table: c.Table, Rows: c.Rows, Runs: c.Runs, Seed: c.Seed, Adjustments: adjust,
-		})
+		task := taskNamed(t.task).(run.Reproducer)
+		c.Task, c.Backend, c.Name, c.Workers = interrupted{task, &t.stop, stop}, b, "test", 1
+		_, err = task.Reproduce(ctx, c.Study)
 		return wasInterrupted(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
 )
@@ -108,14 +109,14 @@ type fakeResult struct {
 	Sum uint64 `json:"sum"`
 }
 
-func (r fakeResult) Print(w io.Writer) error { return printJSON(w, r) }
+func (r fakeResult) Print(w io.Writer) error { return command.PrintJSON(w, r) }
 
 // fake lets a test that is not parallel train the fake task.
 func fake(t *testing.T) {
 	t.Helper()
-	before := tasks
-	tasks = append(tasks[:len(tasks):len(tasks)], fakeTask{})
-	t.Cleanup(func() { tasks, evaluating = before, func(*fakeSession) error { return nil } })
+	before := gfnem.Tasks
+	gfnem.Tasks = append(before[:len(before):len(before)], fakeTask{})
+	t.Cleanup(func() { gfnem.Tasks, evaluating = before, func(*fakeSession) error { return nil } })
 }
 
 // told runs the program, which must end with a code, and returns its output and what it says besides.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"testing"
 	"time"
@@ -8,10 +9,22 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/gfnem/gfnem/cli"
 	"github.com/gfnem/gfnem/internal/crash"
 	"github.com/gfnem/gfnem/mixture"
 	"github.com/gfnem/gfnem/run"
 )
+
+// Exit codes.
+const (
+	exitOK          = cli.ExitOK
+	exitFailed      = cli.ExitFailed
+	exitBadInput    = cli.ExitBadInput
+	exitInterrupted = cli.ExitInterrupted
+)
+
+// execute runs the program and returns its exit code.
+func execute(args []string, out, errOut io.Writer) int { return gfnem.Execute(args, out, errOut) }
 
 // TestMain lets the test binary stand in for the program: scripts call it as gfnem, or as gfnem-set FILE where a
 // command has no --config, or as gfnem-fake, which also knows the fake task and has little patience.
@@ -23,10 +36,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(execute(args, os.Stdout, os.Stderr))
 	}, "gfnem-fake": func() {
-		tasks, run.Grace = append(tasks, fakeTask{}), 200*time.Millisecond
+		gfnem.Tasks, run.Grace = append(gfnem.Tasks, fakeTask{}), 200*time.Millisecond
 		main()
 	}, "gfnem-broken": func() {
-		tasks = append(tasks, broken{})
+		gfnem.Tasks = append(gfnem.Tasks, broken{})
 		main()
 	}})
 }

@@ -95,7 +95,7 @@ func drawCommand(r *rand.Rand, images, out string) (args []string) {
 		return args
 	}
 	for {
-		k := tasks[r.IntN(len(tasks))]
+		k := gfnem.Tasks[r.IntN(len(gfnem.Tasks))]
 		settings := drawSettings(r, k.Name(), k.Config(k.Presets()[0]))
 		if k.Name() == "vae" {
 			settings = append(settings, "data="+images)

@@ -16,6 +16,7 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/synthetic"
+	"github.com/gfnem/gfnem/internal/self"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -53,7 +54,8 @@ func (c *Config) readFixed(b compute.Backend) (*grammar.Grammar, error) {
 	}
 	g, warnings, err := ReadGrammar(b, r)
 	if err == nil && len(warnings) > 0 {
-		err = badinput.Errorf("fixed = %q: %s; give a grammar from \"gfnem grammar export\" instead", c.Fixed, warnings[0])
+		err = badinput.Errorf("fixed = %q: %s; give a grammar from %s instead", c.Fixed, warnings[0],
+			self.Command("grammar export"))
 	}
 	return g, err
 }

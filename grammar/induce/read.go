@@ -19,6 +19,7 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/internal/program"
+	"github.com/gfnem/gfnem/internal/self"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -42,8 +43,8 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *parse.GFlow
 	}
 	if c.Method != GFN {
 		return nil, nil, warnings, badinput.Errorf(
-			"%s was trained by method %s and has no GFlowNet: train one with \"gfnem train grammar --method gfn\"",
-			r.Dir(), c.Method)
+			"%s was trained by method %s and has no GFlowNet: train one with %s",
+			r.Dir(), c.Method, self.Command("train grammar --method gfn"))
 	}
 	p, err := c.readNetwork(b, state, len(g.Words))
 	if err != nil {

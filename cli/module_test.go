@@ -1,0 +1,181 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// outside is a module of somebody else, which has testdata/module and this one as a dependency.
+type outside struct {
+	*testing.T
+	dir string
+}
+
+// newOutside writes the module to a folder of its own and builds its programs, without a network.
+func newOutside(t *testing.T) outside {
+	t.Helper()
+	repo, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := outside{t, t.TempDir()}
+	if err := os.CopyFS(o.dir, os.DirFS("testdata/module")); err != nil {
+		t.Fatal(err)
+	}
+	ours, err := os.ReadFile(filepath.Join(repo, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod := regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(string(ours), "module example.com/outside")
+	mod += "\nrequire github.com/gfnem/gfnem v0.0.0\n\nreplace github.com/gfnem/gfnem => " + repo + "\n"
+	sums, err := os.ReadFile(filepath.Join(repo, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"go.mod": []byte(mod), "go.sum": sums} {
+		if err := os.WriteFile(filepath.Join(o.dir, name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-o", "bin/", ".", "./infer")
+	build.Dir = o.dir
+	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return o
+}
+
+// command is one of its programs with arguments.
+func (o outside) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(o.dir, "bin", name), args...)
+	cmd.Dir = o.dir
+	return cmd
+}
+
+// says runs a program, which must succeed, and returns its output.
+func (o outside) says(name string, args ...string) string {
+	o.Helper()
+	cmd := o.command(name, args...)
+	var errOut bytes.Buffer
+	cmd.Stderr = &errOut
+	out, err := cmd.Output()
+	if err != nil {
+		o.Fatalf("%s %v: %v\n%s", name, args, err, errOut.Bytes())
+	}
+	return string(out)
+}
+
+// result is a line of JSON without the folder of the run.
+func (o outside) result(line string) map[string]any {
+	o.Helper()
+	var out map[string]any
+	if err := json.Unmarshal([]byte(line), &out); err != nil {
+		o.Fatalf("%q: %v", line, err)
+	}
+	delete(out, "out")
+	return out
+}
+
+// kill trains a run until it has saved something, and kills it.
+func (o outside) kill(args ...string) {
+	o.Helper()
+	cmd := o.command("outside", args...)
+	if err := cmd.Start(); err != nil {
+		o.Fatal(err)
+	}
+	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(time.Millisecond) {
+		if saved, _ := filepath.Glob(filepath.Join(o.dir, "killed", "state", "????????????")); len(saved) > 0 {
+			break
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		o.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != -1 {
+		o.Fatalf("%v ended before it was killed: %v", args, err)
+	}
+}
+
+// TestModuleOutside builds a module outside of this one that has a model of its own, and drives its program: a run that is
+// killed and resumed ends with the same bits, and another program samples its posterior.
+func TestModuleOutside(t *testing.T) {
+	t.Parallel()
+	o := newOutside(t)
+	whole := o.result(o.says("outside", "train", "coins", "--seed", "3", "--out", "whole", "--json"))
+	o.kill("train", "--seed", "3", "--out", "killed", "--save-every", "1ms")
+	if got := o.result(o.says("outside", "resume", "killed", "--json")); !reflect.DeepEqual(got, whole) {
+		t.Errorf("killed and resumed %v, not killed %v", got, whole)
+	}
+	if whole["finished"] != true || whole["m_steps"] != 1000.0 {
+		t.Errorf("the run ended as %v", whole)
+	}
+	var logs [2][]byte
+	for i, dir := range []string{"whole", "killed"} {
+		logs[i], _ = os.ReadFile(filepath.Join(o.dir, dir, "metrics.jsonl"))
+	}
+	if len(logs[0]) == 0 || !bytes.Equal(logs[0], logs[1]) {
+		t.Errorf("metrics of %d bytes, after a kill of %d", len(logs[0]), len(logs[1]))
+	}
+	if got := o.result(o.says("outside", "eval", "killed", "--json")); !reflect.DeepEqual(got, whole) {
+		t.Errorf("eval says %v, train %v", got, whole)
+	}
+	if err := os.Remove(filepath.Join(o.dir, "killed", "report.html")); err != nil {
+		t.Fatal(err)
+	}
+	if got := o.says("outside", "report", "killed"); strings.TrimSpace(got) != filepath.Join("killed", "report.html") {
+		t.Errorf("report says %q", got)
+	}
+	if got := o.says("outside", "verify", "whole", "killed"); !strings.Contains(got, " 0 notes, 0 damaged, 0 unread\n") {
+		t.Errorf("verify says %s", got)
+	}
+	cmd := o.command("outside", "train", "coins", "--out", "whole")
+	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 2 ||
+		!strings.HasPrefix(string(out), "outside: whole already holds a run: continue it with \"outside resume whole\"") {
+		t.Errorf("%v, %s", err, out)
+	}
+	o.infers(o.says("infer", "killed"))
+	if a, b := o.says("infer", "killed"), o.says("infer", "whole"); a != b {
+		t.Errorf("samples of equal runs: %q, %q", a, b)
+	}
+}
+
+// infers checks what the posterior is asked: which coin shows eight heads and which eight tails, of 100 samples, and how
+// likely that is. The coins with which data were drawn do so with log-probabilities of -1.54 and -2.48.
+func (o outside) infers(got string) {
+	o.Helper()
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	if len(lines) != 2 {
+		o.Fatalf("inferred %q", got)
+	}
+	var second [2]float64
+	for i, c := range []struct {
+		name string
+		logP float64
+	}{
+		{"heads", math.Log(0.5*math.Pow(0.9, 8) + 0.5*math.Pow(0.2, 8))},
+		{"tails", math.Log(0.5*math.Pow(0.1, 8) + 0.5*math.Pow(0.8, 8))},
+	} {
+		f := strings.Fields(lines[i])
+		var logP float64
+		if len(f) != 3 || f[0] != c.name || json.Unmarshal([]byte(f[1]), &second[i]) != nil || json.Unmarshal([]byte(f[2]), &logP) != nil {
+			o.Fatalf("inferred %q", lines[i])
+		}
+		o.Logf("%s: log p(x) = %.3f, of the coins with which data were drawn %.3f", c.name, logP, c.logP)
+		if math.Abs(logP-c.logP) > 0.5 { // of 200 observations learned; the seeds are fixed
+			o.Errorf("%s: log p(x) = %.3f, want about %.3f", c.name, logP, c.logP)
+		}
+	}
+	if math.Abs(second[0]-second[1]) < 95 { // the other coin is at least 500 times less probable
+		o.Errorf("of 100 samples, %v are of the second coin, for heads and for tails", second)
+	}
+}

@@ -1,0 +1,124 @@
+// Package grammarcmd is grammars on the command line: the task with what it adds to a program, and the commands parse,
+// inside, grammar and data.
+package grammarcmd
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/gfnem/gfnem/cli/command"
+	"github.com/gfnem/gfnem/grammar/results"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+// Task learns a grammar, and has commands.
+type Task struct{ results.Task }
+
+var (
+	_ run.Adjustable     = Task{}
+	_ command.Commander  = Task{}
+	_ command.Documented = Task{}
+	_ command.Shortener  = Task{}
+	_ command.Verifier   = Task{}
+)
+
+// Commands implements command.Commander.
+func (Task) Commands() any {
+	return &struct {
+		Parse   parseCmd   `cmd:"" help:"Find the trees of sentences."`
+		Inside  insideCmd  `cmd:"" help:"Print the log-likelihood of sentences."`
+		Grammar grammarCmd `cmd:"" help:"Look at learned grammars."`
+		Data    dataCmd    `cmd:"" help:"Make and look at data sets."`
+	}{}
+}
+
+// Shortcuts implements command.Shortener.
+func (Task) Shortcuts() []command.Shortcut {
+	return []command.Shortcut{
+		{Flag: "data", Key: "data", Placeholder: "DATA",
+			Help: "a folder of \"gfnem data treebank\", synthetic, synthetic-ncfg or small"},
+		{Flag: "method", Key: "method", Placeholder: "NAME", Help: "how to learn: marginal, exact, mcem or gfn"},
+		{Flag: "grammar", Key: "model.grammar", Placeholder: "KIND", Help: "cfg, or ncfg, whose rules depend on the parent"},
+		{Flag: "ebm", Key: "prior.on", On: "true", Help: "with mcem and gfn, learn a prior on the shapes of trees first"},
+	}
+}
+
+// Examples implements command.Documented.
+func (Task) Examples(of string) []string {
+	switch of {
+	case "":
+		return []string{
+			"gfnem train grammar --out runs/english     a grammar, from sentences alone",
+			"gfnem parse runs/english < sentences.txt   the trees it finds",
+		}
+	case "train":
+		return []string{
+			"gfnem train grammar                                             the synthetic treebank, about a minute",
+			"gfnem train grammar --method gfn                                GFlowNet-EM, about seven minutes",
+			"gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent",
+			"gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj",
+			"gfnem train grammar --method gfn --preset paper --set updates=2000 --set horizon=10000     " +
+				"a fifth of the published schedule",
+		}
+	case "reproduce":
+		return []string{
+			"gfnem reproduce grammar-estep                                   ten minutes; --seeds 1 a third of it",
+			"gfnem reproduce grammar --rows marginal,exact,gfn --seeds 3",
+			"gfnem reproduce grammar --preset paper --data data/wsj --seeds 1,2,3,4,5 --workers 1",
+			"gfnem reproduce grammar-ablation --set updates=2000 --seeds 2",
+		}
+	case "verify":
+		return []string{"gfnem verify data/wsj                      a data set, from \"gfnem data treebank\""}
+	}
+	return nil
+}
+
+// Notes implements command.Documented.
+func (Task) Notes(of string) string {
+	switch of {
+	case "eval":
+		return `A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn) and of the best spans of 32
+(gfn-mbr), a bound on log p(x), the flow estimate, which is no bound, and the divergence to the exact posterior.`
+	case "reproduce":
+		return `The tables of grammars:
+  grammar             methods, context-free and not, with and without the prior on shapes of trees
+  grammar-estep       objectives of the E-step, the grammar being given
+  grammar-threshold   how low the loss of the E-step must be before the grammar is updated
+  grammar-ablation    GFlowNet-EM without some of its parts`
+	}
+	return ""
+}
+
+// Verify implements command.Verifier, of data sets.
+func (Task) Verify(dir string, say func(run.Finding)) (bool, error) {
+	sets, err := datasets(dir, 3)
+	for _, set := range sets {
+		treebank.Verify(set, func(path string, err error) {
+			if err != nil {
+				say(run.Failure(path, err))
+			} else {
+				say(run.Finding{Status: run.Intact, Path: path, Text: "matches its hash"})
+			}
+		})
+	}
+	return sets != nil, err
+}
+
+// datasets lists a folder, and those below it, that hold data sets.
+func datasets(dir string, depth int) (sets []string, err error) {
+	if treebank.Holds(dir) {
+		sets = append(sets, dir)
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() && depth > 0 {
+			below, err := datasets(filepath.Join(dir, e.Name()), depth-1)
+			if err != nil {
+				return nil, err
+			}
+			sets = append(sets, below...)
+		}
+	}
+	return sets, err
+}

@@ -1,0 +1,162 @@
+package task
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/report"
+	"github.com/gfnem/gfnem/run"
+)
+
+// Result is what a session has learned.
+type Result struct {
+	Task       string `json:"task"`
+	Seed       uint64 `json:"seed"`
+	Iterations uint64 `json:"iterations"`
+	MSteps     uint64 `json:"m_steps"`
+	Skipped    uint64 `json:"skipped"` // updates
+	// LogLikelihood is of the observations held out; nil if there are none.
+	LogLikelihood *LogLikelihood `json:"log_likelihood,omitempty"`
+	Metrics       Values         `json:"metrics,omitempty"`
+}
+
+var _ run.Result = (*Result)(nil)
+
+// LogLikelihood is an importance-sampled estimate of log p(x), the mean over observations.
+type LogLikelihood struct {
+	Mean float64 `json:"mean"`
+	// StdErr is the standard error of the mean, over observations, and SampleErr that part of it that more samples would
+	// make smaller.
+	StdErr    float64 `json:"std_err"`
+	SampleErr float64 `json:"sample_err"`
+	ELBO      float64 `json:"elbo"` // the mean log-weight
+	ESS       float64 `json:"ess"`  // effective sample size, the mean
+	Samples   int     `json:"samples"`
+	Count     int     `json:"observations"`
+}
+
+// Values are numbers by name, which in JSON may be "NaN", "+Inf" and "-Inf".
+type Values map[string]float64
+
+// MarshalJSON implements json.Marshaler.
+func (v Values) MarshalJSON() ([]byte, error) {
+	out := make(map[string]any, len(v))
+	for name, x := range v {
+		if out[name] = x; math.IsNaN(x) || math.IsInf(x, 0) {
+			out[name] = strconv.FormatFloat(x, 'g', -1, 64)
+		}
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Values) UnmarshalJSON(data []byte) error {
+	var in map[string]json.RawMessage
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*v = Values{}
+	for name, text := range in {
+		var err error
+		if (*v)[name], err = strconv.ParseFloat(string(unquoted(text)), 64); err != nil {
+			return fmt.Errorf("value %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func unquoted(text []byte) []byte {
+	if n := len(text); n > 1 && text[0] == '"' {
+		return text[1 : n-1]
+	}
+	return text
+}
+
+// Evaluate implements run.Session.
+func (s *Session) Evaluate() (run.Result, error) {
+	at := s.learner.State()
+	r := &Result{Task: s.name, Seed: s.seed, Iterations: at.Iteration, MSteps: at.M, Skipped: at.Skipped}
+	var err error
+	if s.learning.HeldOut != nil {
+		if r.LogLikelihood, err = s.logLikelihood(); err != nil {
+			return nil, err
+		}
+	}
+	if s.learning.Metrics != nil {
+		if r.Metrics, err = s.learning.Metrics(&s.Learned); err != nil {
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
+	}
+	return r, nil
+}
+
+func (s *Session) logLikelihood() (*LogLikelihood, error) {
+	p, err := s.Posterior()
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	n := cmp.Or(s.learning.Samples, 100)
+	estimates, err := p.LogLikelihood(n, s.learning.HeldOut...)
+	if err != nil {
+		return nil, err
+	}
+	return summary(estimates, n), nil
+}
+
+func summary(estimates []gfn.Estimate, samples int) *LogLikelihood {
+	count := float64(len(estimates))
+	out := &LogLikelihood{Samples: samples, Count: len(estimates)}
+	var all []float64
+	for _, e := range estimates {
+		all = append(all, e.LogZ)
+		out.ELBO += e.ELBO / count
+		out.ESS += e.ESS / count
+		out.SampleErr += e.StdErr * e.StdErr
+	}
+	of := report.Summarize(all)
+	out.Mean, out.StdErr, out.SampleErr = of.Mean, of.Std/math.Sqrt(count), math.Sqrt(out.SampleErr)/count
+	return out
+}
+
+// numbers lists what was measured, by name.
+func (r *Result) numbers() Values {
+	out := Values{}
+	if l := r.LogLikelihood; l != nil {
+		out["log p(x)"] = l.Mean
+	}
+	maps.Copy(out, r.Metrics)
+	return out
+}
+
+// table shows a result.
+func (r *Result) table() *report.Table {
+	t := &report.Table{Columns: report.Columns("measure", "value"), Title: fmt.Sprintf("%s, seed %d", r.Task, r.Seed)}
+	if l := r.LogLikelihood; l != nil {
+		t.Add(report.Text("log p(x) of an observation held out"), report.MeanStd(l.Mean, l.StdErr, 4))
+		t.Add(report.Text("evidence lower bound"), report.Number(l.ELBO, 4))
+		t.Add(report.Text("effective sample size"), report.Number(l.ESS, 1))
+		t.Notes = append(t.Notes, fmt.Sprintf("log p(x): %d observations with %d samples each, ± the standard error over "+
+			"observations, of which %.2g comes from sampling", l.Count, l.Samples, l.SampleErr))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+		t.Add(report.Text(name), report.Number(r.Metrics[name], 4))
+	}
+	t.Add(report.Text("iterations"), report.Int(int(r.Iterations)))
+	t.Add(report.Text("M-steps"), report.Int(int(r.MSteps)))
+	t.Add(report.Text("updates skipped"), report.Int(int(r.Skipped)))
+	return t
+}
+
+// Print implements run.Result.
+func (r *Result) Print(w io.Writer) error {
+	_, err := fmt.Fprintln(w, r.table())
+	return err
+}
