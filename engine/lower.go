@@ -86,6 +86,13 @@ func (c *compiler) newValue(t dtypes.DType, size int) *value {
 }
 
 func (c *compiler) emit(l *lop) *lop {
+	if l.form != formOpaque {
+		for i, a := range l.ins {
+			if (l.form != formDot || i == 0) && a.size() > 0 && a.rows(l.naturalRows()) == nil {
+				l.ins[i] = c.copied(a, a.v.t) // no list of the places of so wide a row
+			}
+		}
+	}
 	l.pos = len(c.lops)
 	for _, o := range l.outs {
 		o.def = l
