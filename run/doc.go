@@ -25,4 +25,31 @@
 //
 // The package also holds what every training program needs around its folder: progress (Progress), signals
 // (WithSignals, Await), the loop that ties them together (Drive), grids of runs (Grid) and a check of all this (Verify).
+//
+// # Promises
+//
+// Damage is content that contradicts its hash. Then an older checkpoint is used, with a warning, and resuming makes
+// the newer one again. Every other error of reading is an error: nothing is renamed or passed over.
+//
+// Journals (metrics and events) are cut back to the checkpoint on resume. One that was deleted, cut or changed is
+// brought in step with the checkpoint once: the part that checkpoints vouch for stays, the rest goes to a file
+// ".damaged" beside it (mend.go).
+//
+// Formats: run.json and manifests have a version. Older ones are translated (upgrade.go); a newer one is refused, and
+// never taken for damage.
+//
+// The lock is on run.json itself, which is never replaced: a folder whose locked file was deleted is no run. A writer
+// whose run.json is gone or another one saves nothing more.
+//
+// Links, pipes and devices in a folder, which may come from somebody else, are refused, not followed. Commands name
+// the paths of run.toml before they read them.
+//
+// What is shown is recomputed, or read from a file that matches its hash. Outputs.json has the hashes of what was
+// published, and of the state that it shows; it is gone while that is replaced. A grid's cell is read only if its run
+// verifies and is in the state that result.json, sealed, has the hash of. Verify checks all of this and writes
+// nothing.
+//
+// A session has all its variables once it is prepared: a learner traces every program that it can run, without
+// compiling it, and an optimiser declares what it keeps. So RestoreStore can compare a checkpoint with what the
+// configuration makes.
 package run
