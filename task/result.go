@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
 )
@@ -108,22 +108,11 @@ func (s *Session) logLikelihood() (*LogLikelihood, error) {
 	if err != nil {
 		return nil, err
 	}
-	return summary(estimates, n), nil
-}
-
-func summary(estimates []gfn.Estimate, samples int) *LogLikelihood {
-	count := float64(len(estimates))
-	out := &LogLikelihood{Samples: samples, Count: len(estimates)}
-	var all []float64
-	for _, e := range estimates {
-		all = append(all, e.LogZ)
-		out.ELBO += e.ELBO / count
-		out.ESS += e.ESS / count
-		out.SampleErr += e.StdErr * e.StdErr
-	}
-	of := report.Summarize(all)
-	out.Mean, out.StdErr, out.SampleErr = of.Mean, of.Std/math.Sqrt(count), math.Sqrt(out.SampleErr)/count
-	return out
+	of := em.Summarise(estimates)
+	return &LogLikelihood{
+		Mean: of.LogP, StdErr: of.StdErr, SampleErr: of.SampleErr, ELBO: of.ELBO, ESS: of.ESS,
+		Samples: n, Count: len(estimates),
+	}, nil
 }
 
 // numbers lists what was measured, by name.
