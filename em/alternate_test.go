@@ -162,6 +162,9 @@ func TestEncoder(t *testing.T) {
 			if k == string(wakeAndSleep) { // encodes the batch and what it dreams
 				encodings++
 			}
+			if spec.Wake.Replay.Size > 0 && (k == string(wake) || k == string(wakeAndSleep)) { // and what it replays
+				encodings++
+			}
 		}
 		if g, ok := spec.MStep.Latents.(Greedy); ok && g.Probability > 0 { // one program if greedy, another one if sampled
 			kinds := map[bool]bool{}
@@ -183,11 +186,15 @@ func TestPrepare(t *testing.T) {
 		m := spec.Model.(toy)
 		all := m.all()
 		given, picked := spec, spec
-		rows := func(step uint64) []int32 { return []int32{int32(step % 8), int32(step * 3 % 8)} }
+		rows := func(step uint64) []int32 { return []int32{int32(step % 8), int32((step*3 + 1) % 8)} }
 		given.MStep.Data, picked.MStep.Data = nil, nil
 		given.Data = func(step uint64) []*tensors.Tensor {
 			r := rows(step)
 			return []*tensors.Tensor{m.rows(int(r[0]), int(r[1]))}
+		}
+		if given.Wake.Memory.Latents > 0 {
+			given.Wake.Memory.Rows = func(step uint64) []int { return []int{int(rows(step)[0]), int(rows(step)[1])} }
+			picked.Wake.Memory = given.Wake.Memory
 		}
 		picked.Data = func(step uint64) []*tensors.Tensor { return []*tensors.Tensor{all, tensors.FromValue(rows(step))} }
 		picked.Prepare = func(data []*Node) gfn.Batch { return gfn.Batch{Gather(data[0], InsertAxes(data[1], 1))} }

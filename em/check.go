@@ -25,7 +25,7 @@ func (s Spec) check() error {
 	if s.Gate != nil {
 		gate = s.Gate.check()
 	}
-	return cmp.Or(s.Wake.check(), s.Sleep.check(), s.MStep.check(s.Model), gate)
+	return cmp.Or(s.Wake.checkKept(s.Sleep.Alone), s.Wake.check(), s.Sleep.check(), s.MStep.check(s.Model), gate)
 }
 
 func (w Wake) check() error {
@@ -35,7 +35,7 @@ func (w Wake) check() error {
 			return errors.New("the gradient of HVI is right for on-policy trajectories only: leave Wake.Explore at zero")
 		}
 	case gfn.VarGrad:
-		if o.Samples > 0 && max(w.Samples, 1)%o.Samples != 0 {
+		if o.Samples > 0 && w.Memory.Latents == 0 && max(w.Samples, 1)%o.Samples != 0 {
 			return fmt.Errorf("VarGrad.Samples is %d, which does not divide the %d Wake.Samples of an observation",
 				o.Samples, max(w.Samples, 1))
 		}

@@ -31,7 +31,12 @@ func Shuffled(seed uint64, size int, x ...*tensors.Tensor) (Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(step uint64) []*tensors.Tensor { return rows.Take(x, batch(step)) }, nil
+	return Rows(batch, x...), nil
+}
+
+// Rows returns the rows of x whose numbers batch says, as Batches does; Memory.Rows takes the same function.
+func Rows(batch func(step uint64) []int, x ...*tensors.Tensor) Data {
+	return func(step uint64) []*tensors.Tensor { return rows.Take(x, batch(step)) }
 }
 
 // Batches returns the numbers of the rows of each minibatch, as Shuffled takes them. They must not be changed.

@@ -1,6 +1,8 @@
 package em
 
 import (
+	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -106,6 +108,7 @@ type strays[T any] struct {
 	Dreamt     T // dreamt, and not terminal
 	Unreached  T // dreamt, and further from the initial state than Steps
 	Foreign    T // dreamt, and built from the initial state of other observations
+	Misplaced  T // remembered, and built from such
 }
 
 // err says what is wrong if there are any.
@@ -124,6 +127,9 @@ func (g *graphs) err(n strays[int]) error {
 	case n.Foreign > 0:
 		return blame.Method(g.Model, "Sample").Errorf("has %d latents of %d that are not built from the initial state that %T "+
 			"has for their observations", n.Foreign, g.Sleep.Batch, g.Env)
+	case n.Misplaced > 0:
+		return fmt.Errorf("Wake.Memory.Rows numbers observations otherwise than before: %d remembered latents are not built "+
+			"from the initial state that %T has for their observation", n.Misplaced, g.Env)
 	}
 	return nil
 }

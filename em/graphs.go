@@ -24,13 +24,15 @@ type graphs struct {
 	maximize                            *program.Program[mArgs, mResult]
 }
 
-// eIn is what programs of E-steps take, in graphs and on the host: T is one tensor, R rates, K a number.
+// eIn is what programs of E-steps take, in graphs and on the host: T is one tensor, R rates, K a number. Rows are the
+// numbers of the observations, if there is a Memory.
 type eIn[T, R, K any] struct {
 	Best          bool // whether the best latents of wake are returned
 	Key           T
 	Rates, MRates R
 	Knobs         Knobs[K]
 	X             []T
+	Rows          T
 }
 
 // eOut is what they return: the update, the sleep part of its loss, the update of the model made with it, and the best
@@ -105,6 +107,10 @@ func (g *graphs) declare() error {
 	default:
 		programs = append(programs, g.wake)
 	}
+	var err error
+	if e.Rows, err = g.Wake.Memory.rows(0); err != nil {
+		return err
+	}
 	for _, p := range programs {
 		if err := p.Declare(e); err != nil {
 			return err
@@ -137,19 +143,18 @@ func (g *graphs) rollout(r *rng.Stream, x, u gfn.Batch, how gfn.Behaviour) gfn.T
 	return g.net().Rollout(r, u, gfn.Initial(g.Env, x), how)
 }
 
-// minimizeE updates the policy.
-func (g *graphs) minimizeE(loss, rates *Node) optim.Result {
-	return g.Wake.Optimizer.Minimize(g.store, loss, rates)
+// minimizeE updates the policy, and what else wake has to keep.
+func (g *graphs) minimizeE(loss, rates *Node, with ...optim.Assignment) optim.Result {
+	return g.Wake.Optimizer.Minimize(g.store, loss, rates, with...)
 }
 
 func (g *graphs) wakeUpdate(in eNodes) (out eGraph) {
 	x, u := g.observations(in.X)
-	loss, z, logR := g.wakeLoss(rng.In(in.Key), x, u, in.Knobs)
+	w := g.wakeLoss(rng.In(in.Key), x, u, in)
 	if in.Best {
-		out.Z = best(z, logR, g.Wake.Samples)
+		out.Z = best(w.z, w.logR, g.Wake.Samples)
 	}
-	out.E = Updated(loss, g.minimizeE(loss, in.Rates))
-	out.E.Scores, out.Strays.Unfinished = scoresOf(logR), g.unfinished(z)
+	out.E, out.Strays = w.updated(g.minimizeE(w.loss, in.Rates, w.keep...)), w.strays
 	return out
 }
 
@@ -157,13 +162,13 @@ func (g *graphs) jointUpdate(in eNodes) (out eGraph) {
 	r := rng.In(in.Key)
 	x, u := g.observations(in.X)
 	out.SleepLoss, out.Strays = g.sleepLoss(r)
-	loss, z, logR := g.wakeLoss(r, x, u, in.Knobs)
+	w := g.wakeLoss(r, x, u, in)
 	if in.Best {
-		out.Z = best(z, logR, g.Wake.Samples)
+		out.Z = best(w.z, w.logR, g.Wake.Samples)
 	}
-	total := Add(loss, MulScalar(out.SleepLoss, g.Sleep.Weight))
-	out.E = Updated(loss, g.minimizeE(total, in.Rates))
-	out.E.Scores, out.Strays.Unfinished = scoresOf(logR), g.unfinished(z)
+	total := Add(w.loss, MulScalar(out.SleepLoss, g.Sleep.Weight))
+	out.E = w.updated(g.minimizeE(total, in.Rates, w.keep...))
+	out.Strays.Unfinished, out.Strays.Misplaced = w.strays.Unfinished, w.strays.Misplaced
 	return out
 }
 
@@ -176,32 +181,66 @@ func (g *graphs) sleepUpdate(in eNodes) eGraph {
 func (g *graphs) bothUpdates(in eNodes) (out eGraph) {
 	r := rng.In(in.Key)
 	x, u := g.observations(in.X)
-	lossE, z, logR := g.wakeLoss(r, x, u, in.Knobs)
+	w := g.wakeLoss(r, x, u, in)
 	draw := func() gfn.State { return g.rollout(r, x, u, gfn.Behaviour{}).Last() }
-	lossM, scores := g.modelLoss(x, best(z, logR, g.Wake.Samples), draw)
-	out.E = Updated(lossE, g.minimizeE(lossE, in.Rates))
+	lossM, scores := g.modelLoss(x, best(w.z, w.logR, g.Wake.Samples), draw)
+	out.E, out.Strays = w.updated(g.minimizeE(w.loss, in.Rates, w.keep...)), w.strays
 	out.M = Updated(lossM, g.MStep.Optimizer.Minimize(g.store, lossM, in.MRates))
-	out.E.Scores, out.M.Scores, out.Strays.Unfinished = scoresOf(logR), scores, g.unfinished(z)
+	out.M.Scores = scores
 	return out
 }
 
-// wakeLoss is the E-step's objective on samples of the behaviour, for observations x of which the policy sees u; these,
-// and their rewards.
-func (g *graphs) wakeLoss(r *rng.Stream, x, u gfn.Batch, knobs Knobs[*Node]) (loss *Node, z gfn.State, logR *Node) {
+// wakes is what an E-step has drawn, and what it says of that.
+type wakes struct {
+	loss   *Node
+	z      gfn.State          // [B*Samples]
+	logR   *Node              // [B*Samples]
+	scored []*Node            // all log-rewards
+	keep   []optim.Assignment // part of the update
+	strays strays[*Node]
+}
+
+func (w *wakes) updated(r optim.Result) UpdateNodes {
+	u := Updated(w.loss, r)
+	u.Scores = scoresOf(Concatenate(w.scored, 0))
+	return u
+}
+
+// wakeLoss is the E-step's objective on samples of the behaviour, for observations x of which the policy sees u.
+func (g *graphs) wakeLoss(r *rng.Stream, x, u gfn.Batch, in eNodes) (w wakes) {
 	net, spec := g.net(), g.Wake
-	x, u = x.Repeat(spec.Samples), u.Repeat(spec.Samples)
-	tr := g.rollout(r, x, u, spec.Explore.Behaviour(knobs))
+	many, manyU := x.Repeat(spec.Samples), u.Repeat(spec.Samples)
+	tr := g.rollout(r, many, manyU, spec.Explore.Behaviour(in.Knobs))
 	score := net.ScoreSampled
 	if spec.Rescore {
 		score = net.Score
 	}
-	var partial *Node
-	if spec.Partial != nil {
-		partial = net.Partials(tr, func(_ gfn.Batch, s gfn.State, k int) *Node { return g.partial(x, s, k) })
+	partial := g.partials(tr, many)
+	w.z, w.logR = tr.Last(), g.reward(many, tr.Last())
+	w.scored, w.strays.Unfinished = []*Node{w.logR}, g.unfinished(w.z)
+	path := net.Path(tr, score(tr, gfn.Behaviour{}), w.logR, partial)
+	if spec.Memory.Latents > 0 {
+		path = gfn.Beside(x.Size(), path, g.remember(r, x, u, in.Rows, &w))
 	}
-	logR = g.reward(x, tr.Last())
-	loss = ReduceAllMean(g.objective(net.Path(tr, score(tr, gfn.Behaviour{}), logR, partial)))
-	return loss, tr.Last(), logR
+	loss, used := g.objective(path), path.Used
+	if spec.Replay.Size > 0 {
+		again := g.replay(r, many, &w)
+		if used == nil {
+			used = BroadcastToDims(Const(r.State().Graph(), true), loss.Shape().Dim(0))
+		}
+		loss = Concatenate([]*Node{loss, g.objective(again)}, 0)
+		used = Concatenate([]*Node{used, again.Used}, 0)
+	}
+	w.loss = meanOf(loss, used)
+	return w
+}
+
+// partials evaluates the partial log-rewards of trajectories for observations x, if there are any.
+func (g *graphs) partials(tr gfn.Trajectory, x gfn.Batch) *Node {
+	if g.Wake.Partial == nil {
+		return nil
+	}
+	return g.net().Partials(tr, func(_ gfn.Batch, s gfn.State, k int) *Node { return g.partial(x, s, k) })
 }
 
 // sleepLoss is the likelihood of dreamt latents.

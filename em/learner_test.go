@@ -144,7 +144,19 @@ func busySpecs(t *testing.T) map[string]Spec {
 
 	best := apart
 	best.Gate, best.MStep = Blocks{}, MStep{Latents: BestOfWake{}, Optimizer: groups(Theta)}
-	return map[string]Spec{"joint": joint, "apart": apart, "turns": turns, "best": best}
+
+	numbers, err := Batches(2, 3, m.observations())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, remembered := joint, best
+	kept.Wake.Replay, kept.Wake.Memory = Replay{Size: 7, Batch: 4}, Memory{Latents: 2, Data: m.observations(), Rows: numbers}
+	remembered.Wake.Memory = Memory{Latents: 3, Data: m.observations(), Rows: numbers}
+	remembered.Wake.Objective = gfn.VarGrad{}
+	remembered.Wake.Optimizer.Groups = remembered.Wake.Optimizer.Groups[:1] // it has no flow
+	return map[string]Spec{
+		"joint": joint, "apart": apart, "turns": turns, "best": best, "kept": kept, "remembered": remembered,
+	}
 }
 
 // A learner has all its variables from the beginning, at the values that it starts from.

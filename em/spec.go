@@ -16,10 +16,11 @@ import (
 	"github.com/gfnem/gfnem/optim"
 )
 
-// The scopes of the two sets of variables.
+// The scopes of the sets of variables.
 const (
 	Theta = "/theta" // the model's
 	Phi   = "/phi"   // the GFlowNet's
+	Kept  = "/kept"  // what Replay and Memory keep, which no optimiser moves
 )
 
 // Spec says what is learned and how. Fields left at zero have the documented default.
@@ -46,7 +47,8 @@ type Encoder = gfn.Encoder
 
 // Wake is the E-step on samples of the GFlowNet itself.
 type Wake struct {
-	// Objective is the loss; nil means gfn.TB{}. A gfn.VarGrad{} compares the Samples trajectories of each observation.
+	// Objective is the loss; nil means gfn.TB{}. A gfn.VarGrad{} compares the Samples trajectories of each observation,
+	// and those to its remembered latents.
 	Objective gfn.Objective
 	// Samples is the number of trajectories per observation; 0 means 1.
 	Samples int
@@ -61,6 +63,9 @@ type Wake struct {
 	// differentiated, instead of differentiating the T evaluations made while sampling. It pays for long trajectories
 	// and large networks.
 	Rescore bool
+	// Replay and Memory let the policy learn, besides from what it draws, from what it has drawn before.
+	Replay Replay
+	Memory Memory
 	// Optimizer of Phi, which sleep shares; no groups means Adam with rate 1e-3.
 	Optimizer optim.Optimizer
 }
@@ -114,6 +119,7 @@ type Greedy struct {
 
 // BestOfWake latents are, of those that wake has drawn for an observation, the ones with the greatest reward. Where an
 // M-step is certain to follow, both updates are one program. An M-step without such an E-step draws as many for itself.
+// Those that Replay or Memory have kept from earlier updates are not among them.
 type BestOfWake struct{}
 
 func (Drawn) latents()      {}
@@ -127,7 +133,7 @@ func (s Spec) withDefaults() Spec {
 	}
 	s.Wake.Samples = max(s.Wake.Samples, 1)
 	if v, ok := s.Wake.Objective.(gfn.VarGrad); ok && v.Samples == 0 {
-		v.Samples = s.Wake.Samples // only trajectories of one observation share a log Z
+		v.Samples = s.Wake.Samples + s.Wake.Memory.Latents // only trajectories of one observation share a log Z
 		s.Wake.Objective = v
 	}
 	if s.MStep.Latents == nil {

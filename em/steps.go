@@ -81,6 +81,12 @@ func (e eStep) dream(at Moment, x []*tensors.Tensor) (*Update, error) {
 func (e eStep) call(k kind, p *program.Program[eArgs, eResult], in eArgs, at Moment, x []*tensors.Tensor) (eResult, error) {
 	in.Key, in.X = rng.Key(e.Seed, string(k), at.Iteration), x
 	in.Rates, in.Knobs = e.Wake.Optimizer.Rates(at.Iteration), e.Wake.Explore.At(at.Iteration)
+	if k != sleep {
+		var err error
+		if in.Rows, err = e.Wake.Memory.rows(at.Iteration); err != nil {
+			return eResult{}, fmt.Errorf("%s update %d: %w", k, at.Iteration, err)
+		}
+	}
 	out, err := p.Call(in)
 	if err == nil {
 		err = e.err(out.Strays)

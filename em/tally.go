@@ -42,6 +42,11 @@ func scoresOf(logP *Node) Scores[*Node] {
 	}
 }
 
+// impossible marks the rows where logP is -Inf.
+func impossible(logP *Node) *Node {
+	return LogicalAnd(LogicalNot(IsFinite(logP)), LessThan(logP, ZerosLike(logP)))
+}
+
 // count takes note of the update in the numbers of skipped ones, in all and since the last good one of its kind. It
 // fails with ErrDiverged if five in a row were skipped.
 func (u Update) count(skipped *uint64, inARow *int, name string) error {

@@ -98,7 +98,11 @@ func AtStart(env Env, s State) *Node { return LogicalNot(anyTrue(check(env).Lega
 func Same(a, b State) *Node {
 	var all *Node
 	for i := range a {
-		equal := ConvertDType(Equal(a[i], b[i]), dtypes.Int32)
+		x, y := a[i], b[i]
+		if x.DType() == dtypes.Bool {
+			x, y = ConvertDType(x, dtypes.Int32), ConvertDType(y, dtypes.Int32)
+		}
+		equal := ConvertDType(Equal(x, y), dtypes.Int32)
 		least := ReduceMin(Reshape(equal, equal.Shape().Dim(0), -1), 1)
 		if all == nil {
 			all = least

@@ -21,6 +21,9 @@ var _ Objective = HVI{}
 
 // Loss implements Objective.
 func (o HVI) Loss(p Path) *Node {
+	if p.Used != nil {
+		fail("HVI is for on-policy trajectories, which are all Used")
+	}
 	signal := StopGradient(p.LogWeights())
 	advantage := signal
 	if k := groupSize(signal, o.Samples); k > 1 {

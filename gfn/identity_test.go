@@ -290,6 +290,21 @@ func TestMistakes(t *testing.T) {
 		{"groups of three", "groups of 3", func(net gfn.Net, tr gfn.Trajectory, _ *rng.Stream) *Node {
 			return gfn.HVI{Samples: 3}.Loss(net.Path(tr, net.Score(tr, gfn.Behaviour{}), ones(tr), nil))
 		}},
+		{"not all used", "all Used", func(net gfn.Net, tr gfn.Trajectory, _ *rng.Stream) *Node {
+			p := net.Path(tr, net.Score(tr, gfn.Behaviour{}), ones(tr), nil)
+			p.Used = tr.Valid[0]
+			return gfn.HVI{}.Loss(p)
+		}},
+		{"joined", "4 trajectories do not belong to 3 observations", func(net gfn.Net, tr gfn.Trajectory, _ *rng.Stream) *Node {
+			p := net.Path(tr, net.Score(tr, gfn.Behaviour{}), ones(tr), nil)
+			return gfn.Beside(3, p, p).LogPF
+		}},
+		{"joined with others", "some have a Flow, and some have none", func(net gfn.Net, tr gfn.Trajectory, _ *rng.Stream) *Node {
+			p := net.Path(tr, net.Score(tr, gfn.Behaviour{}), ones(tr), nil)
+			q := p
+			q.Flow = p.LogPF
+			return gfn.Beside(2, p, q).LogPF
+		}},
 		{"sampled backward", "use Score", func(net gfn.Net, tr gfn.Trajectory, r *rng.Stream) *Node {
 			return net.ScoreSampled(net.Backtrack(r, tr.X, tr.Last(), nil, gfn.Behaviour{}), gfn.Behaviour{}).LogPF
 		}},

@@ -27,18 +27,21 @@ type Path struct {
 	Valid *Node
 	// Terminal marks terminal states, [B,T+1] bool.
 	Terminal *Node
+	// Used marks the trajectories that count, [B] bool; nil means all. The others are there to fill the batch.
+	Used *Node
 }
 
 // Objective is a loss on trajectories. Laws, checked for every objective of this package:
 //   - Loss returns one number per trajectory, [B], whose mean is minimised;
 //   - rewards are constants: no gradient flows into LogR or Partial;
-//   - padding changes neither the value nor the gradient.
+//   - padding changes neither the value nor the gradient;
+//   - trajectories that are not Used do not change what is said of the others; what is said of them does not matter.
 type Objective interface {
 	Loss(p Path) *Node
 }
 
-// Path completes scores to what an objective needs. LogR is [B]; partial, [B,T+1], may be nil. Both are converted to the
-// dtype of the scores.
+// Path completes scores to what an objective needs. LogR is [B]; partial, [B,T+1], may be nil. Both are converted to
+// the dtype of the scores.
 func (n Net) Path(tr Trajectory, s Scores, logR, partial *Node) Path {
 	b := tr.X.Size()
 	floats("the log-reward", logR, b)

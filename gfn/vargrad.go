@@ -5,7 +5,7 @@ import . "github.com/gomlx/gomlx/core/graph"
 // VarGrad is the variance of the log-partition estimate (Richter, Boustati, Nüsken, Ruiz, Akyildiz, "VarGrad: A
 // Low-Variance Gradient Estimator for Variational Inference", 2020; for GFlowNets Zhang, Rainone, Peschl, Bondesan,
 // "Robust Scheduling with GFlowNets", 2023). It is trajectory balance with log Z(x) replaced by its estimate from
-// several trajectories of the same x:
+// several trajectories of the same x, of those that are Used:
 //
 //	( zeta_b - mean zeta )^2,  zeta = log R(z|x) + sum_t log P_B - sum_t log P_F
 type VarGrad struct {
@@ -23,7 +23,12 @@ func (o VarGrad) Loss(p Path) *Node {
 	if k == 1 {
 		fail("VarGrad needs two or more trajectories per observation")
 	}
-	return Square(Sub(zeta, groupMean(zeta, k)))
+	if p.Used == nil {
+		return Square(Sub(zeta, groupMean(zeta, k)))
+	}
+	used := asNumber(p.Used, zeta)
+	mean := weighted(Reshape(Mul(zeta, used), -1, k), Reshape(used, -1, k), 1)
+	return Mul(used, Square(Sub(zeta, Reshape(column(mean, k), zeta.Shape().Dim(0)))))
 }
 
 // groupSize is the number of successive rows of x, [B], that share an observation: samples, or B if samples is 0.

@@ -99,7 +99,15 @@ func (u update) check() {
 		if a.Variable == nil || a.Value == nil {
 			blame.Panicf("optim: an assignment lacks its variable or its value")
 		}
-		if v, x := a.Variable.Shape(), a.Value.Shape(); !v.Equal(x) {
+		v, x := a.Variable.Shape(), a.Value.Shape()
+		if a.Rows != nil {
+			if r := a.Rows.Shape(); r.Rank() != 1 || !r.DType.IsInt() || v.Rank() == 0 {
+				blame.Panicf("optim: the rows of variable %s, which is %s, are %s, not numbers of rows", a.Variable.Path(), v, r)
+			}
+			v = v.Clone()
+			v.Dimensions[0] = a.Rows.Shape().Dim(0)
+		}
+		if !v.Equal(x) {
 			blame.Panicf("optim: variable %s is %s, and its new value %s", a.Variable.Path(), v, x)
 		}
 	}

@@ -79,8 +79,16 @@ func TestUpdateErrors(t *testing.T) {
 			return opt.Minimize(m.store, ReduceAllSum(m.w), m.rates).OK
 		}, "/optim/a/w/m1"},
 		"an assignment of another dtype": {func(m made) *Node {
-			return opt.Minimize(m.store, ReduceAllSum(m.w), m.rates, Assignment{m.theV, ConvertDType(m.v, dtypes.Float32)}).OK
+			return opt.Minimize(m.store, ReduceAllSum(m.w), m.rates, Assignment{Variable: m.theV, Value: ConvertDType(m.v, dtypes.Float32)}).OK
 		}, "variable /a/v is (Float64)[1], and its new value (Float32)[1]"},
+		"rows of another number": {func(m made) *Node {
+			one := Assignment{Variable: m.theW, Value: m.w, Rows: Const(m.w.Graph(), []int32{1})}
+			return opt.Minimize(m.store, ReduceAllSum(m.w), m.rates, one).OK
+		}, "variable /a/w is (Float64)[1], and its new value (Float64)[2]"},
+		"rows that are no numbers": {func(m made) *Node {
+			one := Assignment{Variable: m.theW, Value: m.w, Rows: m.w}
+			return opt.Minimize(m.store, ReduceAllSum(m.w), m.rates, one).OK
+		}, "the rows of variable /a/w, which is (Float64)[2], are (Float64)[2]"},
 	} {
 		store := newStore(dtypes.Float64, map[string][]float64{"/a/w": {1, 2}, "/a/v": {3}})
 		_, err := model.CallOnce(newBackend(t), store, func(_ *model.Scope, rates *Node) *Node {

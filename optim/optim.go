@@ -64,6 +64,25 @@ func (o Optimizer) Rates(step uint64) []float32 {
 type Assignment struct {
 	Variable *model.Variable
 	Value    *Node
+	// Rows are the numbers of the rows that Value replaces, [n] integers, each of them once; nil means all of the
+	// variable.
+	Rows *Node
+}
+
+// put returns the variable with its value where ok holds, and as it is elsewhere.
+func (a Assignment) put(ok *Node) *Node {
+	old := a.Variable.NodeValue(ok)
+	if a.Rows == nil {
+		return Where(ok, a.Value, old)
+	}
+	// The rows that stay are their own source, and others come from the value: one gather, for any dtype.
+	g, n := ok.Graph(), old.Shape().Dim(0)
+	rows := ConvertDType(a.Rows, dtypes.Int32)
+	number := OnePlus(Iota(g, rows.Shape(), 0))
+	number = Where(ok, number, ZerosLike(number))
+	source := Scatter(InsertAxes(rows, 1), number, shapes.Make(dtypes.Int32, n), false, true) // [N], 0 for rows that stay
+	source = Where(IsZero(source), Iota(g, source.Shape(), 0), AddScalar(source, n-1))
+	return Gather(Concatenate([]*Node{old, a.Value}, 0), InsertAxes(source, 1))
 }
 
 // Minimize builds the update that follows the gradient of loss, a scalar, with respect to the variables of all groups
@@ -171,16 +190,20 @@ func globalNorm(grads []*Node, dtype dtypes.DType) *Node {
 // update collects new values and applies them together or not at all.
 type update []Assignment
 
-func (u *update) set(v *model.Variable, value *Node) { *u = append(*u, Assignment{v, value}) }
+func (u *update) set(v *model.Variable, value *Node) {
+	*u = append(*u, Assignment{Variable: v, Value: value})
+}
 
 // commit sets the variables if ok holds and every new value is finite, and returns whether that is so.
 func (u update) commit(ok *Node) *Node {
 	u.check()
 	for _, a := range u {
-		ok = LogicalAnd(ok, IsFinite(ReduceAllMax(Abs(a.Value))))
+		if a.Value.DType().IsFloat() {
+			ok = LogicalAnd(ok, IsFinite(ReduceAllMax(Abs(a.Value))))
+		}
 	}
 	for _, a := range u {
-		a.Variable.SetNodeValue(Where(ok, a.Value, a.Variable.NodeValue(ok)))
+		a.Variable.SetNodeValue(a.put(ok))
 	}
 	return ok
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	_ "github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -433,7 +434,7 @@ func TestMinimizeWithAssignments(t *testing.T) {
 	opt := Optimizer{Groups: []Group{{Scope: "/theta", Rule: SGD{}, Rate: Rate{Base: 0.5}}}}
 	exec, err := model.NewExec(newBackend(t), store, func(_ *model.Scope, rates, value, scale *Node) *Node {
 		loss := Mul(scale, ReduceAllSum(store.GetVariable("/theta/a").NodeValue(rates)))
-		r := opt.Minimize(store, loss, rates, Assignment{store.GetVariable("/other"), value})
+		r := opt.Minimize(store, loss, rates, Assignment{Variable: store.GetVariable("/other"), Value: value})
 		return ConvertDType(r.OK, dtypes.Float64)
 	})
 	if err != nil {
@@ -460,6 +461,58 @@ func TestMinimizeWithAssignments(t *testing.T) {
 				t.Errorf("value %g, scale %g: %s is %v, want %v", c.value, c.scale, path, got, want)
 			}
 		}
+	}
+}
+
+// Rows are replaced, of any dtype, and the others stay; if anything is not finite, all stay.
+func TestAssignRows(t *testing.T) {
+	const n = 6
+	for _, dtype := range []dtypes.DType{dtypes.Float64, dtypes.Int32, dtypes.Bool, dtypes.Uint8} {
+		store := model.NewStore()
+		store.VariableWithValue("/theta/a", 1.0)
+		b := newBackend(t)
+		as := func(x *Node) *Node {
+			if dtype == dtypes.Bool {
+				return GreaterThan(x, ZerosLike(x))
+			}
+			return ConvertDType(x, dtype)
+		}
+		store.VariableWithValue("/rows", tensors.FromShape(shapes.Make(dtype, n, 2)))
+		opt := Optimizer{Groups: []Group{{Scope: "/theta", Rule: SGD{}, Rate: Rate{Base: 0.5}}}}
+		exec, err := model.NewExec(b, store, func(_ *model.Scope, rates, rows, value, scale *Node) *Node {
+			loss := Mul(scale, store.GetVariable("/theta/a").NodeValue(rates))
+			r := opt.Minimize(store, loss, rates, Assignment{Variable: store.GetVariable("/rows"), Value: as(value), Rows: rows})
+			return ConvertDType(r.OK, dtypes.Float64)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin := make([][2]float64, n)
+		r := rand.New(rand.NewPCG(5, 0))
+		for step := range 12 {
+			rows := r.Perm(n)[:1+r.IntN(n)]
+			numbers, value, scale := make([]int32, len(rows)), make([][]float64, len(rows)), 1.0
+			if step%3 == 2 {
+				scale = math.NaN()
+			}
+			for i, k := range rows {
+				numbers[i] = int32(k)
+				value[i] = []float64{float64(r.IntN(2)), float64(r.IntN(2))}
+				if scale == 1 {
+					twin[k] = [2]float64(value[i])
+				}
+			}
+			if _, err := exec.Call1(opt.Rates(0), numbers, value, scale); err != nil {
+				t.Fatal(err)
+			}
+			have := fmt.Sprint(MustExecOnce(b, func(x *Node) *Node {
+				return ConvertDType(x, dtypes.Float64)
+			}, store.GetVariable("/rows").MustValue()).Value())
+			if want := fmt.Sprint(twin); have != want {
+				t.Fatalf("%s, step %d, rows %v: %s, want %s", dtype, step, rows, have, want)
+			}
+		}
+		exec.Finalize()
 	}
 }
 
