@@ -79,6 +79,12 @@ func (c Calibrate) withDefaults() (Calibrate, error) {
 	return c, nil
 }
 
+// Check returns what is wrong with it.
+func (c Calibrate) Check() error {
+	_, err := c.withDefaults()
+	return err
+}
+
 func orDefault(n, otherwise int) int {
 	if n == 0 {
 		return otherwise
