@@ -79,6 +79,12 @@ func (c Calibrate) withDefaults() (Calibrate, error) {
 	return c, nil
 }
 
+// Check returns what is wrong with it.
+func (c Calibrate) Check() error {
+	_, err := c.withDefaults()
+	return err
+}
+
 func orDefault(n, otherwise int) int {
 	if n == 0 {
 		return otherwise
@@ -213,21 +219,22 @@ func (p *Posterior) rankGraph(in rankIn[*Node], statistics []Statistic) (out ran
 		joined := Concatenate([]*Node{wide(z[i], 1), wide(samples[i], in.Samples)}, 1)
 		all[i] = Reshape(joined, append([]int{in.Pairs * (1 + in.Samples)}, dims[1:]...)...)
 	}
-	x = x.Repeat(1 + in.Samples)
-	columns := []*Node{InsertAxes(g.logJoint(x, all), 1)}
+	many := x.Repeat(1 + in.Samples)
+	columns := []*Node{InsertAxes(g.logJoint(many, all), 1)}
 	for _, s := range statistics {
-		value := blame.Field(s.Of, "Statistic "+s.Name).Floats(s.Of(g.theta(), x, all), x.Size())
+		value := blame.Field(s.Of, "Statistic "+s.Name).Floats(s.Of(g.theta(), many, all), many.Size())
 		columns = append(columns, InsertAxes(value, 1))
 	}
 	for _, t := range all {
-		columns = append(columns, Reshape(t, x.Size(), -1))
+		columns = append(columns, Reshape(t, many.Size(), -1))
 	}
 	for i := range columns {
 		columns[i] = double(columns[i])
 	}
 	out.Values, out.Z = Concatenate(columns, 1), z
 	out.Same = ConvertDType(sameRows(samples, z.Repeat(in.Samples)), dtypes.Int32)
-	out.Strays.Dreamt, out.Strays.Unfinished = g.unfinished(z), g.unfinished(samples)
+	out.Strays = g.straysOf(x, g.net().Backtrack(r, u, z, nil, gfn.Behaviour{}))
+	out.Strays.Unfinished = g.unfinished(samples)
 	return out
 }
 

@@ -108,7 +108,19 @@ type strays[T any] struct {
 	Dreamt     T // dreamt, and not terminal
 	Unreached  T // dreamt, and further from the initial state than Steps
 	Foreign    T // dreamt, and built from the initial state of other observations
+	Illegal    T // dreamt, and built by an action that is not legal
 	Misplaced  T // remembered, and built from such
+}
+
+// straysOf counts the latents of dreams, with observations x, that are none. Trajectories lead to them.
+func (g *graphs) straysOf(x gfn.Batch, dreams gfn.Trajectory) strays[*Node] {
+	start := dreams.States[0]
+	atStart := gfn.AtStart(g.Env, start)
+	return strays[*Node]{
+		Dreamt: g.unfinished(dreams.Last()), Unreached: unlike(atStart),
+		Foreign: unlike(LogicalOr(LogicalNot(atStart), gfn.Same(start, gfn.Initial(g.Env, x)))),
+		Illegal: unlike(g.net().Built(dreams)),
+	}
 }
 
 // err says what is wrong if there are any.
@@ -121,6 +133,9 @@ func (g *graphs) err(n strays[int]) error {
 	case n.Dreamt > 0:
 		return blame.Method(g.Model, "Sample").Errorf("has %d latents of %d that are no terminal states of %T "+
 			"(lvmtest.Run tests that)", n.Dreamt, g.Sleep.Batch, g.Env)
+	case n.Illegal > 0: // before Unreached: what is too large for Env is also too far
+		return blame.Method(g.Model, "Sample").Errorf("has %d latents of %d that legal actions of %T do not build",
+			n.Illegal, g.Sleep.Batch, g.Env)
 	case n.Unreached > 0:
 		return steps.Errorf("is %d, and %d of %d dreamt latents are not that near to the initial state: "+
 			"it is the length of the longest path (envtest.Run tests that)", g.Env.Steps(), n.Unreached, g.Sleep.Batch)

@@ -227,6 +227,71 @@ func TestStrays(t *testing.T) {
 	}
 }
 
+// crowds are sets of which a model may dream larger ones than can be built.
+type crowds struct{ size int }
+
+func (m crowds) LogJoint(theta *model.Scope, x gfn.Batch, z gfn.State) *Node {
+	w := nn.Param(theta, x[0].Graph(), dtypes.Float32, "w", 0.1, 4, 1)
+	return Squeeze(Dot(Add(x[0], ConvertDType(z[0], dtypes.Float32)), w).Product(), 1)
+}
+
+// Sample draws sets of two elements, and of size ones in every third row.
+func (m crowds) Sample(_ *model.Scope, r *rng.Stream, n int) (gfn.Batch, gfn.State) {
+	shape := shapes.Make(dtypes.Int32, n, 4)
+	item, row := Iota(r.State().Graph(), shape, 1), Iota(r.State().Graph(), shape, 0)
+	size := AddScalar(MulScalar(ConvertDType(IsZero(modulo(row, 3)), dtypes.Int32), m.size-2), 2)
+	return gfn.Batch{r.Uniform(dtypes.Float32, n, 4)}, envs.Set{Items: 4}.Of(LessThan(item, size))
+}
+
+func (m crowds) Heads(phi *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.Heads {
+	w := nn.Param(phi, x[0].Graph(), dtypes.Float32, "w", 0.1, 4, 5)
+	return gfn.Heads{Forward: Dot(Add(x.Repeat(k)[0], ConvertDType(s[0], dtypes.Float32)), w).Product()}
+}
+
+// Dreams that no legal actions build are errors of the first sleep phase and of a calibration, whatever they look like.
+func TestIllegalDreams(t *testing.T) {
+	b := newBackend(t)
+	for _, how := range []Sleep{{Weight: 1, Batch: 6}, {Weight: 1, Batch: 6, Apart: true}, {Weight: 1, Batch: 6, Alone: true}} {
+		for size, want := range map[int]string{2: "", 3: "Sample has 2 latents of 6 that legal actions of envs.Set do not build"} {
+			m := crowds{size}
+			spec := Spec{
+				Model: m, Policy: m, Env: envs.Set{Items: 4, Most: 2}, Seed: 1, Sleep: how,
+				Wake: Wake{Samples: 2, Objective: gfn.VarGrad{}},
+				Data: Full(tensors.FromShape(shapes.Make(dtypes.Float32, 3, 4))),
+			}
+			l := newLearner(t, b, spec)
+			_, err := l.Step()
+			misplaced(t, err, want)
+			p, err := l.Posterior()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = p.Calibrate(Calibrate{Pairs: 6, Samples: 15})
+			misplaced(t, err, want)
+			p.Close()
+		}
+	}
+	// A token that its position cannot take makes a sequence that looks finished.
+	m := newToy(3, dtypes.Float32)
+	spec := toySpec(m)
+	spec.Sleep = Sleep{Weight: 1, Batch: 6}
+	spec.Model = odd{toy: m, pairs: func(x gfn.Batch, z gfn.State) (gfn.Batch, gfn.State) {
+		return x, gfn.State{AddScalar(z[0], 3)}
+	}}
+	misplaced(t, begun(t, b, spec), "Sample has 6 latents of 6 that legal actions of envs.Sequence do not build")
+}
+
+// misplaced checks an error at a line of this file; none is wanted if the text is empty.
+func misplaced(t *testing.T, err error, want string) {
+	t.Helper()
+	if want == "" && err == nil {
+		return
+	}
+	if want == "" || err == nil || !strings.Contains(err.Error(), "functions_test.go:") || !strings.Contains(err.Error(), ": "+want) {
+		t.Errorf("error %v, want one at a line of functions_test.go with %q", err, want)
+	}
+}
+
 // A probability of 0 is said to be one, with the number of rows, and not taken for a rate that is too large.
 func TestImpossible(t *testing.T) {
 	b := newBackend(t)

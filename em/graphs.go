@@ -249,11 +249,7 @@ func (g *graphs) sleepLoss(r *rng.Stream) (*Node, strays[*Node]) {
 	x, z := g.dream(r)
 	tr := net.Backtrack(r, g.encode(x), z, nil, gfn.Behaviour{})
 	loss := ReduceAllMean(gfn.Likelihood{}.Loss(gfn.Path{LogPF: net.Score(tr, gfn.Behaviour{}).LogPF}))
-	atStart := gfn.AtStart(g.Env, tr.States[0])
-	return loss, strays[*Node]{
-		Dreamt: g.unfinished(z), Unreached: unlike(atStart),
-		Foreign: unlike(LogicalOr(LogicalNot(atStart), gfn.Same(tr.States[0], gfn.Initial(g.Env, x)))),
-	}
+	return loss, g.straysOf(x, tr)
 }
 
 // mUpdate is the M-step.

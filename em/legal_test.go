@@ -14,6 +14,7 @@ import (
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
 	"github.com/gfnem/gfnem/gfn/envtest"
+	"github.com/gfnem/gfnem/internal/rows"
 	"github.com/gfnem/gfnem/lvm/lvmtest"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/optim"
@@ -239,6 +240,34 @@ func TestTabulateOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = d.Tabulate(b, nn.NewStore(1), Phi, reader{}, x); err == nil || !strings.Contains(err.Error(), "observation 2 has another initial state") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Latents of one string have no probability given another.
+func TestForeignLatents(t *testing.T) {
+	b, m := newBackend(t), words{}
+	x := m.all()
+	l := newLearner(t, b, Spec{Model: m, Env: m.env(), Policy: reader{}, Data: Full(x...), Seed: 5, Gate: Never})
+	p, err := l.Posterior()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	s, err := p.Sample(1, x...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.LogProb(s.Z, x...); err != nil {
+		t.Error(err)
+	}
+	last := x[0].Shape().Dim(0) - 1
+	rotated := make([]int, last+1)
+	for i := range rotated {
+		rotated[i] = (i + last) % (last + 1) // the first string, of one letter, gets a latent of four letters
+	}
+	_, err = p.LogProb(rows.Take(s.Z, rotated), x...)
+	if err == nil || !strings.Contains(err.Error(), "legal_test.go:") || !strings.Contains(err.Error(), "latent 0 cannot be built from the initial state") {
 		t.Errorf("error %v", err)
 	}
 }

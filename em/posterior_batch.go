@@ -14,24 +14,6 @@ import (
 // defaultRows are the trajectories that a program makes at once.
 const defaultRows = 1024
 
-// Buckets are lengths to which observations are cut that are padded to a common one, so that short ones cost less. The
-// policy and the model must give the same answers for less padding, and latents must have the same shape.
-type Buckets struct {
-	// Sizes are the lengths, which increase. An observation belongs to the first that holds it; the last holds all, and is
-	// not cut to.
-	Sizes []int
-	// Length returns the length of each row of observations.
-	Length func(x []*tensors.Tensor) []int
-	// Cut returns observations whose rows are padded to a size only.
-	Cut func(x []*tensors.Tensor, size int) []*tensors.Tensor
-}
-
-// of returns the number of the bucket of a length.
-func (b *Buckets) of(length int) int {
-	i, _ := slices.BinarySearch(b.Sizes, length)
-	return min(i, len(b.Sizes)-1)
-}
-
 // batch is observations that a program takes at once. The last one is repeated up to a round number, since programs are
 // compiled for each size.
 type batch struct {
@@ -126,12 +108,8 @@ func (b batches) each(do func(batch) error) error {
 		for part := range slices.Chunk(group, b.size) {
 			x := rows.Take(b.x, padded(part, b.size))
 			if bucket < len(groups)-1 {
-				size := b.Buckets.Sizes[bucket]
-				x = b.Buckets.Cut(x, size)
-				if n, err := sharedRows("what Buckets.Cut returns", x); err != nil {
+				if x, err = b.Buckets.cut(x, bucket); err != nil {
 					return err
-				} else if n != b.size {
-					return fmt.Errorf("Buckets.Cut returns %d rows of %d", n, b.size)
 				}
 			}
 			if err := do(batch{number, part, x, b.draws}); err != nil {
@@ -152,17 +130,5 @@ func (b batches) groups() ([][]int, error) {
 		}
 		return [][]int{all}, nil
 	}
-	if s := b.Buckets.Sizes; len(s) == 0 || !slices.IsSorted(s) || s[0] < 1 {
-		return nil, fmt.Errorf("Buckets.Sizes are %v, not lengths that increase", s)
-	}
-	lengths := b.Buckets.Length(b.x)
-	if len(lengths) != b.observations {
-		return nil, fmt.Errorf("Buckets.Length returns %d lengths of %d observations", len(lengths), b.observations)
-	}
-	groups := make([][]int, len(b.Buckets.Sizes))
-	for i, n := range lengths {
-		k := b.Buckets.of(n)
-		groups[k] = append(groups[k], i)
-	}
-	return groups, nil
+	return b.Buckets.groups(b.x, b.observations)
 }

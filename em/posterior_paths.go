@@ -116,9 +116,9 @@ type pathIn[T any] struct {
 	X, Z []T
 }
 
-// paths are log P_F - log P_B of paths to latents, whether each path was the only one, and whether the latent is terminal
-// and the path began at the initial state, [B*Each].
-type paths[T any] struct{ LogRatio, Single, Whole T }
+// paths are log P_F - log P_B of paths to latents, whether each path was the only one, whether the latent is terminal
+// and the path began where no way leads back, and whether that is the initial state and all actions are legal, [B*Each].
+type paths[T any] struct{ LogRatio, Single, Whole, Built T }
 
 type (
 	pathTensors = paths[*tensors.Tensor]
@@ -127,13 +127,16 @@ type (
 
 func (p *Posterior) pathGraph(in pathIn[*Node]) (out pathNodes) {
 	net, x, z := p.g.net(), gfn.Batch(in.X), gfn.State(in.Z)
-	blame.Like(blame.Argument("the list of latents"), z, p.start(x))
+	start := p.start(x)
+	blame.Like(blame.Argument("the list of latents"), z, start)
 	z = z.Repeat(in.Each)
 	tr := net.Backtrack(rng.In(in.Key), p.g.encode(x).Repeat(in.Each), z, nil, gfn.Behaviour{})
 	s := net.Score(tr, gfn.Behaviour{})
 	out.LogRatio = ReduceSum(Sub(double(s.LogPF), double(s.LogPB)), 1)
 	whole := LogicalAnd(gfn.Terminal(p.g.Env, z), gfn.AtStart(p.g.Env, tr.States[0]))
 	out.Whole = ConvertDType(whole, dtypes.Int32)
+	built := LogicalAnd(net.Built(tr), gfn.Same(tr.States[0], start.Repeat(in.Each)))
+	out.Built = ConvertDType(built, dtypes.Int32)
 	single := OnesLike(out.Whole)
 	for _, s := range tr.States[1:] {
 		ways := ReduceSum(ConvertDType(p.g.Env.LegalBack(s), dtypes.Int32), 1)
@@ -152,10 +155,15 @@ func (p *Posterior) pathsOf(in pathIn[host], b batch) (out pathTensors, err erro
 	if err != nil {
 		return out, err
 	}
+	built := tensors.MustCopyFlatData[int32](out.Built)
 	for i, whole := range tensors.MustCopyFlatData[int32](out.Whole) {
-		if whole == 0 {
-			return out, fmt.Errorf("latent %d is no terminal state of %T, or further than %d actions from the initial one",
-				b.row(i/in.Each), p.g.Env, p.g.Env.Steps())
+		switch {
+		case whole == 1 && built[i] == 0:
+			return out, blame.Caller(fmt.Errorf("latent %d cannot be built from the initial state that %T has for its "+
+				"observation, by legal actions alone", b.row(i/in.Each), p.g.Env))
+		case whole == 0:
+			return out, blame.Caller(fmt.Errorf("latent %d is no terminal state of %T, or further than %d actions from the "+
+				"initial one", b.row(i/in.Each), p.g.Env, p.g.Env.Steps()))
 		}
 	}
 	for _, l := range numbers(out.LogRatio) {

@@ -278,6 +278,10 @@ func TestPosteriorErrors(t *testing.T) {
 			return err
 		}
 	}
+	of := func(n ...int) func([]*tensors.Tensor) []int { return func([]*tensors.Tensor) []int { return n } }
+	cutTo := func(x ...*tensors.Tensor) Buckets {
+		return Buckets{[]int{2, 3}, of(1, 1, 1), func([]*tensors.Tensor, int) []*tensors.Tensor { return x }}
+	}
 	for _, c := range []struct {
 		set  func(*Spec)
 		call func(*Posterior) error
@@ -292,13 +296,22 @@ func TestPosteriorErrors(t *testing.T) {
 		{func(s *Spec) { s.Policy = spoilt{tablePolicy{m}} }, sample(2, some), "Heads gives a trajectory of observation 0 the log-probability NaN"},
 		{func(s *Spec) { s.Env = hasty{m.env()} }, sample(2, some), "Steps is 1, and 8 drawn latents are not terminal"},
 		{none, logProb([]*tensors.Tensor{tensors.FromValue([][]int32{{1, 2}, {0, -1}, {0, 0}})}, some), "latent 1 is no terminal state of envs.Sequence"},
+		{none, logProb([]*tensors.Tensor{tensors.FromValue([][]int32{{1, 2}, {0, 0}, {0, 3}})}, some), "latent 2 cannot be built from the initial state that envs.Sequence has"},
 		{none, logProb([]*tensors.Tensor{tensors.FromValue([][]int32{{1, 2}, {0, 1}})}, some), "2 latents do not belong to 3 observations"},
 		{none, logProb([]*tensors.Tensor{tensors.FromValue([][]int32{{1}, {0}, {0}})}, some), "the list of latents has (Int32)[4, 1] as tensor 0, not (Int32)[4, 2]"},
 		{none, logProb(nil, some), "z has no tensor"},
-		{none, buckets(Buckets{}), "Buckets.Sizes are []"},
-		{none, buckets(Buckets{Sizes: []int{2, 3}, Length: func([]*tensors.Tensor) []int { return nil }}), "returns 0 lengths of 3 observations"},
-		{none, buckets(Buckets{Sizes: []int{2, 3}, Length: func([]*tensors.Tensor) []int { return []int{1, 1, 1} },
-			Cut: func([]*tensors.Tensor, int) []*tensors.Tensor { return []*tensors.Tensor{some} }}), "Buckets.Cut returns 3 rows of 4"},
+		{none, buckets(Buckets{}), "Buckets needs Sizes"},
+		{none, buckets(Buckets{Sizes: []int{0, 2}}), "Buckets.Sizes are [0 2]"},
+		{none, buckets(Buckets{Sizes: []int{2, 2}}), "Buckets.Sizes are [2 2]"},
+		{none, buckets(Buckets{Sizes: []int{3, 2}}), "Buckets.Sizes are [3 2]"},
+		{none, buckets(Buckets{Sizes: []int{2}}), "Buckets needs Length"},
+		{none, buckets(Buckets{Sizes: []int{2, 3}, Length: of()}), "Buckets needs Cut"},
+		{none, buckets(Buckets{Sizes: []int{2}, Length: of(1, 1)}), "Buckets.Length returns 2 lengths of 3 observations"},
+		{none, buckets(Buckets{Sizes: []int{2}, Length: of(1, 1, -4)}), "Buckets.Length is -4 for observation 2"},
+		{none, buckets(cutTo()), "Buckets.Cut returns 0 tensors of 1"},
+		{none, buckets(cutTo(nil)), "Buckets.Cut makes nil of tensor 0, which is (Float32)[1, 3]"},
+		{none, buckets(cutTo(some)), "Buckets.Cut makes (Float32)[3, 3] of tensor 0, which is (Float32)[1, 3]"},
+		{none, buckets(cutTo(tensors.FromValue([][]int32{{1, 2}}))), "Buckets.Cut makes (Int32)[1, 2] of tensor 0"},
 	} {
 		spec := toySpec(m)
 		c.set(&spec)
@@ -308,6 +321,8 @@ func TestPosteriorErrors(t *testing.T) {
 		}
 		if err := c.call(p); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got  %v\nwant %s", err, c.want)
+		} else if !strings.Contains(err.Error(), "_test.go:") && c.want != "of memory" {
+			t.Errorf("no place in %v", err)
 		}
 		p.Close()
 	}

@@ -91,7 +91,38 @@ func (l Learning) check() error {
 	case l.Watch > 0 && l.Metrics == nil:
 		return errors.New("Learning.Watch is set, and Learning.Metrics is not")
 	}
+	if err := l.Calibrate.Check(); err != nil && !l.Uncalibrated {
+		return fmt.Errorf("Learning.Calibrate: %w", err)
+	}
 	return nil
+}
+
+// checkHeldOut returns what would be wrong with the observations that are held out, and with the buckets, when training
+// ends.
+func (l Learning) checkHeldOut() error {
+	like := l.Spec.Data(0)
+	if n := len(l.HeldOut); n > 0 && n != len(like) {
+		return fmt.Errorf("Learning.HeldOut has %d tensors, and Spec.Data supplies %d", n, len(like))
+	}
+	for i, t := range l.HeldOut {
+		if t == nil || t.DType() != like[i].DType() || t.Rank() != like[i].Rank() {
+			return fmt.Errorf("tensor %d of Learning.HeldOut is %s, and that of Spec.Data %s", i, shapeOf(t), like[i].Shape())
+		}
+	}
+	switch {
+	case l.Buckets == nil:
+		return nil
+	case l.Spec.Prepare != nil: // they cut what it makes
+		return l.Buckets.Check()
+	}
+	return l.Buckets.Check(l.HeldOut...)
+}
+
+func shapeOf(t *tensors.Tensor) string {
+	if t == nil {
+		return "nil"
+	}
+	return t.Shape().String()
 }
 
 // Hash returns the SHA-256 of tensors, shapes and dtypes included, for Learning.Data.

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/em"
+	"github.com/gfnem/gfnem/internal/blame"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/run"
 )
@@ -29,7 +30,7 @@ var _ run.Session = (*Session)(nil)
 // Start prepares a session, which run.Train can train.
 func Start(b compute.Backend, seed uint64, l Learning) (*Session, error) {
 	if err := l.check(); err != nil {
-		return nil, err
+		return nil, blame.Caller(err)
 	}
 	l.Spec.Seed = cmp.Or(l.Spec.Seed, seed)
 	if l.Store == nil {
@@ -38,6 +39,10 @@ func Start(b compute.Backend, seed uint64, l Learning) (*Session, error) {
 	learner, err := em.New(b, l.Store, l.Spec)
 	if err != nil {
 		return nil, err
+	}
+	if err := l.checkHeldOut(); err != nil {
+		learner.Close()
+		return nil, blame.Caller(err)
 	}
 	s := &Session{
 		Learned:  Learned{Backend: b, Spec: l.Spec, learner: learner, buckets: l.Buckets},

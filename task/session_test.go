@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/run"
@@ -132,14 +134,41 @@ func TestStartRefuses(t *testing.T) {
 		"Samples is -1":        func(l *task.Learning) { l.Samples = -1 },
 		"Metrics is not":       func(l *task.Learning) { l.Metrics = nil },
 		"needs a Model":        func(l *task.Learning) { l.Spec.Model = nil },
+		"HeldOut has 2 tensors, and Spec.Data supplies 1": func(l *task.Learning) { l.HeldOut = append(l.HeldOut, l.HeldOut[0]) },
+		"tensor 0 of Learning.HeldOut is nil":             func(l *task.Learning) { l.HeldOut = []*tensors.Tensor{nil} },
+		"HeldOut is (Int32)[2], and that of Spec.Data (Float32)[10, 8]": func(l *task.Learning) {
+			l.HeldOut = []*tensors.Tensor{tensors.FromValue([]int32{1, 2})}
+		},
+		"Learning.Calibrate: -1 pairs": func(l *task.Learning) { l.Calibrate.Pairs = -1 },
+		"Buckets needs Cut": func(l *task.Learning) {
+			l.Buckets = &em.Buckets{Sizes: []int{4, 8}, Length: func([]*tensors.Tensor) []int { return nil }}
+		},
+		"Buckets.Length returns 0 lengths of 50 observations": func(l *task.Learning) {
+			l.Buckets = &em.Buckets{Sizes: []int{8}, Length: func([]*tensors.Tensor) []int { return nil }}
+		},
 	} {
 		l, err := learning(config{Updates: 6, Rows: 20})
 		if err != nil {
 			t.Fatal(err)
 		}
 		change(&l)
-		if _, err := task.Start(open(t), 0, l); err == nil || !strings.Contains(err.Error(), why) {
-			t.Errorf("error %v, want %s", err, why)
+		_, err = task.Start(open(t), 0, l)
+		wrong(t, err, why, "session_test.go:")
+		// The user of a program is told where the function is that returned it, or a nearer one.
+		place := "task coins: toy_test.go:"
+		if strings.HasPrefix(why, "Buckets.Length returns") {
+			place = "task coins: session_test.go:"
+		}
+		_, err = startOf(l).Start(open(t), &struct{}{})
+		wrong(t, err, why, place)
+	}
+}
+
+func wrong(t *testing.T, err error, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if err == nil || !strings.Contains(err.Error(), w) {
+			t.Errorf("error %v, want %s", err, w)
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/internal/blame"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -103,7 +104,7 @@ func (t *Task[C]) start(b compute.Backend, c *C) (*Session, error) {
 	seed, _ := seedOf(c)
 	s, err := Start(b, seed, l)
 	if err != nil {
-		return nil, fmt.Errorf("task %s: %w", t.d.Name, err)
+		return nil, fmt.Errorf("task %s: %w", t.d.Name, blame.Field(t.d.Start, "Definition.Start").Returned(err))
 	}
 	s.name, s.about = t.d.Name, t.d.About
 	return s, nil

@@ -123,3 +123,11 @@ func open(t *testing.T) compute.Backend {
 	}
 	return b
 }
+
+// startOf is a task that learns what it is given.
+func startOf(l task.Learning) *task.Task[struct{}] {
+	return task.Of(task.Definition[struct{}]{
+		Name:  "coins",
+		Start: func(compute.Backend, struct{}) (task.Learning, error) { return l, nil },
+	})
+}

@@ -54,7 +54,7 @@ const module = "github.com/gfnem/gfnem/"
 
 var (
 	// library lists the packages of this module that are no users, with those below them.
-	library = []string{"backend", "em", "engine", "gfn", "internal", "lvm", "nn", "optim", "rng"}
+	library = []string{"backend", "cli", "em", "engine", "gfn", "internal", "lvm", "nn", "optim", "rng", "run", "task"}
 	// foreign are the beginnings of other paths that are none either.
 	foreign = []string{"github.com/gomlx/", "github.com/pkg/errors"}
 	// goRoot is where the source of Go itself is: empty if paths were trimmed.

@@ -1,6 +1,7 @@
 package blame
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"reflect"
@@ -44,6 +45,19 @@ func (f Func) Errorf(format string, args ...any) error {
 		return Caller(err)
 	}
 	return &Error{at, err}
+}
+
+// Returned is a mistake in what the function returned. It has the place of the function if it has none of its own, or
+// only that of a caller of ours, who did not make it.
+func (f Func) Returned(err error) error {
+	var found, here *Error
+	if !errors.As(err, &found) {
+		return f.Errorf("returns what cannot be used: %w", err)
+	}
+	if errors.As(Caller(found.Err), &here) && here.At == found.At {
+		return f.Errorf("returns what cannot be used: %w", found.Err)
+	}
+	return err
 }
 
 // Panicf stops the building of a graph.
