@@ -59,7 +59,16 @@ func (g Group) check() error {
 	if !isFactor(adam.Eps) {
 		return fmt.Errorf("Adam with an Eps of %g", adam.Eps)
 	}
+	if err := checkRule(g.rule()); err != nil {
+		return err
+	}
 	r := g.Rate
+	if r.Of != nil {
+		if r.Base != 0 || r.MayBeZero || r.Warmup != 0 || r.Drops != nil || r.Fall != (Fall{}) {
+			return errors.New("its Rate.Of is all of its rate: leave the other fields of Rate at zero")
+		}
+		return r.checkAt(0)
+	}
 	if r.Base == 0 && !r.MayBeZero {
 		return errors.New("it has no Rate; set Rate.Base, or Rate.MayBeZero if it is not to learn")
 	}
@@ -75,6 +84,27 @@ func (g Group) check() error {
 		return fmt.Errorf("its rate falls to %g", r.Fall.End)
 	}
 	return nil
+}
+
+// CheckRates returns what is wrong with the rates at a step, which shows in advance of those without a function.
+func (o Optimizer) CheckRates(step uint64) error {
+	for _, g := range o.Groups {
+		if err := g.Rate.checkAt(step); err != nil {
+			return fmt.Errorf("group %q: %w", g.Scope, err)
+		}
+	}
+	return nil
+}
+
+func (r Rate) checkAt(step uint64) error {
+	rate := float32(r.At(step))
+	if isFactor(float64(rate)) {
+		return nil
+	}
+	if r.Of == nil {
+		return fmt.Errorf("its Rate is %g at update %d", rate, step)
+	}
+	return blame.Field(r.Of, "Rate.Of").Errorf("is %g at update %d, not a finite number from 0 on", rate, step)
 }
 
 // isFactor says whether v is finite and not negative.

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -18,9 +19,13 @@ func TestCheck(t *testing.T) {
 		o    Optimizer
 		want string
 	}{
-		"good":            {group("/a", good), ""},
-		"root":            {group("/", good), ""},
-		"zero is meant":   {group("/a", Rate{MayBeZero: true}), ""},
+		"good":              {group("/a", good), ""},
+		"root":              {group("/", good), ""},
+		"zero is meant":     {group("/a", Rate{MayBeZero: true}), ""},
+		"a function":        {group("/a", Rate{Of: good.At}), ""},
+		"function and more": {group("/a", Rate{Of: good.At, Warmup: 3}), "Rate.Of is all of its rate"},
+		"function, negative": {group("/a", Rate{Of: func(uint64) float64 { return -1 }}),
+			"Rate.Of is -1 at update 0"},
 		"drop to nothing": {group("/a", Rate{Base: 1, Drops: []Drop{{Factor: 0}}}), ""},
 		"SGD":             {Optimizer{Groups: []Group{{Scope: "/a", Rate: good, Rule: SGD{}}}}, ""},
 		"no rate":         {group("/a", Rate{}), `group "/a": it has no Rate`},
@@ -100,6 +105,25 @@ func TestUpdateErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want one about %q", name, err, c.want)
 		} else if !strings.Contains(err.Error(), "check_test.go:") && name != "a moment of another shape" {
 			t.Errorf("%s: no place in %v", name, err)
+		}
+	}
+}
+
+// A rate that is none is an error of its update, and names the function.
+func TestCheckRates(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "", 0.5: "", -0.5: "is -0.5 at update 3", math.NaN(): "is NaN at", math.Inf(1): "is +Inf at", 1e39: "is +Inf at",
+	} {
+		o := Optimizer{Groups: []Group{{Scope: "/a", Rate: Rate{Base: 1}}, {Scope: "/b", Rate: Rate{Of: func(step uint64) float64 {
+			return map[bool]float64{true: v, false: 1}[step == 3]
+		}}}}}
+		if err := errors.Join(o.Check(), o.CheckRates(2)); err != nil {
+			t.Error(err)
+		}
+		err := o.CheckRates(3)
+		if (err == nil) != (want == "") ||
+			err != nil && (!strings.Contains(err.Error(), `group "/b": check_test.go:`) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("rate %g: error %v, want one with %q", v, err, want)
 		}
 	}
 }

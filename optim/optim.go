@@ -37,21 +37,13 @@ type Optimizer struct {
 	ClipNorm float64
 }
 
-// Rule turns a gradient into the amount to subtract from a variable, for a learning rate of 1. It may keep variables of
-// its own below scope, which it changes through set.
-type Rule interface {
-	step(scope *model.Scope, grad, count *Node, set func(*model.Variable, *Node)) *Node
-	// declare makes those that it keeps for a variable of a shape.
-	declare(scope *model.Scope, shape shapes.Shape)
-}
-
 // Result tells what an update did.
 type Result struct {
 	GradNorm *Node // the joint norm before clipping, a scalar of the loss's type
 	OK       *Node // bool scalar: false if loss, gradient or a new value was not finite and nothing was changed
 }
 
-// Rates returns the learning rates of all groups at a step, to be fed to Minimize.
+// Rates returns the learning rates of all groups at a step, to be fed to Minimize. CheckRates says what is wrong with them.
 func (o Optimizer) Rates(step uint64) []float32 {
 	rates := make([]float32, len(o.Groups))
 	for i, g := range o.Groups {
@@ -125,7 +117,8 @@ func (o Optimizer) Minimize(store *model.Store, loss, rates *Node, with ...Assig
 			up.set(n, count)
 		}
 		dtype := grads[i].DType()
-		delta := o.Groups[v.group].rule().step(store.Scope(Root+v.Path()), grads[i], ConvertDType(count, dtype), up.set)
+		at := Point{Value: values[i], Grad: grads[i], Count: ConvertDType(count, dtype)}
+		delta := o.Groups[v.group].move(store, v.Variable, at, up.set)
 		rate := ConvertDType(Squeeze(SliceAxis(rates, 0, AxisElem(v.group)), 0), dtype)
 		up.set(v.Variable, Sub(values[i], Mul(rate, delta)))
 	}
@@ -137,16 +130,9 @@ func (o Optimizer) Declare(store *model.Store) {
 	for v := range store.IterVariables() {
 		if i := o.group(v.Path()); i >= 0 && v.Trainable {
 			o.Groups[i].count(store)
-			o.Groups[i].rule().declare(store.Scope(Root+v.Path()), v.Shape())
+			o.Groups[i].kept(store, v)
 		}
 	}
-}
-
-func (g Group) rule() Rule {
-	if g.Rule == nil {
-		return Adam{}
-	}
-	return g.Rule
 }
 
 // count is the number of updates so far.

@@ -45,3 +45,15 @@ func TestFall(t *testing.T) {
 		t.Errorf("without a fall the rate is %g", got)
 	}
 }
+
+func TestPower(t *testing.T) {
+	r := Rate{Of: Power(0.5, 3)}
+	for step, want := range map[uint64]float64{0: 0.5, 5: 1. / 3, 96: 0.1} {
+		if got := r.At(step); !(math.Abs(got-want) <= 1e-15) {
+			t.Errorf("rate %g at %d, want %g", got, step, want)
+		}
+	}
+	if got := Power(0.6, 0)(0); got != 1 {
+		t.Errorf("without an offset the first rate is %g", got)
+	}
+}
