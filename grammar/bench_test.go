@@ -95,20 +95,26 @@ func BenchmarkMBR(b *testing.B) {
 	benchInference(b, func(p Potentials) []*Node { return program.Nodes(p.MBR()) })
 }
 
-// BenchmarkLogTree scores a tree of each sentence, with the gradient to all potentials.
-func BenchmarkLogTree(b *testing.B) {
+// benchTrees measures the gradient of a score of a tree of each sentence to all potentials.
+func benchTrees(b *testing.B, score func(p Potentials, z Trees) *Node) {
 	benchInference(b, func(p Potentials) []*Node {
 		r := rand.New(rand.NewPCG(1, 2))
 		var trees []*Tree
 		for range p.Terms.Shape().Dim(0) {
 			trees = append(trees, RandomTree(r, 20, 30))
 		}
-		packed, err := PackTrees(trees, 20)
-		if err != nil {
-			b.Fatal(err)
-		}
-		g := p.Root.Graph()
-		z := Trees{ConstTensor(g, packed.Left), ConstTensor(g, packed.Right), ConstTensor(g, packed.Label)}
-		return Gradient(ReduceAllSum(p.LogTree(z)), p.Root, p.Rules, p.Terms)
+		return Gradient(ReduceAllSum(score(p, constTrees(p.Root.Graph(), trees, 20))), p.Root, p.Rules, p.Terms)
 	})
+}
+
+func BenchmarkLogTree(b *testing.B)  { benchTrees(b, Potentials.LogTree) }
+func BenchmarkLogShape(b *testing.B) { benchTrees(b, Potentials.LogShape) }
+
+// constTrees are trees over at most n words in a graph.
+func constTrees(g *Graph, trees []*Tree, n int) Trees {
+	packed, err := PackTrees(trees, n)
+	if err != nil {
+		panic(err)
+	}
+	return Trees{ConstTensor(g, packed.Left), ConstTensor(g, packed.Right), ConstTensor(g, packed.Label)}
 }

@@ -1,6 +1,8 @@
 package grammar
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -20,13 +22,41 @@ type Parses struct {
 
 // Viterbi finds the most probable derivation of each sentence, preterminals included.
 func (p Potentials) Viterbi() Parses {
-	return p.decode(maxPlus, func(x *Node) *Node { return ArgMax(x, -1, dtypes.Int32) })
+	return p.decode(maxPlus, func(x *Node) *Node { return ArgMax(x, -1, dtypes.Int32) }, 1)
 }
 
 // Sample draws a derivation of each sentence from the posterior, exactly. Its tree alone, without the tags, is an exact
 // draw of the tree with preterminals summed out.
-func (p Potentials) Sample(random *rng.Stream) Parses {
-	return p.decode(sumProduct, random.Categorical)
+func (p Potentials) Sample(random *rng.Stream) Parses { return p.Samples(random, 1) }
+
+// Samples is Sample with several derivations of each sentence: one of each, then again one of each, as those of Repeat.
+// They share a chart.
+func (p Potentials) Samples(random *rng.Stream, each int) Parses {
+	return p.decode(sumProduct, random.Categorical, each)
+}
+
+// Repeat returns the potentials of the same sentences several times over, one after the other.
+func (p Potentials) Repeat(times int) Potentials {
+	again := func(x *Node) *Node { return repeat(x, times) }
+	if p.Root.Rank() == 2 {
+		p.Root = again(p.Root)
+	}
+	if p.Terms.Rank() == 3 && p.Rules.Rank() == 4 {
+		p.Rules = again(p.Rules)
+	}
+	p.Terms, p.Lengths = again(p.Terms), again(p.Lengths)
+	if p.Spans != nil {
+		p.Spans = again(p.Spans)
+	}
+	return p
+}
+
+// repeat puts copies of x one after the other.
+func repeat(x *Node, times int) *Node {
+	if times == 1 {
+		return x
+	}
+	return Concatenate(slices.Repeat([]*Node{x}, times), 0)
 }
 
 // MBR finds the tree over each sentence with the greatest expected number of right spans (minimum Bayes risk). Labels
@@ -43,42 +73,49 @@ func BestSpans(spans, lengths *Node) Parses {
 }
 
 // decode chooses a derivation top-down, in the order of a walk that visits a node before its left part, and that before
-// the right part. A choice is among weights [B,k] of a semiring: the best of maxima, or a draw in proportion to sums.
-func (p Potentials) decode(r semiring, choose func(weights *Node) *Node) Parses {
+// the right part. A choice is among weights [walks,k] of a semiring: the best of maxima, or a draw in proportion to sums.
+// There are some walks for each sentence.
+func (p Potentials) decode(r semiring, choose func(weights *Node) *Node, each int) Parses {
 	p = p.stopped()
 	d := &descent{chart: inside(p.layout(), r), choose: choose}
+	d.walks = each * d.sentences
 	weights, _ := d.shifted(Add(d.topLog, d.root))
-	d.begin(choose(weights))
+	d.begin(choose(repeat(weights, each)), each)
 	for step := range d.n - 1 {
 		d.expand(step)
 	}
-	return Parses{Trees: d.trees(), Tags: d.tags, LogWeight: d.logTotal()}
+	return Parses{Trees: d.trees(), Tags: d.tags, LogWeight: repeat(d.logTotal(), each)}
 }
 
 // descent is a walk down a chart. Its plan has a row for each inner node, in the order of the walk; nodes write the
 // rows of their children. A node over w words has w-1 inner nodes in its tree, so where these rows are is known.
 type descent struct {
 	*chart
-	choose func(weights *Node) *Node
-	spans  *Node // [A*B*n*n,S]: log-weights by first word and number of words less one
-	table  *Node // [A*Q,S*S]: rules
-	plan   plan
-	splits []*Node // [sentences] each: the number of words of the left part
-	tags   *Node   // [sentences,n]
-	row    *Node   // [sentences]: 0, 1, ...
+	walks    int
+	choose   func(weights *Node) *Node
+	spans    *Node // [A*B*n*n,S]: log-weights by first word and number of words less one
+	table    *Node // [A*Q,S*S]: rules
+	plan     plan
+	splits   []*Node // [walks] each: the number of words of the left part
+	tags     *Node   // [walks,n]
+	row      *Node   // [walks]: 0, 1, ...
+	sentence *Node   // [walks]
+	lengths  *Node   // [walks]: of the sentences
 }
 
-// plan is what is known of the nodes of a walk, [sentences,n-1] each, 0 where nothing is; of one row of it [sentences].
+// plan is what is known of the nodes of a walk, [walks,n-1] each, 0 where nothing is; of one row of it [walks].
 type plan struct{ Start, Width, Label, Parent *Node }
 
-// row returns what a plan says of one node of each sentence.
+// row returns what a plan says of one node of each walk.
 func (p plan) row(step int) plan {
 	return program.Map(p, func(x *Node) *Node { return Squeeze(SliceAxis(x, 1, AxisElem(step)), 1) })
 }
 
-func (d *descent) begin(top *Node) {
+func (d *descent) begin(top *Node, each int) {
 	g := top.Graph()
-	d.row = Iota(g, shapes.Make(dtypes.Int32, d.sentences), 0)
+	d.row = Iota(g, shapes.Make(dtypes.Int32, d.walks), 0)
+	d.sentence = repeat(Iota(g, shapes.Make(dtypes.Int32, d.sentences), 0), each)
+	d.lengths = repeat(d.chart.lengths, each)
 	s := d.nt + d.pt
 	d.table = Reshape(d.lift(d.rules), d.a*d.q, s*s)
 	none := func(last int) *Node {
@@ -93,15 +130,15 @@ func (d *descent) begin(top *Node) {
 	d.plan = program.Map(plan{ZerosLike(top), d.lengths, top, ZerosLike(top)}, func(x *Node) *Node {
 		return grow(InsertAxes(x, 1), 1, 0, d.n-2)
 	})
-	d.tags = Zeros(g, shapes.Make(dtypes.Int32, d.sentences, d.n))
+	d.tags = Zeros(g, shapes.Make(dtypes.Int32, d.walks, d.n))
 }
 
 // expand splits the node of one row of the plan, where the sentence has as many.
 func (d *descent) expand(step int) {
 	x := d.plan.row(step)
 	left, right, scale := d.parts(x.Start, x.Width, x.Label)
-	table := d.rulesOf(x.Label, x.Parent)                                                // [sentences,S,S]
-	byLeft := d.times(left, d.dot(right, []int{2}, []int{0}, table, []int{2}, []int{0})) // [sentences,n-1,S]
+	table := d.rulesOf(x.Label, x.Parent)                                                // [walks,S,S]
+	byLeft := d.times(left, d.dot(right, []int{2}, []int{0}, table, []int{2}, []int{0})) // [walks,n-1,S]
 	at := d.choose(d.times(d.sum(byLeft, -1), scale))
 	leftSymbol := d.choose(d.pick(byLeft, at))
 	rightSymbol := d.choose(d.times(d.pick(table, leftSymbol), d.pick(right, at)))
@@ -128,39 +165,39 @@ func (d *descent) enter(row, alive *Node, child plan) {
 	d.tags = put(hit, MaxScalar(SubScalar(child.Label, d.nt), 0), d.tags)
 }
 
-// oneOf marks position at[b] of k: [sentences,k].
+// oneOf marks position at[b] of k: [walks,k].
 func (d *descent) oneOf(at *Node, k int) *Node {
 	return Equal(InsertAxes(at, -1), Iota(at.Graph(), shapes.Make(dtypes.Int32, 1, k), 1))
 }
 
-// pick reads row at[b] of each x[b]: [sentences,k,S] to [sentences,S].
+// pick reads row at[b] of each x[b]: [walks,k,S] to [walks,S].
 func (d *descent) pick(x, at *Node) *Node { return Gather(x, Stack([]*Node{d.row, at}, -1)) }
 
 // group is the group of the parts of a node with a given label, times the sentences in a group, plus the sentence.
 func (d *descent) group(label *Node) *Node {
 	if d.parents {
-		return Add(MulScalar(label, d.b), d.row)
+		return Add(MulScalar(label, d.b), d.sentence)
 	}
-	return d.row
+	return d.sentence
 }
 
-// rulesOf reads the rules of a nonterminal: [sentences,S,S].
+// rulesOf reads the rules of a nonterminal: [walks,S,S].
 func (d *descent) rulesOf(label, parent *Node) *Node {
 	var at *Node
 	switch {
 	case d.parents:
 		at = Add(MulScalar(label, d.q), parent)
 	case d.b == 1:
-		at = Add(MulScalar(d.row, d.q), label)
+		at = Add(MulScalar(d.sentence, d.q), label)
 	default:
 		at = label
 	}
 	s := d.nt + d.pt
-	return Reshape(Gather(d.table, InsertAxes(at, -1)), d.sentences, s, s)
+	return Reshape(Gather(d.table, InsertAxes(at, -1)), d.walks, s, s)
 }
 
-// parts reads the left and right parts of a span for all splits, [sentences,n-1,S] relative to shifts, and the weights
-// of the shifts [sentences,n-1].
+// parts reads the left and right parts of a span for all splits, [walks,n-1,S] relative to shifts, and the weights
+// of the shifts [walks,n-1].
 func (d *descent) parts(start, width, label *Node) (left, right, scale *Node) {
 	g := start.Graph()
 	split := Iota(g, shapes.Make(dtypes.Int32, 1, d.n-1), 1) // words of the left part, less one

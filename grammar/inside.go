@@ -38,9 +38,9 @@ type level struct {
 
 var cells = []int{0, 1, 2} // the axes A, B, m of a span
 
-// inside fills a chart bottom-up.
-func inside(l *layout, r semiring) *chart {
-	c := &chart{layout: l, semiring: r}
+// newChart returns a chart of rules and words alone, and the shift of each word, [A,B,n].
+func newChart(l *layout, r semiring) (c *chart, shift *Node) {
+	c = &chart{layout: l, semiring: r}
 	nt, all := AxisRangeFromStart(l.nt), AxisRange()
 	pt := AxisRangeToEnd(l.nt)
 	table := r.lift(l.rules)
@@ -48,8 +48,13 @@ func inside(l *layout, r semiring) *chart {
 	c.np = Slice(table, all, all, nt, pt)
 	c.pn = TransposeAllAxes(Slice(table, all, all, pt, nt), 0, 1, 3, 2)
 	c.pp = Slice(table, all, all, pt, pt)
-	var shift *Node
 	c.words, shift = r.shifted(l.terms)
+	return c, shift
+}
+
+// inside fills a chart bottom-up.
+func inside(l *layout, r semiring) *chart {
+	c, shift := newChart(l, r)
 	if l.n > 2 {
 		c.atRight = r.dot(c.words, []int{3}, []int{0}, c.np, []int{3}, []int{0})
 		c.atLeft = r.dot(c.words, []int{3}, []int{0}, c.pn, []int{3}, []int{0})

@@ -14,15 +14,20 @@ import (
 // sentence is n³NS² + n²N²S²), less all that concerns a nonterminal over one word or a preterminal over more.
 func LogLikelihood(p Potentials) *Node {
 	c := inside(p.stopped().layout(), sumProduct)
+	return p.differentiable(c, c.outside)
+}
+
+// differentiable is the total of a chart, whose gradients are counts. All of them come from one pass, made when the first
+// is asked for.
+func (p Potentials) differentiable(c *chart, outside func(weight *Node) counts) *Node {
 	operands := p.list()
-	// All gradients come from one outside pass, made when the first of them is asked for.
 	var weight *Node
 	var answer []*Node
 	grads := make([]func(*Node) *Node, len(operands))
 	for i := range operands {
 		grads[i] = func(v *Node) *Node {
 			if v != weight {
-				weight, answer = v, p.gradients(c, c.outside(v))
+				weight, answer = v, p.gradients(c, outside(v))
 			}
 			return answer[i]
 		}

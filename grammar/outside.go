@@ -91,9 +91,14 @@ func (c *chart) ruleCounts(rates []*Node, nn *Node) (rules, terms *Node) {
 	if nn == nil {
 		nn = ZerosLike(c.nn)
 	}
+	return c.joined(nn, np, pn, pp), Mul(words, c.words)
+}
+
+// joined turns derivatives to the blocks of rules into counts of rules, [A,Q,S,S].
+func (c *chart) joined(nn, np, pn, pp *Node) *Node {
 	top := Concatenate([]*Node{Mul(nn, c.nn), Mul(np, c.np)}, 3)
 	bottom := Concatenate([]*Node{TransposeAllAxes(Mul(pn, c.pn), 0, 1, 3, 2), Mul(pp, c.pp)}, 3)
-	return Concatenate([]*Node{top, bottom}, 2), Mul(words, c.words)
+	return Concatenate([]*Node{top, bottom}, 2)
 }
 
 // perGroup is the sum over sentences and spans of products of x [A,B,m,Q,K] and words [A,B,m,T]: [A,Q,K,T].

@@ -3,6 +3,7 @@ package grammar
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -21,14 +22,16 @@ func ofPotentials[Out, NodesOut any](f func(Potentials) NodesOut) *program.Progr
 	return program.New[potentialTensors, Out](program.NewSet(newBackend(), nil), "potentials", f)
 }
 
-// inferred is likelihoods, those of best derivations if asked for, and the gradient to potentials.
+// inferred is likelihoods, of sentences, of best derivations and of a shape, and the gradients of the first and the last.
 type inferred[T any] struct {
-	LogX, Viterbi T
-	Gradient      []T
+	LogX, Viterbi, Shape T
+	Gradient, OfShape    []T
 }
 
 // all is what a comparison goes through.
-func (x inferred[T]) all() []T { return append([]T{x.LogX, x.Viterbi}, x.Gradient...) }
+func (x inferred[T]) all() []T {
+	return slices.Concat([]T{x.LogX, x.Viterbi, x.Shape}, x.Gradient, x.OfShape)
+}
 
 // Sentences of forty words with about -10 per word: far below what float32 can hold as a probability. Likelihoods agree
 // with float64 to the precision of float32, and so do expected counts; a chart without shifts would give -Inf.
@@ -51,9 +54,12 @@ func TestLongSentencesInFloat32(t *testing.T) {
 		if kind == NCFG {
 			dims = append(dims, hosts)
 		}
+		trees := []*Tree{RandomTree(r, n, 3), RandomTree(r, n-5, 3)}
 		infer := ofPotentials[inferred[*tensors.Tensor]](func(p Potentials) inferred[*Node] {
+			slope := func(x *Node) []*Node { return Gradient(ReduceAllSum(x), p.Root, p.Rules, p.Terms) }
 			like := LogLikelihood(p)
-			return inferred[*Node]{like, p.Viterbi().LogWeight, Gradient(ReduceAllSum(like), p.Root, p.Rules, p.Terms)}
+			shape := p.LogShape(constTrees(p.Root.Graph(), trees, n))
+			return inferred[*Node]{like, p.Viterbi().LogWeight, shape, slope(like), slope(shape)}
 		})
 		lengths := tensors.FromFlatDataAndDimensions([]int32{n, n - 5}, b)
 		wide := call(t, infer, potentialTensors{
@@ -80,7 +86,7 @@ func TestLongSentencesInFloat32(t *testing.T) {
 }
 
 // whole is all that is inferred, and scores of the best derivations.
-type whole[T any] struct{ LogX, Best, Label, Tree, Derivation, Root, Rules, Terms T }
+type whole[T any] struct{ LogX, Best, Label, Tree, Derivation, Shape, Root, Rules, Terms T }
 
 // A table for each sentence gives what sentences with these tables give alone, and each its own gradient; and a batch is
 // the same in any order and with more padding.
@@ -92,8 +98,9 @@ func TestOwnTables(t *testing.T) {
 	infer := ofPotentials[whole[*tensors.Tensor]](func(p Potentials) whole[*Node] {
 		like := LogLikelihood(p)
 		best := p.Viterbi()
-		out := []*Node{like, best.LogWeight, best.Trees.Label, p.LogTree(best.Trees), p.LogDerivation(best.Trees, best.Tags)}
-		return program.Of[whole[*Node]](append(out, Gradient(ReduceAllSum(like), p.Root, p.Rules, p.Terms)...))
+		shape := p.LogShape(best.Trees)
+		out := []*Node{like, best.LogWeight, best.Trees.Label, p.LogTree(best.Trees), p.LogDerivation(best.Trees, best.Tags), shape}
+		return program.Of[whole[*Node]](append(out, Gradient(ReduceAllSum(Sub(like, MulScalar(shape, 0.3))), p.Root, p.Rules, p.Terms)...))
 	})
 	draw := func(n int) []float64 {
 		x := make([]float64, n)
@@ -122,6 +129,7 @@ func TestOwnTables(t *testing.T) {
 		same(t, "the best score", floats(together.Best)[i:i+1], floats(alone.Best))
 		same(t, "the score of the best tree", floats(together.Tree)[i:i+1], floats(alone.Tree))
 		same(t, "the score of the best derivation", floats(alone.Derivation), floats(alone.Best))
+		same(t, "the score of the best shape", floats(together.Shape)[i:i+1], floats(alone.Shape))
 		same(t, "labels", floats(together.Label)[i*(n-1):][:k-1], floats(alone.Label))
 		same(t, "gradient to root", floats(together.Root)[i*nt:][:nt], floats(alone.Root))
 		same(t, "gradient to rules", floats(together.Rules)[i*nt*s*s:][:nt*s*s], floats(alone.Rules))
@@ -136,9 +144,11 @@ func TestOwnTables(t *testing.T) {
 func TestSharpGrammarsInFloat32(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	const n, b, vocabulary = 12, 3, 5
+	trees := []*Tree{RandomTree(r, n, 4), RandomTree(r, n, 4), RandomTree(r, 7, 4)}
 	infer := newProgram[[]*tensors.Tensor](func(p Potentials) []*Node {
-		like := LogLikelihood(p)
-		return append([]*Node{like}, Gradient(ReduceAllSum(like), p.Root, p.Rules, p.Terms)...)
+		like, shape := LogLikelihood(p), p.LogShape(constTrees(p.Root.Graph(), trees, n))
+		slope := func(x *Node) []*Node { return Gradient(ReduceAllSum(x), p.Root, p.Rules, p.Terms) }
+		return slices.Concat([]*Node{like}, slope(like), slope(shape))
 	})
 	for _, sharp := range []float64{3, 6, 20} {
 		for range 10 {
