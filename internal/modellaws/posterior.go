@@ -18,10 +18,9 @@ import (
 const (
 	// mostLatents and mostStates are how many are listed at most.
 	mostLatents, mostStates = 1024, 4096
-	// cells is the number of pairs of an observation and a latent that are scored at once, at most.
-	cells = 1 << 18
-	// tables is how many times as many are scored in all, at most.
-	tables = 16
+	// cells is about how many pairs of an observation and a latent are scored by LogJoint, and tabled by LogJointTable; at
+	// once is how many of them at a time.
+	cells, tabled, atOnce = 1 << 19, 1 << 22, 1 << 18
 	// impossible is log p(x,z) of what is, beside any other.
 	impossible = -1e300
 	// pilots is the number of observations whose latents are listed.
@@ -59,12 +58,16 @@ func (c *Checker) posterior() {
 		return
 	}
 	p := program.New[listed[*tensors.Tensor], excess[*tensors.Tensor, float64, int]](c.Set, "posterior", c.excess)
+	most := cells
+	if _, ok := c.Model.(lvm.Tabler); ok {
+		most = tabled
+	}
 	sum, pairs, step := 0.0, 0, uint64(0)
 	var logMoments []float64
 	for _, in := range lists {
 		k := in.Z[0].Shape().Dim(0)
-		in.Draw = min(rows, cells/k)
-		for range min(batches, max(1, tables*cells/len(lists)/(k*in.Draw))) {
+		in.Draw = min(rows, atOnce/k)
+		for range min(batches, max(1, most/len(lists)/(k*in.Draw))) {
 			in.Key = rng.Key(c.Seed, "lvmtest posterior", step)
 			out, ok := call(c, p, in)
 			if !ok {
