@@ -17,9 +17,12 @@ import (
 
 // Model is a latent variable model p(z) p(x|z) whose latents are the terminal states of an environment.
 //
-// Laws, checked by lvmtest.Run:
-//   - Sample draws from the distribution that LogJoint describes: the expectation of the gradient of LogJoint over
-//     samples is zero;
+// Laws, checked by lvmtest.Run, and by a learner's Check on its own data:
+//   - Sample draws from the distribution whose logarithm LogJoint is, constants included: a probability where x is
+//     counted, a density where it is measured. So the expectation of the gradient of LogJoint over samples is zero; moves
+//     of z that keep p(z|x) keep the distribution of samples; and samples are as probable among all latents of their
+//     observation, and pairs as frequent, as LogJoint says;
+//   - LogJoint of an observation and any latent of it is a number, or -Inf if the latent is impossible;
 //   - rows are independent of each other;
 //   - sampled latents are terminal states.
 //

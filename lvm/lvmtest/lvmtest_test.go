@@ -11,6 +11,7 @@ import (
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/gfn/envs"
+	"github.com/gfnem/gfnem/internal/modellaws"
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
@@ -128,29 +129,29 @@ func TestBroken(t *testing.T) {
 	for _, c := range []struct {
 		fault, law, example string
 	}{
-		{"panic", lawRun, "coins are lost"},
-		{"column", lawShape, "LogJoint of 256 pairs is (Float32)[256, 1]"},
-		{"too few", lawShape, "(Float32)[255, 2]"},
-		{"nan", lawFinite, "NaN"},
-		{"open", lawTerminal, "can be built further"},
-		{"edge", lawTerminal, "cannot be built from the initial state"},
-		{"three coins", lawTerminal, "tensor 0 of the latents"},
-		{"prior", lawScore, "/theta/bias"},
-		{"likelihood", lawScore, "/theta/offset"},
-		{"unnormalised", lawScore, "/theta/offset"},
-		{"shared", lawIndependent, "as much as it should"},
-		{"rows", lawRows, "alone"},
-		{"table", lawTable, "of observation 0 and latent 0"},
-		{"narrow table", lawTable, "it is (Float32)[12, 12]"},
-		{"maximum", lawMaximum, "of the way to"},
-		{"lower", lawMaximum, "of the way to"},
-		{"no values", lawMaximum, "2 variables and 0 values"},
-		{"flat value", lawMaximum, "the value of /theta/bias is (Float32)[2]"},
+		{"panic", modellaws.Run, "coins are lost"},
+		{"column", modellaws.Shape, "LogJoint of 1024 pairs is (Float32)[1024, 1]"},
+		{"too few", modellaws.Shape, "(Float32)[1023, 2]"},
+		{"nan", modellaws.Finite, "NaN"},
+		{"open", modellaws.Terminal, "can be built further"},
+		{"edge", modellaws.Terminal, "cannot be built from the initial state"},
+		{"three coins", modellaws.Terminal, "tensor 0 of the latents"},
+		{"prior", modellaws.Score, "/theta/bias"},
+		{"likelihood", modellaws.Score, "/theta/offset"},
+		{"unnormalised", modellaws.Score, "/theta/offset"},
+		{"shared", modellaws.Independent, "as much as it should"},
+		{"rows", modellaws.Rows, "alone"},
+		{"table", modellaws.Table, "of observation 0 and latent 0"},
+		{"narrow table", modellaws.Table, "it is (Float32)[12, 12]"},
+		{"maximum", modellaws.Maximum, "of the way to"},
+		{"lower", modellaws.Maximum, "of the way to"},
+		{"no values", modellaws.Maximum, "2 variables and 0 values"},
+		{"flat value", modellaws.Maximum, "the value of /theta/bias is (Float32)[2]"},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
 			m := lvm.Model(coins{c.fault})
-			if c.law == lawRows || c.fault == "unnormalised" {
-				m = pairwise{m} // neither table nor maximum, which would differ too
+			if c.law == modellaws.Rows || c.fault == "unnormalised" {
+				m = changed{Model: m} // neither table nor maximum, which would differ too
 			}
 			got := Check(b, m, coinEnv)
 			if len(got) == 0 || !strings.HasPrefix(got[0], c.law+": ") || !strings.Contains(got[0], c.example) {

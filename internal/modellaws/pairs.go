@@ -1,4 +1,4 @@
-package lvmtest
+package modellaws
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
@@ -11,10 +11,10 @@ import (
 )
 
 // draw samples n pairs.
-func (c *checker) draw(n int, step uint64) (lvm.Pairs, bool) {
-	p, err := lvm.Draw(c.Backend, c.scope(), c.model, rng.Key(Seed, "lvmtest pairs", step), n)
+func (c *Checker) draw(n int, step uint64) (lvm.Pairs, bool) {
+	p, err := lvm.Draw(c.Backend, c.scope(), c.Model, rng.Key(c.Seed, "lvmtest pairs", step), n)
 	if err != nil {
-		c.Failed(err, lawRun)
+		c.Failed(err, Run)
 	}
 	return p, err == nil
 }
@@ -23,7 +23,7 @@ func (c *checker) draw(n int, step uint64) (lvm.Pairs, bool) {
 type two[T any] struct{ A, B T }
 
 // rowByRow checks that LogJoint of a batch is LogJoint of its rows alone.
-func (c *checker) rowByRow() {
+func (c *Checker) rowByRow() {
 	all, ok := c.draw(few, 0)
 	if !ok {
 		return
@@ -32,9 +32,9 @@ func (c *checker) rowByRow() {
 		alone := make([]*Node, few)
 		for row := range alone {
 			one := program.Map(in, func(t *Node) *Node { return SliceAxis(t, 0, AxisElem(row)) })
-			alone[row] = c.model.LogJoint(c.scope(), one.X, one.Z)
+			alone[row] = c.Model.LogJoint(c.scope(), one.X, one.Z)
 		}
-		return two[*Node]{wide(c.model.LogJoint(c.scope(), in.X, in.Z)), wide(Concatenate(alone, 0))}
+		return two[*Node]{wide(c.Model.LogJoint(c.scope(), in.X, in.Z)), wide(Concatenate(alone, 0))}
 	}), all)
 	if !ok {
 		return
@@ -42,14 +42,14 @@ func (c *checker) rowByRow() {
 	together, alone := numbers(out.A), numbers(out.B)
 	for row := range together {
 		if !near(alone[row], together[row]) {
-			c.Broke(lawRows, "it is %g for a row among %d, and %g for the same row alone", together[row], few, alone[row])
+			c.Broke(Rows, "it is %g for a row among %d, and %g for the same row alone", together[row], few, alone[row])
 		}
 	}
 }
 
 // table checks LogJointTable against LogJoint of every pair.
-func (c *checker) table() {
-	m, ok := c.model.(lvm.Tabler)
+func (c *Checker) table() {
+	m, ok := c.Model.(lvm.Tabler)
 	if !ok {
 		return
 	}
@@ -64,7 +64,7 @@ func (c *checker) table() {
 	out, ok := call(c, program.New[lvm.Pairs, two[*tensors.Tensor]](c.Set, "LogJointTable", func(in pairs) two[*Node] {
 		fast := m.LogJointTable(c.scope(), in.X, in.Z)
 		if s := fast.Shape(); s.Rank() != 2 || s.Dim(0) != few || s.Dim(1) != few+1 {
-			panic(laws.Break(lawTable, "of %d observations and %d latents it is %s", few, few+1, s))
+			panic(laws.Break(Table, "of %d observations and %d latents it is %s", few, few+1, s))
 		}
 		return two[*Node]{wide(fast), wide(lvm.Table(pairwise{m}, c.scope(), in.X, in.Z))}
 	}), lvm.Pairs{X: a.X, Z: b.Z})
@@ -74,7 +74,7 @@ func (c *checker) table() {
 	fast, slow := numbers(out.A), numbers(out.B)
 	for i := range fast {
 		if !near(fast[i], slow[i]) {
-			c.Broke(lawTable, "of observation %d and latent %d it is %g, and LogJoint is %g",
+			c.Broke(Table, "of observation %d and latent %d it is %g, and LogJoint is %g",
 				i/(few+1), i%(few+1), fast[i], slow[i])
 		}
 	}

@@ -1,4 +1,4 @@
-package lvmtest
+package modellaws
 
 import (
 	"fmt"
@@ -21,11 +21,11 @@ const (
 	others = 8
 )
 
-// maximum checks that no values are better than those of Maximize: neither the present ones, nor those for other
+// Maximum checks that no values are better than those of Maximize: neither the present ones, nor those for other
 // batches, nor any on the lines from these to it and a little beyond. On such lines linear constraints hold, like that
 // of probabilities to sum to one; points with no finite log-joint are out of the domain. What it sets stays set.
-func (c *checker) maximum() {
-	m, ok := c.model.(lvm.Maximizer)
+func (c *Checker) Maximum() {
+	m, ok := c.Model.(lvm.Maximizer)
 	if !ok {
 		return
 	}
@@ -33,7 +33,7 @@ func (c *checker) maximum() {
 	maximize := program.New[lvm.Pairs, []*tensors.Tensor](c.Set, "Maximize", func(in pairs) (values []*Node) {
 		vs, values = m.Maximize(c.scope(), in.X, in.Z)
 		if why := mismatch(vs, values); why != "" {
-			panic(laws.Break(lawMaximum, "%s", why))
+			panic(laws.Break(Maximum, "%s", why))
 		}
 		return values
 	})
@@ -68,7 +68,7 @@ func (c *checker) maximum() {
 		return
 	}
 	if math.IsNaN(top) || math.IsInf(top, 0) {
-		c.Broke(lawMaximum, "there the mean is %g", top)
+		c.Broke(Maximum, "there the mean is %g", top)
 		return
 	}
 	for _, r := range rivals {
@@ -78,7 +78,7 @@ func (c *checker) maximum() {
 				return
 			}
 			if l > top && !math.IsInf(l, 1) && !closer(l, top, 1e-5) {
-				c.Broke(lawMaximum, "there the mean is %g, but %g at %g of the way to %s", top, l, way, r.name)
+				c.Broke(Maximum, "there the mean is %g, but %g at %g of the way to %s", top, l, way, r.name)
 			}
 		}
 	}

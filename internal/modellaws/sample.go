@@ -1,4 +1,4 @@
-package lvmtest
+package modellaws
 
 import (
 	"fmt"
@@ -22,19 +22,23 @@ import (
 const overlooked = 2e-3
 
 // sample is log p(x,z) of sampled pairs, the gradient of its mean with respect to all variables, which may be left out,
-// and what terminal says of the latents.
-type sample[T any] struct{ LogP, Grad, Ended, Reached T }
+// what terminal says of the latents, and the pairs.
+type sample[T any] struct {
+	LogP, Grad, Ended, Reached T
+	X, Z                       []T
+}
 
 // samples checks what Sample draws, and returns whether the other laws can be checked.
-func (c *checker) samples() bool {
+func (c *Checker) samples() bool {
 	var names []string // of the entries of the gradient
 	p := program.New[*tensors.Tensor, sample[*tensors.Tensor]](c.Set, "sample", func(key *Node) (out sample[*Node]) {
-		x, z := c.model.Sample(c.scope(), rng.In(key), rows)
+		x, z := c.Model.Sample(c.scope(), rng.In(key), rows)
 		c.shaped(x, z)
+		out.X, out.Z = x, z
 		x, z = xslices.Map(x, StopGradient), xslices.Map(z, StopGradient) // samples are data
-		logP := c.model.LogJoint(c.scope(), x, z)
+		logP := c.Model.LogJoint(c.scope(), x, z)
 		if s := logP.Shape(); s.Rank() != 1 || s.Dim(0) != rows || !s.DType.IsFloat() {
-			panic(laws.Break(lawShape, "LogJoint of %d pairs is %s", rows, s))
+			panic(laws.Break(Shape, "LogJoint of %d pairs is %s", rows, s))
 		}
 		out.LogP = wide(logP)
 		out.Ended, out.Reached = c.terminal(x, z)
@@ -52,8 +56,9 @@ func (c *checker) samples() bool {
 		return out
 	})
 	var logP, grads [][]float64 // by batch
+	var seen frequencies
 	for batch := range uint64(batches) {
-		out, ok := call(c, p, rng.Key(Seed, "lvmtest", batch))
+		out, ok := call(c, p, rng.Key(c.Seed, "lvmtest", batch))
 		if !ok {
 			return false
 		}
@@ -64,48 +69,50 @@ func (c *checker) samples() bool {
 		ended, reached := tensors.MustCopyFlatData[bool](out.Ended), tensors.MustCopyFlatData[bool](out.Reached)
 		for row, l := range logP[batch] {
 			if math.IsNaN(l) || math.IsInf(l, 0) {
-				c.Broke(lawFinite, "it is %g for row %d of batch %d", l, row, batch)
+				c.Broke(Finite, "it is %g for row %d of batch %d", l, row, batch)
 			}
 			if !ended[row] {
-				c.Broke(lawTerminal, "row %d of batch %d can be built further", row, batch)
+				c.Broke(Terminal, "row %d of batch %d can be built further", row, batch)
 			} else if !reached[row] {
-				c.Broke(lawTerminal, "row %d of batch %d cannot be built from the initial state", row, batch)
+				c.Broke(Terminal, "row %d of batch %d cannot be built from the initial state", row, batch)
 			}
 		}
 		if len(c.Found) > 0 {
 			return false
 		}
+		seen.add(batch, out.X, out.Z, logP[batch])
 	}
 	c.score(names, grads)
 	c.independent(logP)
+	c.frequency(seen)
 	return true
 }
 
 // shaped checks that there are as many rows as asked for, and that latents look like states.
-func (c *checker) shaped(x gfn.Batch, z gfn.State) {
+func (c *Checker) shaped(x gfn.Batch, z gfn.State) {
 	for _, t := range program.Nodes(pairs{x, z}) {
 		if t.Rank() == 0 || t.Shape().Dim(0) != rows {
-			panic(laws.Break(lawShape, "%d rows were asked for, and a tensor is %s", rows, t.Shape()))
+			panic(laws.Break(Shape, "%d rows were asked for, and a tensor is %s", rows, t.Shape()))
 		}
 	}
-	state := c.env.Initial(x)
+	state := c.Env.Initial(x)
 	if len(z) != len(state) {
-		panic(laws.Break(lawTerminal, "a latent has %d tensors, and a state %d", len(z), len(state)))
+		panic(laws.Break(Terminal, "a latent has %d tensors, and a state %d", len(z), len(state)))
 	}
 	for i := range z {
 		if a, b := z[i].Shape(), state[i].Shape(); !a.Equal(b) {
-			panic(laws.Break(lawTerminal, "tensor %d of the latents is %s, and of states %s", i, a, b))
+			panic(laws.Break(Terminal, "tensor %d of the latents is %s, and of states %s", i, a, b))
 		}
 	}
 }
 
 // score tests that every entry of the gradient has expectation zero, from its means over batches: Student's t with
-// Bonferroni's correction, at half the false-alarm rate.
-func (c *checker) score(names []string, grads [][]float64) {
+// Bonferroni's correction.
+func (c *Checker) score(names []string, grads [][]float64) {
 	if len(names) == 0 {
 		return
 	}
-	level := FalseAlarm / 2 / float64(2*len(names)) // two-sided
+	level := c.level() / float64(2*len(names)) // two-sided
 	limit := distuv.StudentsT{Sigma: 1, Nu: batches - 1}.Quantile(1 - level)
 	worst, at, mean, deviation := 0.0, 0, 0.0, 0.0
 	for k := range names {
@@ -116,14 +123,14 @@ func (c *checker) score(names []string, grads [][]float64) {
 		}
 	}
 	if !(worst <= 1) {
-		c.Broke(lawScore, "with respect to %s it is %.4g, with standard error %.2g (limit %.1f of these)",
+		c.Broke(Score, "with respect to %s it is %.4g, with standard error %.2g (limit %.1f of these)",
 			names[at], mean, deviation, limit)
 	}
 }
 
 // independent tests that batches differ by as much as their rows make them: one-way analysis of variance of
-// log p(x,z), at half the false-alarm rate.
-func (c *checker) independent(logP [][]float64) {
+// log p(x,z).
+func (c *Checker) independent(logP [][]float64) {
 	means := make([]float64, batches)
 	within := 0.0
 	for i, l := range logP {
@@ -137,8 +144,8 @@ func (c *checker) independent(logP [][]float64) {
 	}
 	f := distuv.F{D1: batches - 1, D2: batches * (rows - 1)}
 	ratio := between / within
-	if low, high := f.Quantile(FalseAlarm/4), f.Quantile(1-FalseAlarm/4); !(low <= ratio && ratio <= high) {
-		c.Broke(lawIndependent, "the mean of log p(x,z) over %d rows varies %.3g times as much as it should (limits %.2f and %.2f)",
+	if low, high := f.Quantile(c.level()/2), f.Quantile(1-c.level()/2); !(low <= ratio && ratio <= high) {
+		c.Broke(Independent, "the mean of log p(x,z) over %d rows varies %.3g times as much as it should (limits %.2f and %.2f)",
 			rows, ratio, low, high)
 	}
 }

@@ -1,4 +1,4 @@
-package lvmtest
+package modellaws
 
 import (
 	"github.com/gomlx/compute/dtypes"
@@ -9,24 +9,24 @@ import (
 
 // terminal says whether no action is legal in each latent, and whether some way back, taken forward again, is a legal
 // way from the initial state to it; both are [B] bool.
-func (c *checker) terminal(x gfn.Batch, z gfn.State) (ended, reached *Node) {
-	ended = gfn.Terminal(c.env, z)
+func (c *Checker) terminal(x gfn.Batch, z gfn.State) (ended, reached *Node) {
+	ended = gfn.Terminal(c.Env, z)
 	reached = OnesLike(ended)
 	s := z
-	for range c.env.Steps() {
-		legalBack := c.env.LegalBack(s)
+	for range c.Env.Steps() {
+		legalBack := c.Env.LegalBack(s)
 		moved := LogicalAny(legalBack, 1)
 		back := ArgMax(ConvertDType(legalBack, dtypes.Int32), 1, dtypes.Int32) // the first legal one
-		before, action := c.env.Undo(s, back), c.env.Redo(s, back)
-		legal := GreaterThan(gfn.Pick(ConvertDType(c.env.Legal(before), dtypes.Int32), action), ZerosLike(action))
-		ok := LogicalAnd(legal, same(c.env.Step(before, action), s))
+		before, action := c.Env.Undo(s, back), c.Env.Redo(s, back)
+		legal := GreaterThan(gfn.Pick(ConvertDType(c.Env.Legal(before), dtypes.Int32), action), ZerosLike(action))
+		ok := LogicalAnd(legal, same(c.Env.Step(before, action), s))
 		reached = LogicalAnd(reached, LogicalOr(ok, LogicalNot(moved)))
 		for i := range s {
 			before[i] = Where(moved, before[i], s[i])
 		}
 		s = before
 	}
-	return ended, LogicalAnd(reached, same(s, c.env.Initial(x)))
+	return ended, LogicalAnd(reached, same(s, c.Env.Initial(x)))
 }
 
 // same marks the rows in which all tensors of two states are equal, [B].
