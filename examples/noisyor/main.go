@@ -7,6 +7,10 @@
 // effects, cannot say so; a GFlowNet, which decides on one cause after the other, can.
 //
 //	go run ./examples/noisyor -seed 1
+//
+// And what replay and memory are worth (see kept.go):
+//
+//	go run ./examples/noisyor -kept 4000
 package main
 
 import (
@@ -184,8 +188,13 @@ func adam(scope string, rate float64, updates uint64) optim.Optimizer {
 func main() {
 	seed := flag.Uint64("seed", 1, "of everything random")
 	updates := flag.Uint64("updates", 1000, "of each model")
+	kept := flag.Int("kept", 0, "instead, show on five seeds what replay and memory are worth in so many E-updates")
 	flag.Parse()
 	b := must(backend.Open(""))
+	if *kept > 0 {
+		fmt.Print(keptTable(b, *seed, 5, *kept))
+		return
+	}
 
 	truth := nn.NewStore(*seed)
 	draw := func(name string, n int) lvm.Pairs {
