@@ -13,9 +13,17 @@ import (
 // The methods.
 const (
 	Marginal = "marginal" // gradient of log p(x), all trees added up
-	Exact    = "exact"    // EM with one exact sample of the posterior for each sentence
+	Exact    = "exact"    // EM with exact samples of the posterior, one for each sentence if not said otherwise
 	MCEM     = "mcem"     // EM with the end of a Markov chain over trees for each sentence
 	GFN      = "gfn"      // EM with a tree of a GFlowNet for each sentence
+)
+
+// What M-steps sum out of sampled trees.
+const (
+	Published = "published" // nothing of exact samples, preterminals of other trees
+	Nothing   = "none"
+	Tags      = "tags"   // preterminals
+	Labels    = "labels" // preterminals and labels: what is left is a shape
 )
 
 // Config is the configuration of a training.
@@ -75,7 +83,8 @@ type Config struct {
 		ThresholdEnd float64 `toml:"threshold_end" range:"0,1e300" or:"-1" was:"threshold_end" help:"what it moves to over the horizon; -1 as published: half of it"`
 	} `toml:"gate" help:"when M-steps happen"`
 	MStep struct {
-		Tags bool `toml:"tags" was:"tags" help:"exact sampling sees the sampled preterminals, as published; otherwise they are summed out"`
+		Collapse string `toml:"collapse" oneof:"published none tags labels" was:"tags: true is none, false is tags; mstep.tags: true is none, false is tags" help:"what is summed out of sampled trees: nothing, preterminals, or all labels, so that shapes are left; published: nothing for exact, else preterminals"`
+		Samples  int    `toml:"samples" range:"1,1000" help:"of each sentence, for exact"`
 	} `toml:"mstep" help:"M-updates"`
 	Optim struct {
 		Clip   float64 `toml:"clip" range:"0,1e12" was:"clip" help:"greatest norm of a gradient; 0 means none"`
@@ -122,7 +131,7 @@ func PaperConfig() Config {
 	c.Sleep.Weight, c.Sleep.Leaves, c.Sleep.Steps = 10, 40, 20
 	c.Moves.Count, c.Moves.ECount, c.Moves.Steps, c.Moves.FirstSteps, c.Moves.Balance = 10, 1, 20, 10, 1
 	c.Gate.Threshold, c.Gate.ThresholdEnd = -1, -1
-	c.MStep.Tags = true
+	c.MStep.Collapse, c.MStep.Samples = Published, 1
 	o := &c.Optim
 	o.Clip, o.Warmup, o.Drop = 3, 40, 39.0/40
 	o.Phi.Rate, o.Phi.FlowRate, o.Phi.Beta1, o.Phi.Beta2, o.Phi.End = 1e-4, 3e-3, 0.9, 0.99, 1

@@ -157,10 +157,11 @@ var (
 	ofSentence   = func(p grammar.Potentials, _ copyNodes) *Node { return grammar.LogLikelihood(p) }
 	ofDerivation = func(p grammar.Potentials, in copyNodes) *Node { return p.LogDerivation(in.Trees, in.Tags) }
 	ofTree       = func(p grammar.Potentials, in copyNodes) *Node { return p.LogTree(in.Trees) }
+	ofShape      = func(p grammar.Potentials, in copyNodes) *Node { return p.LogShape(in.Trees) }
 )
 
-// Over the posterior, the mean gradient of log p(x,z,tags), and that of log p(x,z), is the gradient of log p(x): exactly, by
-// enumeration of all derivations.
+// Over the posterior, the mean gradient of log p(x,z,tags), that of log p(x,z), and that of log p(x,s) of shapes, is the gradient of
+// log p(x): exactly, by enumeration of all derivations.
 func TestPosteriorGradient(t *testing.T) {
 	seed, key := testkit.Seed(t), rng.Key(0, "unused")
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
@@ -180,9 +181,12 @@ func TestPosteriorGradient(t *testing.T) {
 		}
 		_, tagged := score(x.args(posterior, x.derivations, key))
 		_, untagged := gradients(t, ofTree)(x.args(posterior, x.derivations, key))
+		_, shaped := gradients(t, ofShape)(x.args(posterior, x.derivations, key))
+		far := func(a, b float64) bool { return !(math.Abs(a-b) <= 1e-10) }
 		for i := range want {
-			if !(math.Abs(tagged[i]-want[i]) <= 1e-10) || !(math.Abs(untagged[i]-want[i]) <= 1e-10) {
-				t.Errorf("%s, entry %d: %v with tags, %v without, want %v", kind, i, tagged[i], untagged[i], want[i])
+			if far(tagged[i], want[i]) || far(untagged[i], want[i]) || far(shaped[i], want[i]) {
+				t.Errorf("%s, entry %d: %v with tags, %v without, %v of shapes, want %v",
+					kind, i, tagged[i], untagged[i], shaped[i], want[i])
 			}
 		}
 	}
@@ -217,6 +221,14 @@ func TestSampledGradient(t *testing.T) {
 		})
 		if sampled > 1 {
 			t.Errorf("%s: an entry of the gradient is %.2f times as far from its mean as allowed", kind, sampled)
+		}
+		// Shapes vary less. Four samples of each sentence share a chart.
+		shaped := worst(func(p grammar.Potentials, in copyNodes) *Node {
+			s := p.Samples(rng.In(in.Key), 4)
+			return MulScalar(ReduceSum(Reshape(p.Repeat(4).LogShape(s.Trees), 4, draws), 0), 0.25)
+		})
+		if shaped > 1 {
+			t.Errorf("%s: an entry of the gradient of shapes is %.2f times as far from its mean as allowed", kind, shaped)
 		}
 		if best := worst(func(p grammar.Potentials, _ copyNodes) *Node {
 			s := p.Viterbi()

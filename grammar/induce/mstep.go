@@ -52,21 +52,29 @@ func newMStepBy(set *program.Set, tables func(*Graph) grammar.LogProbs, c *Confi
 	return m
 }
 
-// logP is what is raised, [B].
+// logP is what is raised: [B], or [B*samples].
 func (m mStep) logP(q grammar.Potentials, in mNodes) *Node {
 	switch {
 	case in.Forests != nil:
-		return q.LogTree(in.Forests.Trees())
+		return m.logTrees(q, in.Forests.Trees(), nil)
 	case in.Trees != nil:
-		return q.LogTree(*in.Trees)
+		return m.logTrees(q, *in.Trees, nil)
 	case in.Key == nil:
 		return grammar.LogLikelihood(q)
 	}
-	s := q.Sample(rng.In(in.Key))
-	if m.MStep.Tags {
-		return q.LogDerivation(s.Trees, s.Tags)
+	s := q.Samples(rng.In(in.Key), m.MStep.Samples)
+	return m.logTrees(q.Repeat(m.MStep.Samples), s.Trees, s.Tags)
+}
+
+// logTrees is the log-probability of trees with what is collapsed summed out. Tags may be nil if they are.
+func (m mStep) logTrees(q grammar.Potentials, z grammar.Trees, tags *Node) *Node {
+	switch m.collapse() {
+	case Labels:
+		return q.LogShape(z)
+	case Tags:
+		return q.LogTree(z)
 	}
-	return q.LogTree(s.Trees)
+	return q.LogDerivation(z, tags)
 }
 
 // Maximize implements em.MStepper.

@@ -29,10 +29,12 @@ const patience = 5
 // methods are trainings that differ in what they do.
 func methods() map[string]Config {
 	marginal, exact, untagged, chains := tinyConfig(Marginal), tinyConfig(Exact), tinyConfig(Exact), tinyConfig(MCEM)
-	exact.Model.Grammar, untagged.MStep.Tags = string(grammar.NCFG), false
+	exact.Model.Grammar, untagged.MStep.Collapse = string(grammar.NCFG), Tags
+	shapes := untagged
+	shapes.MStep.Collapse, shapes.MStep.Samples = Labels, 3
 	prior := chains
 	prior.Prior.On = true
-	return map[string]Config{"marginal": marginal, "exact": exact, "exact without tags": untagged, "mcem": chains, "mcem with a prior": prior}
+	return map[string]Config{"marginal": marginal, "exact": exact, "exact without tags": untagged, "exact shapes": shapes, "mcem": chains, "mcem with a prior": prior}
 }
 
 // A training that is stopped anywhere and continued by another session ends with the same bits.
@@ -110,7 +112,8 @@ func TestMethodsLearn(t *testing.T) {
 }
 
 // The loss of each method is what the method says: -log p(x); -log p(x,z) of the tree where a chain ends; and of samples
-// -log p(x,z), which is more than the first, or -log p(x,z,tags), which is more than that.
+// -log p(x,s) of the shape, which is more than the first, -log p(x,z), which is more than that, or -log p(x,z,tags), which is more
+// again.
 func TestLosses(t *testing.T) {
 	first := func(c Config) (loss float64, s *Session, b parse.Padded) {
 		s = tinySession(t, c)
@@ -143,11 +146,14 @@ func TestLosses(t *testing.T) {
 		t.Errorf("marginal: loss %v, want %v", marginal, want)
 	}
 	tagged := all["exact without tags"]
-	tagged.MStep.Tags = true
+	tagged.MStep.Collapse = Nothing
 	withTags, _, _ := first(tagged)
 	without, _, _ := first(all["exact without tags"])
-	if !(withTags > without+0.01 && without > marginal+0.01) {
-		t.Errorf("losses %v with tags, %v without, %v of the sentence", withTags, without, marginal)
+	shape := all["exact without tags"]
+	shape.MStep.Collapse = Labels
+	ofShape, _, _ := first(shape)
+	if !(withTags > without+0.01 && without > ofShape+0.01 && ofShape > marginal+0.01) {
+		t.Errorf("losses %v with tags, %v without, %v of the shape, %v of the sentence", withTags, without, ofShape, marginal)
 	}
 	for _, name := range []string{"mcem", "mcem with a prior"} {
 		loss, s, b := first(all[name])
@@ -342,6 +348,8 @@ func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		`method = "em" is not one of marginal exact mcem`:     func(c *Config) { c.Method = "em" },
 		`model.grammar = "" is not one of cfg ncfg`:           func(c *Config) { c.Model.Grammar = "" },
+		`mstep.collapse = "none" needs method = "exact"`:      func(c *Config) { c.Method, c.MStep.Collapse = GFN, Nothing },
+		`mstep.samples = 4 needs method = "exact"`:            func(c *Config) { c.MStep.Samples = 4 },
 		`prior.on = true needs method = "mcem"`:               func(c *Config) { c.Prior.On = true },
 		"model.nonterminals = 0 is not between 1 and 500":     func(c *Config) { c.Model.Nonterminals = 0 },
 		"optim.theta.rate = NaN is not between 0 and 1000":    func(c *Config) { c.Optim.Theta.Rate = math.NaN() },

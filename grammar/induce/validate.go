@@ -55,8 +55,25 @@ func (c *Config) checkTogether() error {
 	if c.Policy.Heads > 0 && c.Policy.Width%c.Policy.Heads != 0 {
 		return fmt.Errorf("policy.width = %d cannot be divided among policy.heads = %d", c.Policy.Width, c.Policy.Heads)
 	}
+	if c.MStep.Collapse == Nothing && c.Method != Exact {
+		return fmt.Errorf("mstep.collapse = %q needs method = %q: other trees have no preterminals that could be seen", Nothing, Exact)
+	}
+	if c.MStep.Samples > 1 && c.Method != Exact {
+		return fmt.Errorf("mstep.samples = %d needs method = %q: the others hand on one tree for each sentence", c.MStep.Samples, Exact)
+	}
 	if c.Fixed != "" && c.Method != GFN {
 		return fmt.Errorf("fixed = %q needs method = %q: no other one learns anything from a grammar that stays as it is", c.Fixed, GFN)
 	}
 	return nil
+}
+
+// collapse says what M-steps sum out.
+func (c *Config) collapse() string {
+	switch {
+	case c.MStep.Collapse != Published:
+		return c.MStep.Collapse
+	case c.Method == Exact:
+		return Nothing
+	}
+	return Tags
 }
