@@ -14,12 +14,12 @@ import (
 // rarely is the number of pairs that must occur again for their frequency to be compared.
 const rarely = 20
 
-// frequencies are sampled pairs, by a hash of their bytes: which ones the first half of all batches has, with their
-// log p(x,z), and how many of the second half are among them.
+// frequencies are sampled pairs, by a hash of their bytes: which ones every other batch has, with their log p(x,z), and
+// those of the batches between.
 type frequencies struct {
 	seed  maphash.Seed
 	known map[uint64]float64
-	again int
+	later []uint64
 	parts bool // some observation is no whole number, so that LogJoint is a density
 }
 
@@ -33,10 +33,10 @@ func (f *frequencies) add(batch uint64, x, z []*tensors.Tensor, logP []float64) 
 	}
 	for i, row := range bytes.Of(append(append([]*tensors.Tensor(nil), x...), z...)) {
 		pair := maphash.String(f.seed, row)
-		if batch < batches/2 {
+		if batch%2 == 0 {
 			f.known[pair] = logP[i]
-		} else if _, ok := f.known[pair]; ok {
-			f.again++
+		} else {
+			f.later = append(f.later, pair)
 		}
 	}
 }
@@ -62,15 +62,19 @@ func whole(x []*tensors.Tensor) bool {
 	return true
 }
 
-// frequency compares the probability, by LogJoint, of all pairs that the first half of the samples has with how often
-// the second half has one of them, which is binomial. That needs pairs which can be counted.
+// frequency compares the probability, by LogJoint, of all pairs that one half of the samples has with how often the other
+// half has one of them, which is binomial. That needs pairs which can be counted.
 func (c *Checker) frequency(f frequencies) {
-	const total = batches / 2 * rows
 	if f.parts {
-		c.note("frequencies of pairs: not tested, since observations are not whole numbers")
+		c.open(Frequency, "observations are not whole numbers")
 		return
 	}
-	p := 0.0
+	again, total, p := 0, len(f.later), 0.0
+	for _, pair := range f.later {
+		if _, ok := f.known[pair]; ok {
+			again++
+		}
+	}
 	for _, logP := range f.known {
 		p += math.Exp(logP)
 	}
@@ -79,17 +83,18 @@ func (c *Checker) frequency(f frequencies) {
 		c.Broke(Frequency, "of %d pairs the probabilities sum to %.4g", len(f.known), p)
 		return
 	}
-	if f.again < rarely && p*total < rarely {
-		c.note("frequencies of pairs: not tested, since %d of %d pairs occur again", f.again, total)
+	expected := p * float64(total)
+	if again < rarely && expected < rarely {
+		c.open(Frequency, "%d of %d pairs occur again", again, total)
 		return
 	}
-	few, many := atMost(f.again, total, p*(1-rounding)), atLeast(f.again, total, min(p*(1+rounding), 1))
+	few, many := atMost(again, total, p*(1-rounding)), atLeast(again, total, min(p*(1+rounding), 1))
 	value := 2 * min(few, many)
-	c.note("frequencies of pairs: %d of %d among %d, %.1f by LogJoint, p = %.2g", f.again, total, len(f.known), p*total,
-		min(value, 1))
+	c.tested(Frequency, value, "%d of %d are among %d others, %.1f by LogJoint, p = %.2g", again, total, len(f.known),
+		expected, min(value, 1))
 	if value < c.level() {
 		c.Broke(Frequency, "%d different pairs have together probability %.4g, and %d of %d later ones are among them "+
-			"(p = %.2g)", len(f.known), p, f.again, total, value)
+			"(p = %.2g)", len(f.known), p, again, total, value)
 	}
 }
 

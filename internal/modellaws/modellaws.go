@@ -3,8 +3,10 @@ package modellaws
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -24,8 +26,10 @@ const FalseAlarm = 1e-5
 const statistical = 5
 
 const (
-	// batches of rows pairs are sampled for each statistical law.
-	batches, rows = 64, 1024
+	// mostBatches of size pairs are sampled for each statistical law by default.
+	mostBatches, size = 64, 1024
+	// leastBatches is the number that tests of means over batches need.
+	leastBatches = 16
 	// few is the number of pairs that are looked at one by one.
 	few = 12
 )
@@ -56,13 +60,36 @@ type Checker struct {
 	Theta string  // the scope of the model's variables
 	Seed  uint64  // of all samples
 	Alarm float64 // the rate of false alarms; 0 means FalseAlarm
-	// Notes say what the statistical laws saw, and which could not be tested.
-	Notes []string
+	Size  int     // of a batch of samples, of which there are up to 64; 0 means 1024
+	// Time is about how long Check takes at most, by fewer batches; 0 means no limit.
+	Time time.Duration
+	// Seen says what was checked, and what could not be.
+	Seen []Seen
+
+	begin time.Time
+}
+
+// Seen is what was seen of a law.
+type Seen struct {
+	Law    string
+	Tested bool
+	// P is how probable what was seen, or less, is at most if the law is kept; NaN of laws that are not statistical.
+	P    float64
+	Text string
+}
+
+// String says it in one line.
+func (s Seen) String() string {
+	if !s.Tested {
+		return s.Law + ": not tested: " + s.Text
+	}
+	return s.Law + ": " + s.Text
 }
 
 // Check checks all laws that need no other observations than those that are sampled, but that of Maximize, and returns
 // whether that can be checked. It changes no variable.
 func (c *Checker) Check() bool {
+	c.begin = time.Now()
 	if !c.samples() {
 		return false
 	}
@@ -75,6 +102,11 @@ func (c *Checker) Check() bool {
 	return true
 }
 
+// The fractions of the time at which parts end.
+const (
+	samplesEnd, posteriorEnd, movesEnd = 0.4, 0.6, 1
+)
+
 // level is the rate of false alarms of one law.
 func (c *Checker) level() float64 {
 	if c.Alarm > 0 {
@@ -83,8 +115,31 @@ func (c *Checker) level() float64 {
 	return FalseAlarm / statistical
 }
 
-func (c *Checker) note(format string, args ...any) {
-	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))
+// note says what was seen of a law that is checked without chance, tested of one with, and open why one is not tested.
+func (c *Checker) note(law, format string, args ...any) {
+	c.Seen = append(c.Seen, Seen{law, true, math.NaN(), fmt.Sprintf(format, args...)})
+}
+
+func (c *Checker) tested(law string, p float64, format string, args ...any) {
+	c.Seen = append(c.Seen, Seen{law, true, min(p, 1), fmt.Sprintf(format, args...)})
+}
+
+func (c *Checker) open(law, format string, args ...any) {
+	c.Seen = append(c.Seen, Seen{law, false, math.NaN(), fmt.Sprintf(format, args...)})
+}
+
+// size is that of a batch.
+func (c *Checker) size() int {
+	if c.Size > 0 {
+		return c.Size
+	}
+	return size
+}
+
+// more says whether a law whose share of the time ends at a fraction of it gets another batch.
+func (c *Checker) more(batch, most int, fraction float64) bool {
+	late := c.Time > 0 && time.Since(c.begin) > time.Duration(fraction*float64(c.Time))
+	return batch < most && (batch == 0 || !late)
 }
 
 // pairs are lvm.Pairs in a graph.

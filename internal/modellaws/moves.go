@@ -45,7 +45,7 @@ func (c *Checker) moves() {
 	var names []string
 	p := program.New[*tensors.Tensor, moved[*tensors.Tensor, int]](c.Set, "moves", func(key *Node) moved[*Node, *Node] {
 		r := rng.In(key)
-		x, z := c.Model.Sample(c.scope(), r, rows)
+		x, z := c.Model.Sample(c.scope(), r, c.size())
 		x, z = xslices.Map(x, StopGradient), xslices.Map(z, StopGradient)
 		names = statisticNames(z)
 		reward := func(x gfn.Batch, z gfn.State) *Node { return c.Model.LogJoint(c.scope(), x, z) }
@@ -66,9 +66,9 @@ func (c *Checker) moves() {
 		return out
 	})
 	var before, after, change, square []float64
-	accepted := 0
-	for batch := range uint64(batches) {
-		out, ok := call(c, p, rng.Key(c.Seed, "lvmtest moves", batch))
+	accepted, batches := 0, 0
+	for ; c.more(batches, mostBatches, movesEnd); batches++ {
+		out, ok := call(c, p, rng.Key(c.Seed, "lvmtest moves", uint64(batches)))
 		if !ok {
 			return
 		}
@@ -80,18 +80,18 @@ func (c *Checker) moves() {
 		change, square = plus(change, out.Change), plus(square, out.Square)
 		accepted += out.Accepted
 	}
-	const n = batches * rows
+	n := batches * c.size()
 	worst, at := math.Inf(1), 0
 	for i := range names {
 		if value := symmetric(change[i], square[i]); value < worst {
 			worst, at = value, i
 		}
 	}
-	c.note("moves: %.1f%% of %d were accepted; of %d statistics %s changes most, p <= %.2g",
-		100*float64(accepted)/(n*moveCount), n*moveCount, len(names), names[at], worst)
+	c.tested(Moves, worst*float64(len(names)), "%.1f%% of %d were accepted; of %d statistics %s changes most, p <= %.2g",
+		100*float64(accepted)/float64(n*moveCount), n*moveCount, len(names), names[at], worst)
 	if worst*float64(len(names)) < c.level() {
 		c.Broke(Moves, "the mean of %s goes from %.5g to %.5g on %d pairs (p = %.2g of %d statistics)",
-			names[at], before[at]/n, after[at]/n, n, worst, len(names))
+			names[at], before[at]/float64(n), after[at]/float64(n), n, worst, len(names))
 	}
 }
 

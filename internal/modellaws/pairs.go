@@ -39,6 +39,7 @@ func (c *Checker) rowByRow() {
 	if !ok {
 		return
 	}
+	c.note(Rows, "%d of a batch", few)
 	together, alone := numbers(out.A), numbers(out.B)
 	for row := range together {
 		if !near(alone[row], together[row]) {
@@ -71,6 +72,7 @@ func (c *Checker) table() {
 	if !ok {
 		return
 	}
+	c.note(Table, "%d observations by %d latents", few, few+1)
 	fast, slow := numbers(out.A), numbers(out.B)
 	for i := range fast {
 		if !near(fast[i], slow[i]) {

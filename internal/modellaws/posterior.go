@@ -54,7 +54,7 @@ type excess[T, N, C any] struct {
 func (c *Checker) posterior() {
 	lists, err := c.lists()
 	if err != nil {
-		c.note("probabilities among all latents: not tested: %v", err)
+		c.open(Posterior, "%v", err)
 		return
 	}
 	p := program.New[listed[*tensors.Tensor], excess[*tensors.Tensor, float64, int]](c.Set, "posterior", c.excess)
@@ -66,8 +66,9 @@ func (c *Checker) posterior() {
 	var logMoments []float64
 	for _, in := range lists {
 		k := in.Z[0].Shape().Dim(0)
-		in.Draw = min(rows, atOnce/k)
-		for range min(batches, max(1, most/len(lists)/(k*in.Draw))) {
+		in.Draw = min(c.size(), atOnce/k)
+		n := min(mostBatches, max(1, most/len(lists)/(k*in.Draw)))
+		for batch := 0; c.more(batch, n, posteriorEnd); batch++ {
 			in.Key = rng.Key(c.Seed, "lvmtest posterior", step)
 			out, ok := call(c, p, in)
 			if !ok {
@@ -86,7 +87,7 @@ func (c *Checker) posterior() {
 		value = min(value, 2*math.Exp(logMoments[i]-tilt*sum)) // of both tails
 	}
 	mean := sum / float64(pairs)
-	c.note("probabilities among all latents: log p(z|x) of %d pairs is %+.4f off its expectation, p <= %.2g", pairs, mean, value)
+	c.tested(Posterior, value, "log p(z|x) of %d pairs is %+.4f off its expectation, p <= %.2g", pairs, mean, value)
 	if !(value >= c.level()) {
 		c.Broke(Posterior, "the mean of log p(z|x) over %d pairs is %+.4g off its expectation under p(z|x) (p = %.2g)",
 			pairs, mean, value)

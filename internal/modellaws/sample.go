@@ -31,6 +31,7 @@ type sample[T any] struct {
 // samples checks what Sample draws, and returns whether the other laws can be checked.
 func (c *Checker) samples() bool {
 	var names []string // of the entries of the gradient
+	rows := c.size()
 	p := program.New[*tensors.Tensor, sample[*tensors.Tensor]](c.Set, "sample", func(key *Node) (out sample[*Node]) {
 		x, z := c.Model.Sample(c.scope(), rng.In(key), rows)
 		c.shaped(x, z)
@@ -57,8 +58,8 @@ func (c *Checker) samples() bool {
 	})
 	var logP, grads [][]float64 // by batch
 	var seen frequencies
-	for batch := range uint64(batches) {
-		out, ok := call(c, p, rng.Key(c.Seed, "lvmtest", batch))
+	for batch := 0; c.more(batch, mostBatches, samplesEnd); batch++ {
+		out, ok := call(c, p, rng.Key(c.Seed, "lvmtest", uint64(batch)))
 		if !ok {
 			return false
 		}
@@ -80,8 +81,12 @@ func (c *Checker) samples() bool {
 		if len(c.Found) > 0 {
 			return false
 		}
-		seen.add(batch, out.X, out.Z, logP[batch])
+		seen.add(uint64(batch), out.X, out.Z, logP[batch])
 	}
+	n := len(logP) * rows
+	c.note(Shape, "%d pairs", n)
+	c.note(Finite, "%d pairs", n)
+	c.note(Terminal, "%d pairs", n)
 	c.score(names, grads)
 	c.independent(logP)
 	c.frequency(seen)
@@ -90,6 +95,7 @@ func (c *Checker) samples() bool {
 
 // shaped checks that there are as many rows as asked for, and that latents look like states.
 func (c *Checker) shaped(x gfn.Batch, z gfn.State) {
+	rows := c.size()
 	for _, t := range program.Nodes(pairs{x, z}) {
 		if t.Rank() == 0 || t.Shape().Dim(0) != rows {
 			panic(laws.Break(Shape, "%d rows were asked for, and a tensor is %s", rows, t.Shape()))
@@ -109,43 +115,64 @@ func (c *Checker) shaped(x gfn.Batch, z gfn.State) {
 // score tests that every entry of the gradient has expectation zero, from its means over batches: Student's t with
 // Bonferroni's correction.
 func (c *Checker) score(names []string, grads [][]float64) {
+	batches := len(grads)
 	if len(names) == 0 {
+		c.open(Score, "LogJoint has no variables")
 		return
 	}
-	level := c.level() / float64(2*len(names)) // two-sided
-	limit := distuv.StudentsT{Sigma: 1, Nu: batches - 1}.Quantile(1 - level)
-	worst, at, mean, deviation := 0.0, 0, 0.0, 0.0
+	if batches < leastBatches {
+		c.open(Score, "%d batches of %d pairs in this time are too few", batches, c.size())
+		return
+	}
+	student := distuv.StudentsT{Sigma: 1, Nu: float64(batches - 1)}
+	least, at, mean, deviation := math.Inf(1), 0, 0.0, 0.0
 	for k := range names {
 		m, sd := stat.MeanStdDev(xslices.Map(grads, func(batch []float64) float64 { return batch[k] }), nil)
-		stderr := sd / math.Sqrt(batches)
-		if excess := math.Abs(m) / (limit*stderr + overlooked); !(excess <= worst) { // a NaN is worst
-			worst, at, mean, deviation = excess, k, m, stderr
+		stderr := sd / math.Sqrt(float64(batches))
+		value := 2 * student.Survival(max(0, math.Abs(m)-overlooked)/stderr)
+		if math.Abs(m) <= overlooked { // whatever the standard error is
+			value = 1
+		}
+		if !(value >= least) { // a NaN is worst
+			least, at, mean, deviation = value, k, m, stderr
 		}
 	}
-	if !(worst <= 1) {
-		c.Broke(Score, "with respect to %s it is %.4g, with standard error %.2g (limit %.1f of these)",
-			names[at], mean, deviation, limit)
+	value := least * float64(len(names))
+	c.tested(Score, value, "of %d variables, that with respect to %s is farthest off, %.2g with standard error %.2g, p = %.2g",
+		len(names), names[at], mean, deviation, min(value, 1))
+	if !(value >= c.level()) {
+		c.Broke(Score, "with respect to %s it is %.4g, with standard error %.2g (p = %.2g of %d variables)",
+			names[at], mean, deviation, least, len(names))
 	}
 }
 
 // independent tests that batches differ by as much as their rows make them: one-way analysis of variance of
 // log p(x,z).
 func (c *Checker) independent(logP [][]float64) {
+	batches, rows := len(logP), c.size()
+	if batches < leastBatches {
+		c.open(Independent, "%d batches of %d pairs in this time are too few", batches, rows)
+		return
+	}
 	means := make([]float64, batches)
 	within := 0.0
 	for i, l := range logP {
 		m, v := stat.MeanVariance(l, nil)
 		means[i] = m
-		within += v / batches
+		within += v / float64(batches)
 	}
-	between := rows * stat.Variance(means, nil)
+	between := float64(rows) * stat.Variance(means, nil)
 	if between <= 1e-9*(1+math.Abs(means[0])) {
-		return // log p(x,z) is a constant, up to rounding
+		c.open(Independent, "log p(x,z) is a constant, up to rounding")
+		return
 	}
-	f := distuv.F{D1: batches - 1, D2: batches * (rows - 1)}
+	f := distuv.F{D1: float64(batches - 1), D2: float64(batches * (rows - 1))}
 	ratio := between / within
-	if low, high := f.Quantile(c.level()/2), f.Quantile(1-c.level()/2); !(low <= ratio && ratio <= high) {
-		c.Broke(Independent, "the mean of log p(x,z) over %d rows varies %.3g times as much as it should (limits %.2f and %.2f)",
-			rows, ratio, low, high)
+	value := 2 * min(f.CDF(ratio), f.Survival(ratio))
+	c.tested(Independent, value, "the mean of log p(x,z) over %d rows varies %.3g times as much as it should, p = %.2g",
+		rows, ratio, min(value, 1))
+	if !(value >= c.level()) {
+		c.Broke(Independent, "the mean of log p(x,z) over %d rows varies %.3g times as much as it should (p = %.2g)",
+			rows, ratio, value)
 	}
 }

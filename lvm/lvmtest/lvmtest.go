@@ -49,7 +49,7 @@ func Run(t *testing.T, m lvm.Model, env gfn.Env) {
 	defer b.Finalize()
 	t.Logf("lvmtest: seed %d", Seed)
 	c := check(b, m, env, Seed)
-	for _, n := range c.Notes {
+	for _, n := range c.Seen {
 		t.Logf("lvmtest: %s", n)
 	}
 	for _, v := range c.Lines() {

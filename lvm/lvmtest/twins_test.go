@@ -124,8 +124,11 @@ func TestTwins(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s, %s", m.name, twin.name), func(t *testing.T) {
 				c := check(b, twin.Model, m.env, Seed)
-				for _, l := range append(c.Notes, c.Lines()...) {
+				for _, l := range c.Seen {
 					t.Log(l)
+				}
+				for _, l := range c.Lines() {
+					t.Log("broken law: " + l)
 				}
 				switch got := strings.Join(c.Lines(), "\n"); {
 				case i == 0 && got != "":

@@ -1,4 +1,4 @@
-package envtest
+package envlaws
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ type side struct {
 }
 
 // build makes the graph that answers for a batch of states.
-func (c *checker) build(s gfn.State) answers[*Node] {
+func (c *Checker) build(s gfn.State) answers[*Node] {
 	return answers[*Node]{c.actions.moves(s, c.backward), c.backward.moves(s, c.actions)}
 }
 
@@ -75,7 +75,7 @@ func (d side) mask(s gfn.State) *Node {
 func (d side) take(s gfn.State, a *Node) gfn.State {
 	to := d.move(s, a)
 	if len(to) != len(s) {
-		panic(laws.Break(lawShape, "%s returns %d tensors, not %d", d.moveName, len(to), len(s)))
+		panic(laws.Break(Shape, "%s returns %d tensors, not %d", d.moveName, len(to), len(s)))
 	}
 	for i := range to {
 		shape(fmt.Sprintf("%s (tensor %d)", d.moveName, i), to[i], s[i].DType(), s[i].Shape().Dimensions...)
@@ -86,15 +86,15 @@ func (d side) take(s gfn.State, a *Node) gfn.State {
 // shape stops building a graph whose shapes are wrong.
 func shape(method string, x *Node, dtype dtypes.DType, dims ...int) {
 	if want := shapes.Make(dtype, dims...); !x.Shape().Equal(want) {
-		panic(laws.Break(lawShape, "%s returns %s, not %s", method, x.Shape(), want))
+		panic(laws.Break(Shape, "%s returns %s, not %s", method, x.Shape(), want))
 	}
 }
 
 // ask returns the answers for up to n states, in one call on a batch of n.
-func (c *checker) ask(states []string, n int) (all []answer, ok bool) {
+func (c *Checker) ask(states []string, n int) (all []answer, ok bool) {
 	out, err := c.probe.Call(rows.Join(c.like, states, n))
 	if err != nil {
-		c.Failed(err, lawRun)
+		c.Failed(err, Run)
 		return nil, false
 	}
 	next, prev := read(out.Next, n), read(out.Prev, n)

@@ -1,4 +1,4 @@
-package envtest
+package envlaws
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 )
 
 // all checks every state of an enumerated environment.
-func (c *checker) all(d *gfn.DAG, initial string) {
+func (c *Checker) all(d *gfn.DAG, initial string) {
 	states := rows.Of(d.States())
 	known := make(map[string]bool, len(states))
 	for _, s := range states {
@@ -28,7 +28,7 @@ func (c *checker) all(d *gfn.DAG, initial string) {
 			c.laws(a, initial)
 			for b, m := range a.prev {
 				if m.legal && !known[m.to] {
-					c.Broke(lawReach, "backward action %d leads from %s to %s", b, c.show(a.state), c.show(m.to))
+					c.Broke(Reach, "backward action %d leads from %s to %s", b, c.show(a.state), c.show(m.to))
 				}
 			}
 		}
@@ -39,42 +39,42 @@ func (c *checker) all(d *gfn.DAG, initial string) {
 		depth[e.To] = max(depth[e.To], depth[e.From]+1)
 	}
 	for i, n := range depth {
-		if n > c.env.Steps() {
-			c.Broke(lawSteps, "%d actions lead to %s", n, c.show(states[i]))
+		if n > c.Env.Steps() {
+			c.Broke(Steps, "%d actions lead to %s", n, c.show(states[i]))
 		}
 	}
 }
 
 // laws checks what can be said of one state.
-func (c *checker) laws(a answer, initial string) {
+func (c *Checker) laws(a answer, initial string) {
 	s := c.show(a.state)
 	if a.state != initial && len(legal(a.prev)) == 0 {
-		c.Broke(lawOthers, "none is legal in %s", s)
+		c.Broke(Others, "none is legal in %s", s)
 	}
 	for b, m := range a.prev {
 		if m.legal && a.state == initial {
-			c.Broke(lawInitial, "action %d is legal in %s", b, s)
+			c.Broke(Initial, "action %d is legal in %s", b, s)
 		}
 		if m.legal && (!m.allowed || m.end != a.state) {
-			c.Broke(lawRedo, "s = %s, b = %d: action %s", s, b, c.way(m))
+			c.Broke(Redo, "s = %s, b = %d: action %s", s, b, c.way(m))
 		}
 	}
 	for act, m := range a.next {
 		if m.legal && (!m.allowed || m.end != a.state) {
-			c.Broke(lawUndo, "s = %s, a = %d: backward action %s", s, act, c.way(m))
+			c.Broke(Undo, "s = %s, a = %d: backward action %s", s, act, c.way(m))
 		}
 	}
-	c.distinct(lawChildren, a.state, a.next)
-	c.distinct(lawParents, a.state, a.prev)
+	c.distinct(Children, a.state, a.next)
+	c.distinct(Parents, a.state, a.prev)
 }
 
 // way prints where the return of a move leads.
-func (c *checker) way(m move) string {
+func (c *Checker) way(m move) string {
 	return fmt.Sprintf("%d (legal: %t) leads from %s to %s", m.reverse, m.allowed, c.show(m.to), c.show(m.end))
 }
 
 // distinct checks that no two legal moves lead to the same state.
-func (c *checker) distinct(law, state string, moves []move) {
+func (c *Checker) distinct(law, state string, moves []move) {
 	first := map[string]int{}
 	for i, m := range moves {
 		if !m.legal {
@@ -88,7 +88,7 @@ func (c *checker) distinct(law, state string, moves []move) {
 }
 
 // alone asks again for each state, in a batch of its own. What illegal moves do does not matter.
-func (c *checker) alone(answers []answer) {
+func (c *Checker) alone(answers []answer) {
 	for _, a := range answers {
 		got, ok := c.ask([]string{a.state}, 1)
 		if !ok {
@@ -97,7 +97,7 @@ func (c *checker) alone(answers []answer) {
 		same := func(kind string, together, alone []move) {
 			for i, m := range together {
 				if m.legal != alone[i].legal || m.legal && m != alone[i] {
-					c.Broke(lawRows, "%s %d in %s is not the same alone", kind, i, c.show(a.state))
+					c.Broke(Rows, "%s %d in %s is not the same alone", kind, i, c.show(a.state))
 				}
 			}
 		}
@@ -107,22 +107,22 @@ func (c *checker) alone(answers []answer) {
 }
 
 // walk checks the states on random walks from the initial state to the end and, on another way, back.
-func (c *checker) walk(initial string, first answer) {
-	r := rng.New(seed, "envtest")
-	at := slices.Repeat([]answer{first}, walks)
+func (c *Checker) walk(initial string, first answer) {
+	r := rng.New(c.Seed, "envtest")
+	at := slices.Repeat([]answer{first}, Walks)
 	if at, ok := c.steps(r, at, initial, func(a answer) []move { return legal(a.next) }); ok {
 		c.steps(r, at, initial, func(a answer) []move { return legal(a.prev) })
 	}
 }
 
 // steps takes Steps() random moves from each state, after which there must be none.
-func (c *checker) steps(r *rand.Rand, at []answer, initial string, moves func(answer) []move) ([]answer, bool) {
+func (c *Checker) steps(r *rand.Rand, at []answer, initial string, moves func(answer) []move) ([]answer, bool) {
 	for step := 0; ; step++ {
 		for _, a := range at {
 			c.laws(a, initial)
 		}
 		c.alone(at[:1])
-		if step == c.env.Steps() {
+		if step == c.Env.Steps() {
 			break
 		}
 		states := xslices.Map(at, func(a answer) string {
@@ -138,7 +138,7 @@ func (c *checker) steps(r *rand.Rand, at []answer, initial string, moves func(an
 	}
 	for _, a := range at {
 		if len(moves(a)) > 0 {
-			c.Broke(lawSteps, "after %d actions, forward or back, there are more in %s", c.env.Steps(), c.show(a.state))
+			c.Broke(Steps, "after %d actions, forward or back, there are more in %s", c.Env.Steps(), c.show(a.state))
 		}
 	}
 	return at, true
