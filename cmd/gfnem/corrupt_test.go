@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gfnem/gfnem/internal/testkit"
@@ -21,6 +22,7 @@ import (
 var (
 	changes    = flag.Int("changes", 40, "changes that TestCorrupted makes; from 1000 on, to every kind of folder")
 	onlyChange = flag.Int("change", -1, "the only change that TestCorrupted makes, by its number")
+	changePart = flag.String("changes.part", "1/1", "which part of the changes TestCorrupted makes: 3/8 is the third of eight")
 )
 
 // TestCorrupted changes one thing in a folder of the program and runs a command on it: the change is named in one line
@@ -32,6 +34,10 @@ func TestCorrupted(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
 	w := newWorld(t)
+	var part, parts int
+	if _, err := fmt.Sscanf(*changePart, "%d/%d", &part, &parts); err != nil || part < 1 || part > parts {
+		t.Fatalf("-changes.part %s: want a part, such as 3/8", *changePart)
+	}
 	fixtures := w.fixtures()
 	if *changes < 1000 {
 		fixtures = fixtures[:4]
@@ -48,19 +54,21 @@ func TestCorrupted(t *testing.T) {
 	for _, f := range fixtures {
 		w.copies = append(w.copies, f.below()...)
 	}
+	var made atomic.Int64
 	inParallel(*changes, func(i int) {
-		if *onlyChange >= 0 && i != *onlyChange {
+		f, n := fixtures[i%len(fixtures)], i/len(fixtures)
+		if *onlyChange >= 0 && i != *onlyChange || n%parts != part-1 {
 			return
 		}
-		f := fixtures[i%len(fixtures)]
 		f.Lock()
 		defer f.Unlock()
-		if err := f.corrupt(seed, i, i/len(fixtures), tally); err != nil {
+		if err := f.corrupt(seed, i, n, tally); err != nil {
 			t.Errorf("change %d: %v", i, err)
 		}
+		made.Add(1)
 	})
-	t.Logf("%d changes\n%s", *changes, tally)
-	if *onlyChange < 0 {
+	t.Logf("%d changes\n%s", made.Load(), tally)
+	if *onlyChange < 0 && parts == 1 {
 		for _, f := range fixtures {
 			all := *changes/len(fixtures)/2 >= len(f.files) // as many changes take the next file
 			for _, name := range f.files {
