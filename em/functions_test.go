@@ -213,7 +213,7 @@ func TestStrays(t *testing.T) {
 			m.pairs = func(x gfn.Batch, z gfn.State) (gfn.Batch, gfn.State) {
 				return x, gfn.State{AddScalar(z[0], -1)} // zeros become unset
 			}
-		}, "Sample has "},
+		}, "Sample has 2 latents of 5 that are no terminal states"},
 	} {
 		model := odd{toy: m}
 		spec := toySpec(m)

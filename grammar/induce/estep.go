@@ -149,7 +149,7 @@ func (w *walker) rollOut() (*dreamTensors, forest.WalkTensors, error) {
 	if w.Quick { // elsewhere to read the dreams here would be to wait for them
 		down = slices.Max(w.undone(d.Dream.Lengths))
 	}
-	r, err := w.begin.Call(beginArgs{w.key("wake"), w.knobs, x, d.Dream})
+	r, err := w.start.Call(startArgs{w.key("wake"), w.knobs, x, d.Dream})
 	if err != nil {
 		return nil, forest.WalkTensors{}, err
 	}

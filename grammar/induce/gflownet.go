@@ -24,8 +24,8 @@ type gflownet struct {
 	optimizer optim.Optimizer
 
 	dream   *program.Program[dreamArgs, dreamResult]           // weights of derivations, and trees of the grammar, from tables made once
-	begin   *program.Program[beginArgs, forest.RolloutTensors] // from bare words up and from dreamt trees down
-	propose *program.Program[proposeArgs, proposeResult]       // what begin led to, rewarded; starts the first move
+	start   *program.Program[startArgs, forest.RolloutTensors] // from bare words up and from dreamt trees down
+	propose *program.Program[proposeArgs, proposeResult]       // what start led to, rewarded; starts the first move
 	accept  *program.Program[acceptArgs, acceptResult]         // ends a move, starts the next one
 	learn   *program.Program[learnArgs, learnResult]
 }
@@ -63,7 +63,7 @@ func newGFlowNet(set *program.Set, tables func(*Graph) grammar.LogProbs, words i
 		group(forest.FlowScope, o.FlowRate),
 	}}
 	e.dream = program.New[dreamArgs, dreamResult](set, "dream", e.dreams)
-	e.begin = program.New[beginArgs, forest.RolloutTensors](set, "begin", e.rollouts)
+	e.start = program.New[startArgs, forest.RolloutTensors](set, "start", e.rollouts)
 	e.propose = program.New[proposeArgs, proposeResult](set, "propose", e.proposed)
 	e.accept = program.New[acceptArgs, acceptResult](set, "accept", e.accepted)
 	e.learn = program.New[learnArgs, learnResult](set, "learn", e.losses)
@@ -95,7 +95,7 @@ type (
 		Weights grammar.PotentialParts[T]
 		Dream   dreamt[T, Z]
 	}
-	beginIn[T, S, Z any] struct {
+	startIn[T, S, Z any] struct {
 		Key       T
 		Knobs     em.Knobs[T]
 		Sentences S
@@ -105,7 +105,7 @@ type (
 	dreamTensors = dreamt[*tensors.Tensor, grammar.TreeTensors]
 	dreamArgs    = dreamIn[*tensors.Tensor, forest.SentenceTensors]
 	dreamResult  = dreamOut[*tensors.Tensor, grammar.TreeTensors]
-	beginArgs    = beginIn[*tensors.Tensor, forest.SentenceTensors, grammar.TreeTensors]
+	startArgs    = startIn[*tensors.Tensor, forest.SentenceTensors, grammar.TreeTensors]
 )
 
 // dreams draws from the grammar.
@@ -118,7 +118,7 @@ func (e *gflownet) dreams(in dreamIn[*Node, forest.Sentences]) dreamOut[*Node, g
 }
 
 // rollouts starts an iteration. Dreams are taken apart by the policy as it is, without exploring.
-func (e *gflownet) rollouts(in beginIn[*Node, forest.Sentences, grammar.Trees]) forest.Rollout {
+func (e *gflownet) rollouts(in startIn[*Node, forest.Sentences, grammar.Trees]) forest.Rollout {
 	up := e.Begin(e.phi(), in.Sentences)
 	down := e.Embed(e.phi(), forest.FromTrees(in.Dream.Trees, in.Dream.Lengths), in.Dream.Leaves)
 	undone := MinScalar(SubScalar(in.Dream.Lengths, 1), e.Sleep.Steps)
