@@ -27,7 +27,7 @@ func (p Potentials) differentiable(c *chart, outside func(weight *Node) counts) 
 	for i := range operands {
 		grads[i] = func(v *Node) *Node {
 			if v != weight {
-				weight, answer = v, p.gradients(c, outside(v))
+				weight, answer = v, p.gradients(c, outside(v)).list()
 			}
 			return answer[i]
 		}
@@ -52,15 +52,15 @@ func (p Potentials) stopped() Potentials {
 	return p
 }
 
-// gradients brings counts into the shapes of the potentials, in the order of list.
-func (p Potentials) gradients(c *chart, n counts) []*Node {
+// gradients brings counts into the shapes of the potentials.
+func (p Potentials) gradients(c *chart, n counts) Potentials {
 	root := n.root
 	if p.Root.Rank() == 1 {
 		root = ReduceSum(root, 0)
 	}
-	out := []*Node{root, Reshape(n.rules, p.Rules.Shape().Dimensions...), c.termsBack(n.terms)}
+	out := Potentials{Root: root, Rules: Reshape(n.rules, p.Rules.Shape().Dimensions...), Terms: c.termsBack(n.terms)}
 	if p.Spans != nil {
-		out = append(out, ReduceSum(c.labelCounts(n), -1))
+		out.Spans = ReduceSum(c.labelCounts(n), -1)
 	}
 	return out
 }
@@ -104,6 +104,6 @@ func (p Potentials) Marginals() Marginals {
 	g := p.gradients(c, n)
 	labels := c.labelCounts(n)
 	return Marginals{
-		LogLikelihood: total, Labels: labels, Spans: ReduceSum(labels, -1), Tags: c.overGroups(n.terms), Root: g[0], Rules: g[1],
+		LogLikelihood: total, Labels: labels, Spans: ReduceSum(labels, -1), Tags: c.overGroups(n.terms), Root: g.Root, Rules: g.Rules,
 	}
 }
