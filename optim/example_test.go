@@ -30,9 +30,9 @@ type Lion struct{ Beta1, Beta2, Decay float64 }
 
 func (Lion) Keeps() []string { return []string{"m"} }
 
-func (l Lion) Step(at optim.Point) (*Node, []*Node) {
-	mix := func(beta float64) *Node { return Add(MulScalar(at.Kept[0], beta), MulScalar(at.Grad, 1-beta)) }
-	return Add(Sign(mix(l.Beta1)), MulScalar(at.Value, l.Decay)), []*Node{mix(l.Beta2)}
+func (l Lion) Step(at optim.Point) (*Node, map[string]*Node) {
+	mix := func(beta float64) *Node { return Add(MulScalar(at.Kept["m"], beta), MulScalar(at.Grad, 1-beta)) }
+	return Add(Sign(mix(l.Beta1)), MulScalar(at.Value, l.Decay)), map[string]*Node{"m": mix(l.Beta2)}
 }
 
 func ExampleRule() {

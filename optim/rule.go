@@ -2,6 +2,7 @@ package optim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,16 +18,16 @@ import (
 type Rule interface {
 	// Keeps names the tensors that the rule remembers of a variable. They have its shape and type, and are zero at first.
 	Keeps() []string
-	// Step returns what is subtracted from the variable at a learning rate of 1, and the new values of what is kept, in
-	// the order of Keeps.
-	Step(at Point) (delta *Node, kept []*Node)
+	// Step returns what is subtracted from the variable at a learning rate of 1, and the new values of what is kept, by
+	// the names of Keeps.
+	Step(at Point) (delta *Node, kept map[string]*Node)
 }
 
 // Point is what a rule sees of a variable. All but Count have its shape.
 type Point struct {
-	Value, Grad *Node   // Grad is that after clipping
-	Kept        []*Node // in the order of Keeps
-	Count       *Node   // the number of updates of the group with this one, a scalar
+	Value, Grad *Node            // Grad is that after clipping
+	Kept        map[string]*Node // by the names of Keeps
+	Count       *Node            // the number of updates of the group with this one, a scalar
 }
 
 func (g Group) rule() Rule {
@@ -47,7 +48,7 @@ func checkRule(r Rule) error {
 	return nil
 }
 
-// kept looks up what the rule keeps of a variable, or makes it, at zero.
+// kept looks up what the rule keeps of a variable, or makes it, at zero; in the order of its names.
 func (g Group) kept(store *model.Store, of *model.Variable) (vars []*model.Variable) {
 	scope, shape := store.Scope(Root+of.Path()), of.Shape()
 	for _, name := range g.rule().Keeps() {
@@ -66,17 +67,17 @@ func (g Group) kept(store *model.Store, of *model.Variable) (vars []*model.Varia
 // move asks the rule how a variable moves, and sets what the rule keeps.
 func (g Group) move(store *model.Store, v *model.Variable, at Point, set func(*model.Variable, *Node)) *Node {
 	rule, vars := g.rule(), g.kept(store, v)
+	at.Kept = make(map[string]*Node, len(vars))
 	for _, k := range vars {
-		at.Kept = append(at.Kept, k.NodeValue(at.Grad))
+		at.Kept[k.Name()] = k.NodeValue(at.Grad)
 	}
 	delta, kept := rule.Step(at)
 	f, shape := blame.Method(rule, "Step"), at.Grad.Shape()
-	if len(kept) != len(vars) {
-		f.Panicf("returns %d values of the %d tensors that Keeps names", len(kept), len(vars))
+	if names := slices.Sorted(maps.Keys(kept)); !slices.Equal(names, slices.Sorted(slices.Values(rule.Keeps()))) {
+		f.Panicf("returns values of %q, and Keeps names %q", names, rule.Keeps())
 	}
-	for i, k := range vars {
-		f.Part(fmt.Sprintf("kept[%d]", i)).Typed(kept[i], shape.DType, shape.Dimensions...)
-		set(k, kept[i])
+	for _, k := range vars {
+		set(k, f.Part(fmt.Sprintf("kept[%q]", k.Name())).Typed(kept[k.Name()], shape.DType, shape.Dimensions...))
 	}
 	return f.Part("delta").Typed(delta, shape.DType, shape.Dimensions...)
 }

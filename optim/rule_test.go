@@ -16,13 +16,13 @@ type busy struct{ names []string }
 
 func (r busy) Keeps() []string { return r.names }
 
-func (busy) Step(at Point) (*Node, []*Node) {
-	sum, last := Add(at.Kept[0], at.Grad), at.Grad
-	delta := Add(Div(sum, at.Count), Add(MulScalar(at.Value, 0.1), MulScalar(at.Kept[1], 0.5)))
-	return delta, []*Node{sum, last}
+func (busy) Step(at Point) (*Node, map[string]*Node) {
+	sum, last := Add(at.Kept["sum"], at.Grad), at.Grad
+	delta := Add(Div(sum, at.Count), Add(MulScalar(at.Value, 0.1), MulScalar(at.Kept["last"], 0.5)))
+	return delta, map[string]*Node{"sum": sum, "last": last}
 }
 
-// A rule from outside sees value, clipped gradient, count and what it kept, in the order of its names.
+// A rule from outside sees value, clipped gradient, count and what it kept, by its names.
 func TestRuleOfOnesOwn(t *testing.T) {
 	const seed, steps, rate, clip = 4, 6, 0.25, 1.5
 	t.Logf("seed %d", seed)
@@ -80,28 +80,31 @@ func TestRuleOfOnesOwn(t *testing.T) {
 type wrong struct {
 	SGD
 	names []string
-	step  func(Point) (*Node, []*Node)
+	step  func(Point) (*Node, map[string]*Node)
 }
 
 func (r wrong) Keeps() []string { return r.names }
 
-func (r wrong) Step(at Point) (*Node, []*Node) { return r.step(at) }
+func (r wrong) Step(at Point) (*Node, map[string]*Node) { return r.step(at) }
 
 func TestRuleErrors(t *testing.T) {
 	m := []string{"m"}
-	fine := func(at Point) (*Node, []*Node) { return at.Grad, at.Kept }
+	fine := func(at Point) (*Node, map[string]*Node) { return at.Grad, at.Kept }
 	for want, rule := range map[string]Rule{
 		"": wrong{names: m, step: fine},
-		"Step.delta is (Float64), not (Float64)[2]": wrong{step: func(at Point) (*Node, []*Node) { return ReduceAllSum(at.Grad), nil }},
-		"Step.delta is (Float32)[2], not (Float64)[2]": wrong{step: func(at Point) (*Node, []*Node) {
+		"Step.delta is (Float64), not (Float64)[2]": wrong{step: func(at Point) (*Node, map[string]*Node) { return ReduceAllSum(at.Grad), nil }},
+		"Step.delta is (Float32)[2], not (Float64)[2]": wrong{step: func(at Point) (*Node, map[string]*Node) {
 			return ConvertDType(at.Grad, dtypes.Float32), nil
 		}},
-		"Step.delta is nil, not (Float64)[2]": wrong{step: func(Point) (*Node, []*Node) { return nil, nil }},
-		"Step.kept[0] is (Float64), not (Float64)[2]": wrong{names: m, step: func(at Point) (*Node, []*Node) {
-			return at.Grad, []*Node{at.Count}
+		"Step.delta is nil, not (Float64)[2]": wrong{step: func(Point) (*Node, map[string]*Node) { return nil, nil }},
+		`Step.kept["m"] is (Float64), not (Float64)[2]`: wrong{names: m, step: func(at Point) (*Node, map[string]*Node) {
+			return at.Grad, map[string]*Node{"m": at.Count}
 		}},
-		"Step returns 0 values of the 1 tensors that Keeps names": wrong{names: m, step: func(at Point) (*Node, []*Node) {
+		`Step returns values of [], and Keeps names ["m"]`: wrong{names: m, step: func(at Point) (*Node, map[string]*Node) {
 			return at.Grad, nil
+		}},
+		`Step returns values of ["m" "n"], and Keeps names ["m"]`: wrong{names: m, step: func(at Point) (*Node, map[string]*Node) {
+			return at.Grad, map[string]*Node{"m": at.Grad, "n": at.Grad}
 		}},
 		`Keeps is ["m" "m"]`: wrong{names: []string{"m", "m"}, step: fine},
 		`Keeps is ["a/b"]`:   wrong{names: []string{"a/b"}, step: fine},
