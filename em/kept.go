@@ -99,11 +99,11 @@ func (w Wake) checkKept(sleepAlone bool) error {
 	case sleepAlone:
 		return errors.New("Wake.Replay and Wake.Memory keep what wake draws, and Sleep.Alone leaves wake out")
 	}
-	switch o := w.Objective.(type) {
-	case gfn.HVI:
-		return errors.New("the gradient of HVI is right for on-policy trajectories only: leave out Wake.Replay and " +
-			"Wake.Memory")
-	case gfn.VarGrad:
+	if name := onPolicy(w.Objective); name != "" {
+		return fmt.Errorf("the gradient of %s is right for on-policy trajectories only: leave out Wake.Replay and "+
+			"Wake.Memory", name)
+	}
+	if o, ok := w.Objective.(gfn.VarGrad); ok {
 		if replays {
 			return errors.New("VarGrad compares trajectories of one observation, and those of Wake.Replay are of others: take " +
 				"Wake.Memory, or another objective")

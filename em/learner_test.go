@@ -68,7 +68,7 @@ func TestStepsKeepApart(t *testing.T) {
 				var err error
 				if e := l.E.(eStep); k == maximize {
 					var m Maximization
-					m, err = l.M.Maximize(at, spec.Data(0), nil)
+					m, err = l.M.Maximize(at, spec.Data(0), Inferred{})
 					u = m.Update
 				} else {
 					p := map[kind]*program.Program[eArgs, eResult]{wake: e.wake, wakeAndSleep: e.wakeAndSleep, sleep: e.sleep}[k]
@@ -145,6 +145,10 @@ func busySpecs(t *testing.T) map[string]Spec {
 	best := apart
 	best.Gate, best.MStep = Blocks{}, MStep{Latents: BestOfWake{}, Optimizer: groups(Theta)}
 
+	weighted := joint
+	weighted.Wake.Objective, weighted.Wake.Explore, weighted.Wake.Rescore = gfn.VIMCO{}, Explore{}, true
+	weighted.Gate, weighted.MStep = Blocks{First: 3, E: 2}, MStep{Latents: Weighted{}, Optimizer: groups(Theta)}
+
 	numbers, err := Batches(2, 3, m.observations())
 	if err != nil {
 		t.Fatal(err)
@@ -156,6 +160,7 @@ func busySpecs(t *testing.T) map[string]Spec {
 	remembered.Wake.Optimizer.Groups = remembered.Wake.Optimizer.Groups[:1] // it has no flow
 	return map[string]Spec{
 		"joint": joint, "apart": apart, "turns": turns, "best": best, "kept": kept, "remembered": remembered,
+		"weighted": weighted,
 	}
 }
 

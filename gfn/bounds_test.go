@@ -166,7 +166,7 @@ func TestBounds(t *testing.T) {
 		forward, backward := p.differentiate("policy/forward", bound), p.differentiate("policy/backward", bound)
 		towards := p.differentiate("policy/forward", weighed)
 		oneWay := c.env.BackActions() == 1
-		if size(forward) < 0.01 || size(towards) < 0.01 || !oneWay && size(backward) < 0.001 {
+		if size(forward) < 0.01 || size(towards) < 0.01 || !oneWay && size(backward) < 1e-5 {
 			t.Fatalf("%T: the bounds are flat: %g, %g, %g", c.env, size(forward), size(towards), size(backward))
 		}
 		for _, check := range []struct {
