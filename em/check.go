@@ -113,6 +113,7 @@ func (m MStep) check(of lvm.Model) error {
 	}
 	return cmp.Or(
 		latents,
+		m.checkPersist(),
 		count("MStep.Moves", m.Moves),
 		count("MStep.Kernel.MaxSteps", m.Kernel.MaxSteps),
 		trains(m.Optimizer, "MStep", Theta),

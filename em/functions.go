@@ -114,6 +114,7 @@ type strays[T any] struct {
 	Foreign    T // dreamt, and built from the initial state of other observations
 	Illegal    T // dreamt, and built by an action that is not legal
 	Misplaced  T // remembered, and built from such
+	Displaced  T // of a chain that persists, and built from such
 }
 
 // straysOf counts the latents of dreams, with observations x, that are none. Trajectories lead to them.
@@ -149,6 +150,9 @@ func (g *graphs) err(n strays[int]) error {
 	case n.Misplaced > 0:
 		return fmt.Errorf("Wake.Memory.Rows numbers observations otherwise than before: %d remembered latents are not built "+
 			"from the initial state that %T has for their observation", n.Misplaced, g.Env)
+	case n.Displaced > 0:
+		return fmt.Errorf("MStep.Persist.Rows numbers observations otherwise than before: %d latents of chains are not built "+
+			"from the initial state that %T has for their observation", n.Displaced, g.Env)
 	}
 	return nil
 }

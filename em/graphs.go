@@ -43,7 +43,8 @@ type eOut[U, N, C, T any] struct {
 	LogRatio       T
 }
 
-// mIn is what programs of M-steps take; Z are latents that are given, instead of drawn.
+// mIn is what programs of M-steps take; Z are latents that are given, instead of drawn, and Rows the numbers of the
+// observations, if chains persist.
 type mIn[T, R, K any] struct {
 	Greedy   bool
 	Key      T
@@ -51,6 +52,7 @@ type mIn[T, R, K any] struct {
 	Knobs    Knobs[K]
 	X, Z     []T
 	LogRatio T
+	Rows     T
 }
 
 type mOut[U, N, C any] struct {
@@ -129,7 +131,11 @@ func (g *graphs) declare() error {
 	if g.MStep.Data != nil {
 		x = g.MStep.Data(0)
 	}
-	return g.maximize.Declare(mArgs{Key: key, Rates: rates, Knobs: e.Knobs, X: x})
+	m := mArgs{Key: key, Rates: rates, Knobs: e.Knobs, X: x}
+	if m.Rows, err = g.MStep.Persist.rows(0); err != nil {
+		return err
+	}
+	return g.maximize.Declare(m)
 }
 
 func (g *graphs) theta() *model.Scope { return g.store.Scope(Theta) }
@@ -267,16 +273,24 @@ func (g *graphs) mUpdate(in mNodes) (out mGraph) {
 		from = g.draw(r, x, u, in)
 		out.Strays.Unfinished = g.unfinished(from.z)
 	}
+	if spec.Persist.Data > 0 {
+		from.z, out.Strays.Displaced = g.goOn(r, from, in.Rows)
+	}
 	if spec.Moves > 0 {
 		from.z, out.Accepted = g.refine(r, from.x, from.u, from.z, in.Knobs)
+	}
+	var keep []optim.Assignment
+	if spec.Persist.Data > 0 {
+		keep = g.persist(from.z, in.Rows)
 	}
 	var scores Scores[*Node]
 	var loss *Node
 	loss, scores, out.ESS = g.modelLoss(from, func() gfn.State { return g.rollout(r, from.x, from.u, gfn.Behaviour{}).Last() })
 	if spec.ClosedForm {
-		out.Update = UpdateNodes{Loss: loss, GradNorm: ZerosLike(loss), OK: optim.Assign(g.maximum(from.x, from.z))}
+		vars, values := g.maximum(from.x, from.z)
+		out.Update = UpdateNodes{Loss: loss, GradNorm: ZerosLike(loss), OK: optim.Assign(vars, values, keep...)}
 	} else {
-		out.Update = Updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates))
+		out.Update = Updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates, keep...))
 	}
 	out.Update.Scores = scores
 	return out

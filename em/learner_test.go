@@ -155,12 +155,16 @@ func busySpecs(t *testing.T) map[string]Spec {
 	}
 	kept, remembered := joint, best
 	kept.Wake.Replay, kept.Wake.Memory = Replay{Size: 7, Batch: 4}, Memory{Latents: 2, Data: m.observations(), Rows: numbers}
+	persistent := turns
+	persistent.MStep = MStep{
+		Latents: Drawn{2}, Moves: 2, Persist: Persistent{m.observations(), numbers}, Optimizer: groups(Theta),
+	}
 	remembered.Wake.Memory = Memory{Latents: 3, Data: m.observations(), Rows: numbers}
 	remembered.Wake.Objective = gfn.VarGrad{}
 	remembered.Wake.Optimizer.Groups = remembered.Wake.Optimizer.Groups[:1] // it has no flow
 	return map[string]Spec{
 		"joint": joint, "apart": apart, "turns": turns, "best": best, "kept": kept, "remembered": remembered,
-		"weighted": weighted,
+		"weighted": weighted, "persistent": persistent,
 	}
 }
 

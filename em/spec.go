@@ -20,7 +20,7 @@ import (
 const (
 	Theta = "/theta" // the model's
 	Phi   = "/phi"   // the GFlowNet's
-	Kept  = "/kept"  // what Replay and Memory keep, which no optimiser moves
+	Kept  = "/kept"  // what Replay, Memory and Persist keep, which no optimiser moves
 )
 
 // Spec says what is learned and how. Fields left at zero have the documented default.
@@ -94,6 +94,8 @@ type MStep struct {
 	Moves int
 	// Kernel makes the moves.
 	Kernel gfn.BackForth
+	// Persist lets the moves go on where those of the M-step before on the same observation have ended.
+	Persist Persistent
 	// Loss is what is minimised, a scalar; nil means the mean of -log p(x,z). Besides the latents it may ask for others,
 	// which are drawn from the policy as it is, never greedily and without moves.
 	Loss func(theta *model.Scope, x gfn.Batch, z gfn.State, draw func() gfn.State) *Node

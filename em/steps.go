@@ -108,9 +108,17 @@ func (m mStep) Maximize(at Moment, x []*tensors.Tensor, z Inferred) (Maximizatio
 	if greedy && g.Probability != 0 && rng.New(m.Seed, "greedy coin", at.M).Float64() >= g.Probability {
 		k, greedy = maximizeSampled, false
 	}
+	step := at.Iteration
+	if m.MStep.Data != nil {
+		step = at.M
+	}
+	rows, err := m.MStep.Persist.rows(step)
+	if err != nil {
+		return Maximization{}, fmt.Errorf("%s update %d: %w", k, at.M, err)
+	}
 	out, err := m.maximize.Call(mArgs{
 		Greedy: greedy, Key: rng.Key(m.Seed, string(k), at.M), Rates: m.MStep.Optimizer.Rates(at.M),
-		Knobs: m.Wake.Explore.At(at.Iteration), X: x, Z: z.Z, LogRatio: z.LogRatio,
+		Knobs: m.Wake.Explore.At(at.Iteration), X: x, Z: z.Z, LogRatio: z.LogRatio, Rows: rows,
 	})
 	if err == nil {
 		err = m.err(out.Strays)

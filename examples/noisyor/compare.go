@@ -24,30 +24,35 @@ import (
 
 // # Beside other estimators
 //
-// Every method below makes as many updates, and in each of them evaluates seven trajectories of every observation of the
-// batch: those of wake, those that are dreamt (as many pairs as the batch has observations, times their number), and those
-// that the M-step draws for itself. All choose from the same learning rates, by the mean log-likelihood of validation data
-// over the seeds.
+// Every method below makes as many updates, and in each of them evaluates seven trajectories for every observation of the
+// batch: those of wake, those that are dreamt, and those that the M-step draws for itself, of which a Metropolis-Hastings
+// move has two, the one that it undoes and the one that it proposes. All choose from the same learning rates, by the mean
+// log-likelihood of validation data over the seeds.
 
 // way is how q is trained, and what M-steps learn from.
 type way struct {
 	name      string
 	objective gfn.Objective
 	wake      int // trajectories of an observation; 0: sleep alone
-	dreams    int
+	dreams    int // for each observation of the batch
 	latents   em.Latents
 	drawn     int // trajectories that the M-step draws of an observation
+	moves     int
+	persist   bool
 }
 
 var ways = []way{
-	{"GFlowNet-EM, as above", gfn.VarGrad{}, 4, 1, em.Drawn{Samples: 2}, 2},
-	{"GFlowNet-EM, weighted", gfn.VarGrad{}, 6, 1, em.Weighted{}, 0},
-	{"GFlowNet-EM, weighted, no sleep", gfn.VarGrad{}, 7, 0, em.Weighted{}, 0},
-	{"RWS, wake-phi", gfn.RWS{}, 7, 0, em.Weighted{}, 0},
-	{"RWS, wake- and sleep-phi", gfn.RWS{}, 6, 1, em.Weighted{}, 0},
-	{"RWS, sleep-phi", nil, 0, 3, em.Weighted{Samples: 4}, 4},
-	{"VIMCO", gfn.VIMCO{}, 7, 0, em.Weighted{}, 0},
-	{"HVI", gfn.HVI{Samples: 5}, 5, 0, em.Drawn{Samples: 2}, 2},
+	{name: "GFlowNet-EM, as above", objective: gfn.VarGrad{}, wake: 4, dreams: 1, latents: em.Drawn{Samples: 2}, drawn: 2},
+	{name: "GFlowNet-EM, weighted", objective: gfn.VarGrad{}, wake: 6, dreams: 1, latents: em.Weighted{}},
+	{name: "GFlowNet-EM, weighted, no sleep", objective: gfn.VarGrad{}, wake: 7, latents: em.Weighted{}},
+	{name: "GFlowNet-EM, a move", objective: gfn.VarGrad{}, wake: 3, dreams: 1, drawn: 3, moves: 1},
+	{name: "GFlowNet-EM, a move of chains that persist", objective: gfn.VarGrad{}, wake: 3, dreams: 1, drawn: 3, moves: 1,
+		persist: true},
+	{name: "RWS, wake-phi", objective: gfn.RWS{}, wake: 7, latents: em.Weighted{}},
+	{name: "RWS, wake- and sleep-phi", objective: gfn.RWS{}, wake: 6, dreams: 1, latents: em.Weighted{}},
+	{name: "RWS, sleep-phi", dreams: 3, latents: em.Weighted{Samples: 4}, drawn: 4},
+	{name: "VIMCO", objective: gfn.VIMCO{}, wake: 7, latents: em.Weighted{}},
+	{name: "HVI", objective: gfn.HVI{Samples: 5}, wake: 5, latents: em.Drawn{Samples: 2}, drawn: 2},
 }
 
 // The rates that every method chooses from.
@@ -83,16 +88,25 @@ func newCompared(b compute.Backend, seed, updates uint64) compared {
 	return d
 }
 
-func (d compared) data() em.Data { return must(em.Shuffled(d.seed, comparedBatch, d.train.X...)) }
+// batches are the numbers of the observations of every update.
+func (d compared) batches() func(step uint64) []int {
+	return must(em.Batches(d.seed, comparedBatch, d.train.X[0].Shape().Dim(0)))
+}
+
+func (d compared) data() em.Data { return em.Rows(d.batches(), d.train.X...) }
 
 // learner is what a method learns by.
 func (d compared) learner(store *model.Store, w way, r rates) *em.Learner {
+	mstep := em.MStep{Latents: w.latents, Moves: w.moves, Optimizer: adam(em.Theta, r.theta, d.updates)}
+	if w.persist {
+		mstep.Persist = em.Persistent{Data: d.train.X[0].Shape().Dim(0), Rows: d.batches()}
+	}
 	return must(em.New(d.b, store, em.Spec{
 		Model: noisyOR{}, Env: env, Policy: policy{}, Data: d.data(), Seed: d.seed + 1,
 		Wake:  em.Wake{Objective: w.objective, Samples: w.wake, Optimizer: adam(em.Phi, r.phi, d.updates)},
 		Sleep: em.Sleep{Weight: float64(min(w.dreams, 1)), Batch: w.dreams * comparedBatch, Alone: w.wake == 0},
 		Gate:  em.Blocks{First: int(d.updates / 5)},
-		MStep: em.MStep{Latents: w.latents, Optimizer: adam(em.Theta, r.theta, d.updates)},
+		MStep: mstep,
 	}))
 }
 
