@@ -65,7 +65,7 @@ var (
 type rates struct{ phi, theta float64 }
 
 // outcome is how a training ended: log p(x) per observation, and the total variation of q from the exact posterior.
-type outcome struct{ validation, test, tv float64 }
+type outcome struct{ train, validation, test, tv float64 }
 
 // compared is the data of a seed: 2,000 observations to train on, and 1,000 each to choose rates and to test.
 type compared struct {
@@ -131,6 +131,7 @@ func (d compared) learn(w way, r rates) outcome {
 
 func (d compared) outcome(store *model.Store) (out outcome) {
 	exact := em.Classical{Model: noisyOR{}, Env: env}
+	out.train = must(exact.LogLikelihood(d.b, store, d.train.X...))
 	out.validation = must(exact.LogLikelihood(d.b, store, d.validation.X...))
 	out.test = must(exact.LogLikelihood(d.b, store, d.test.X...))
 	return out
@@ -270,8 +271,8 @@ func compare(b compute.Backend, first uint64, seeds int, updates uint64) (best, 
 	last := first + uint64(seeds) - 1
 	best = &report.Table{
 		Title: fmt.Sprintf("log p(x) per test observation after %d updates, seven trajectories of an observation in each", updates),
-		Columns: report.Columns("method", "rate of phi", "rate of theta", "log p(x)", "from exact EM", "total variation of q",
-			"ms per update, one core"),
+		Columns: report.Columns("method", "rate of phi", "rate of theta", "log p(x)", "from exact EM", "from exact EM, training data",
+			"total variation of q", "ms per update, one core"),
 		Notes: []string{fmt.Sprintf("seeds %d to %d: mean ± standard deviation; rates chosen on validation data", first, last)},
 	}
 	choice = &report.Table{
@@ -286,13 +287,13 @@ func compare(b compute.Backend, first uint64, seeds int, updates uint64) (best, 
 			phi = report.Number(c.tries[i].phi, 3)
 			tv = cell(xslices.Map(c.ends[i], func(o outcome) float64 { return o.tv }), 3)
 		}
-		var gaps []float64
+		var gaps, onTrain []float64
 		for j, o := range c.ends[i] {
-			gaps = append(gaps, o.test-exact[j].test)
+			gaps, onTrain = append(gaps, o.test-exact[j].test), append(onTrain, o.train-exact[j].train)
 		}
 		best.Add(report.Text(c.name), phi, report.Number(c.tries[i].theta, 2),
-			cell(xslices.Map(c.ends[i], func(o outcome) float64 { return o.test }), 3), cell(gaps, 3), tv,
-			report.Number(c.time(data[0], c.tries[i]).Seconds()*1000, 2))
+			cell(xslices.Map(c.ends[i], func(o outcome) float64 { return o.test }), 3), cell(gaps, 3), cell(onTrain, 3),
+			tv, report.Number(c.time(data[0], c.tries[i]).Seconds()*1000, 2))
 		var tried []string
 		for k, r := range c.tries {
 			tried = append(tried, fmt.Sprintf("(%g, %g) %.4f", r.phi, r.theta, c.mean(k, outcome.onValidation)))
