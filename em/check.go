@@ -124,11 +124,13 @@ func (m MStep) check(of lvm.Model) error {
 func (m MStep) checkWeighted() error {
 	switch {
 	case m.Moves > 0:
-		return errors.New("the weights of em.Weighted are right for samples of the policy, and MStep.Moves makes others of them")
+		return errors.New("the weights of em.Weighted are right for samples of the policy, and MStep.Moves makes others of " +
+			"them")
 	case m.ClosedForm:
 		return errors.New("em.Weighted weighs log p(x,z), and a closed-form M-step has no place for weights")
 	case m.Loss != nil:
-		return errors.New("em.Weighted weighs log p(x,z), and MStep.Loss is one number for all latents: leave one of them out")
+		return errors.New("em.Weighted weighs log p(x,z), and MStep.Loss is one number for all latents: leave one of them " +
+			"out")
 	}
 	return nil
 }

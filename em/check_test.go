@@ -55,7 +55,9 @@ func TestSpecNumbers(t *testing.T) {
 		{"Greedy.Probability is 2", func(s *Spec) { s.MStep.Latents = Greedy{2} }},
 		{"Weighted.Samples is -1", func(s *Spec) { s.MStep.Latents = Weighted{-1} }},
 		{"MStep.Moves makes others", func(s *Spec) { s.MStep.Latents, s.MStep.Moves = Weighted{2}, 1 }},
-		{"a closed-form M-step has no place for weights", func(s *Spec) { s.MStep.Latents, s.MStep.ClosedForm = Weighted{2}, true }},
+		{"a closed-form M-step has no place for weights", func(s *Spec) {
+			s.MStep.Latents, s.MStep.ClosedForm = Weighted{2}, true
+		}},
 		{"MStep.Loss is one number for all latents", func(s *Spec) {
 			s.MStep.Latents = Weighted{2}
 			s.MStep.Loss = func(_ *model.Scope, x gfn.Batch, _ gfn.State, _ func() gfn.State) *Node { return x[0] }

@@ -33,8 +33,8 @@ type eIn[T, R, K any] struct {
 	Rows          T
 }
 
-// eOut is what they return: the update, the sleep part of its loss, the update of the model made with it, and the latents
-// that are handed on, with their log P_B - log P_F. C is a count.
+// eOut is what they return: the update, the sleep part of its loss, the update of the model made with it, and the
+// latents that are handed on, with their log P_B - log P_F. C is a count.
 type eOut[U, N, C, T any] struct {
 	E, M           U
 	SleepLoss, ESS N
@@ -283,16 +283,15 @@ func (g *graphs) mUpdate(in mNodes) (out mGraph) {
 	if spec.Persist.Data > 0 {
 		keep = g.persist(from.z, in.Rows)
 	}
-	var scores Scores[*Node]
-	var loss *Node
-	loss, scores, out.ESS = g.modelLoss(from, func() gfn.State { return g.rollout(r, from.x, from.u, gfn.Behaviour{}).Last() })
+	draw := func() gfn.State { return g.rollout(r, from.x, from.u, gfn.Behaviour{}).Last() }
+	loss, scores, ess := g.modelLoss(from, draw)
 	if spec.ClosedForm {
 		vars, values := g.maximum(from.x, from.z)
 		out.Update = UpdateNodes{Loss: loss, GradNorm: ZerosLike(loss), OK: optim.Assign(vars, values, keep...)}
 	} else {
 		out.Update = Updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates, keep...))
 	}
-	out.Update.Scores = scores
+	out.Update.Scores, out.ESS = scores, ess
 	return out
 }
 

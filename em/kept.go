@@ -56,11 +56,11 @@ func (m Memory) rows(step uint64) (*tensors.Tensor, error) {
 	return numberedRows(memoryField, m.Data, m.Rows, step)
 }
 
-// Persistent keeps the latents that M-steps learn from, for each observation, and makes MStep.Moves of these the next time
-// that an M-step is about it, instead of moves of fresh ones: a Markov chain for each latent, across epochs, as in
-// persistent contrastive divergence (Tieleman, 2008). So a few moves are enough where the model changes slowly, even if the
-// policy is far from the posterior. A chain begins with the latents that MStep.Latents says. It stays as it was if an
-// M-update is skipped.
+// Persistent keeps the latents that M-steps learn from, for each observation, and makes MStep.Moves of these the next
+// time that an M-step is about it, instead of moves of fresh ones: a Markov chain for each latent, across epochs, as
+// in persistent contrastive divergence (Tieleman, 2008). So a few moves are enough where the model changes slowly,
+// even if the policy is far from the posterior. A chain begins with the latents that MStep.Latents says. It stays as
+// it was if an M-update is skipped.
 //
 //	batch, err := em.Batches(seed, 50, 2000)
 //	spec.Data = em.Rows(batch, x...)
@@ -68,8 +68,8 @@ func (m Memory) rows(step uint64) (*tensors.Tensor, error) {
 type Persistent struct {
 	// Data is the number of observations in all; 0 means that nothing persists.
 	Data int
-	// Rows are the numbers of the observations that Spec.Data supplies at a step, or MStep.Data if that is set, as those of
-	// Memory.
+	// Rows are the numbers of the observations that Spec.Data supplies at a step, or MStep.Data if that is set, as those
+	// of Memory.
 	Rows func(step uint64) []int
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// learnt are the latents that an M-update learns from: rows of latents with their observations, of which the policy sees
-// u. LogRatio is log P_B - log P_F of their trajectories if they are weighed, and nil if not.
+// learnt are the latents that an M-update learns from: rows of latents with their observations, of which the policy
+// sees u. LogRatio is log P_B - log P_F of their trajectories if they are weighed, and nil if not.
 type learnt struct {
 	x, u     gfn.Batch
 	z        gfn.State
@@ -80,8 +80,8 @@ func logRatio(s gfn.Scores) *Node { return ReduceSum(Sub(s.LogPB, s.LogPF), 1) }
 
 // weightedLoss is the mean over observations of -log p(x,z), weighed, and the mean effective sample size.
 //
-// An impossible latent has weight 0. So that its log p(x,z) = -Inf and the gradient there, which may be NaN, stay out of
-// the sums, the most probable pair of the batch takes its place. Where no pair is possible, the loss is 0/0.
+// An impossible latent has weight 0. So that its log p(x,z) = -Inf and the gradient there, which may be NaN, stay out
+// of the sums, the most probable pair of the batch takes its place. Where no pair is possible, the loss is 0/0.
 func (g *graphs) weightedLoss(l learnt) (loss *Node, scores Scores[*Node], ess *Node) {
 	logP := StopGradient(g.logJoint(l.x, l.z)) // [N]
 	w, sizes := gfn.SelfNormalised(Add(logP, ConvertDType(l.logRatio, logP.DType())), g.each())

@@ -124,14 +124,15 @@ type Greedy struct {
 // Those that Replay or Memory have kept from earlier updates are not among them.
 type BestOfWake struct{}
 
-// Weighted latents are several samples of the policy for each observation, of which each counts as its importance weight
+// Weighted latents are several samples of the policy for each observation, each of which counts, among those of its
+// observation, in proportion to its importance weight
 //
 //	p(x,z) prod_t P_B / prod_t P_F
 //
-// among those of its observation says: the wake-theta update of reweighted wake-sleep (Bornschein, Bengio, 2015). Its
-// gradient tends to that of log p(x) with their number, whatever the policy is; with one sample it is that of Drawn{}. The
-// mean effective sample size is the metric "m/ess". Latents that the model holds to be impossible have weight 0, and an
-// observation that has no others is left out of the mean.
+// This is the wake-theta update of reweighted wake-sleep (Bornschein, Bengio, "Reweighted Wake-Sleep", 2015). Its
+// gradient tends to that of log p(x) with their number, whatever the policy is; with one sample it is that of Drawn{}.
+// The mean effective sample size is the metric "m/ess". Latents that the model holds to be impossible have weight 0,
+// and an observation that has no others is left out of the mean.
 type Weighted struct {
 	// Samples is how many the M-step draws for each observation. 0 means those that wake has drawn, unless it explores:
 	// then as many are drawn from the policy as it is. Those that Replay or Memory have kept are not among them.

@@ -19,8 +19,8 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// oneSet is a spec of sets of causes of a single observation, with a random P_F and a random P_B over all ways there, and
-// these ways: their probabilities forward and backward, and the numbers of the sets that they lead to.
+// oneSet is a spec of sets of causes of a single observation, with a random P_F and a random P_B over all ways there,
+// and these ways: their probabilities forward and backward, and the numbers of the sets that they lead to.
 type oneSet struct {
 	toySet
 	x              int
@@ -118,8 +118,8 @@ func distance(a, b []float64) (sum float64) {
 	return math.Sqrt(sum)
 }
 
-// The more samples, the nearer the expected gradient is to that of log p(x), and it is what samples give on average; but
-// not if the weights forget P_B or P_F.
+// The more samples, the nearer the expected gradient is to that of log p(x), and it is what samples give on average;
+// but not if the weights forget P_B or P_F.
 func TestWeightedGradient(t *testing.T) {
 	const seed, repeats = 4, 60
 	t.Logf("seed %d", seed)
@@ -166,7 +166,8 @@ func TestWeightedGradient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows = append(rows, append(tensors.MustCopyFlatData[float64](out.Prior), tensors.MustCopyFlatData[float64](out.Emit)...))
+			row := tensors.MustCopyFlatData[float64](out.Prior)
+			rows = append(rows, append(row, tensors.MustCopyFlatData[float64](out.Emit)...))
 		}
 		return rows
 	}
@@ -210,8 +211,8 @@ func TestWeightedGradient(t *testing.T) {
 	}
 }
 
-// banning is a toy that holds some pairs to be impossible, by the logarithm of a 0 whose gradient is NaN: those of a latent
-// whose number is below the second tensor of the observation, [B].
+// banning is a toy that holds some pairs to be impossible, by the logarithm of a 0 whose gradient is NaN: those of a
+// latent whose number is below the second tensor of the observation, [B].
 type banning struct{ toy }
 
 func (m banning) LogJoint(theta *model.Scope, x gfn.Batch, z gfn.State) *Node {
@@ -236,7 +237,10 @@ func TestWeightedUpdate(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		bans []float32 // of each observation, so many latents are impossible
-	}{{"none", []float32{0, 0, 0}}, {"some", []float32{1, 2, 0}}, {"one observation", []float32{4, 6, 2}}, {"all", []float32{6, 6, 6}}} {
+	}{
+		{"none", []float32{0, 0, 0}}, {"some", []float32{1, 2, 0}},
+		{"one observation", []float32{4, 6, 2}}, {"all", []float32{6, 6, 6}},
+	} {
 		spec := toySpec(m)
 		spec.Model = banning{m}
 		spec.Data = Full(m.rows(x...), tensors.FromValue(c.bans))
@@ -324,8 +328,8 @@ func TestWeightedAlone(t *testing.T) {
 	}
 }
 
-// Where wake has drawn from the policy as it is, its latents serve; elsewhere the M-step draws as many. By either way the
-// loss is the posterior's mean of -log p(x,z), up to what samples of this policy vary.
+// Where wake has drawn from the policy as it is, its latents serve; elsewhere the M-step draws as many. By either way
+// the loss is the posterior's mean of -log p(x,z), up to what samples of this policy vary.
 func TestWeightedFromWake(t *testing.T) {
 	const samples, checks = 500, 9 * 4
 	b, m := newBackend(t), newToy(3, dtypes.Float32)

@@ -28,10 +28,11 @@ func (s summed) logW() []float64 {
 	return out
 }
 
-// surrogateOf returns the losses, by row, of an objective that multiplies log-probabilities by constants, which are those
-// of before; nil if the objective is none of these.
+// surrogateOf returns the losses, by row, of an objective that multiplies log-probabilities by constants, which are
+// those of before; nil if the objective is none of these.
 func surrogateOf(o gfn.Objective) func(before, now summed) []float64 {
-	by := func(samples int, loss func(logW []float64, b int, now summed, from int) float64) func(before, now summed) []float64 {
+	type loss func(logW []float64, b int, now summed, from int) float64
+	by := func(samples int, loss loss) func(before, now summed) []float64 {
 		return func(before, now summed) (out []float64) {
 			logW, size := before.logW(), samples
 			if size == 0 {
@@ -104,7 +105,10 @@ func TestBounds(t *testing.T) {
 	for _, c := range []struct {
 		env gfn.Env
 		k   int
-	}{{envs.Hypergrid{Side: 3, Dims: 2}, 2}, {envs.Set{Items: 2}, 2}, {envs.Set{Items: 2}, 3}, {envs.Subset{Items: 3, Size: 2}, 4}} {
+	}{
+		{envs.Hypergrid{Side: 3, Dims: 2}, 2}, {envs.Set{Items: 2}, 2}, {envs.Set{Items: 2}, 3},
+		{envs.Subset{Items: 3, Size: 2}, 4},
+	} {
 		seed := testkit.Seed(t)
 		p := newProblem(t, c.env, seed)
 		p.randomise(seed)
@@ -217,8 +221,8 @@ func (o crowd) Loss(p gfn.Path) *Node {
 	return o.Objective.Loss(p)
 }
 
-// TestRWSLimit checks that many samples, among which each trajectory is as frequent as P_F says, give RWS the gradient of
-// the forward KL divergence.
+// TestRWSLimit checks that many samples, among which each trajectory is as frequent as P_F says, give RWS the gradient
+// of the forward KL divergence.
 func TestRWSLimit(t *testing.T) {
 	seed := testkit.Seed(t)
 	p := newProblem(t, envs.Hypergrid{Side: 3, Dims: 2}, seed)
@@ -267,10 +271,10 @@ func TestSelfNormalised(t *testing.T) {
 		{[]float64{-inf, -inf, -inf}, []float64{0, 0, 0}, 0},
 		{[]float64{7}, []float64{1}, 1},
 	} {
-		both := append(slices.Clone(c.logW), c.logW...)
+		both := slices.Repeat(c.logW, 2)
 		out := MustExecOnceN(backend(), func(logW *Node) (*Node, *Node) { return gfn.SelfNormalised(logW, len(c.logW)) }, both)
 		w, ess := tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
-		if d := farthest(w, append(slices.Clone(c.want), c.want...)); !(d < 1e-14) || farthest(ess, []float64{c.ess, c.ess}) > 1e-14 {
+		if farthest(w, slices.Repeat(c.want, 2)) > 1e-14 || farthest(ess, []float64{c.ess, c.ess}) > 1e-14 {
 			t.Errorf("log-weights %v: weights %v, effective sample size %v", c.logW, w, ess)
 		}
 	}

@@ -10,15 +10,15 @@ import (
 //
 //	L = E log( 1/K sum_k w_k ),   w_k = R(z|x) prod_t P_B / prod_t P_F
 //
-// by a score-function gradient whose baseline leaves one trajectory out (Mnih, Rezende, "Variational Inference for Monte
-// Carlo Objectives", 2016): in the signal of trajectory k, the bound of the sample is compared with the same
+// by a score-function gradient whose baseline leaves one trajectory out (Mnih, Rezende, "Variational Inference for
+// Monte Carlo Objectives", 2016): in the signal of trajectory k, the bound of the sample is compared with the same
 // where w_k is the geometric mean of the others. What is left of the gradient follows log w_k, P_B included, with the
 // self-normalised weights. Both together are unbiased:
 //
 //   - sum_k ( L - L without k ) sum_t log P_F + w_k / sum_j w_j sum_t (log P_B - log P_F)
 //
-// The value is a surrogate: only its gradient means something. Trajectories must be on-policy, and rewards above 0, since
-// the bound is -Inf if all trajectories of an observation can be without reward.
+// The value is a surrogate: only its gradient means something. Trajectories must be on-policy, and rewards above 0,
+// since the bound is -Inf if all trajectories of an observation can be without reward.
 type VIMCO struct {
 	// Samples is K, 2 or more: that many successive rows of the batch belong to one x. 0 means the whole batch.
 	Samples int

@@ -24,10 +24,10 @@ import (
 
 // # Beside other estimators
 //
-// Every method below makes as many updates, and in each of them evaluates seven trajectories for every observation of the
-// batch: those of wake, those that are dreamt, and those that the M-step draws for itself, of which a Metropolis-Hastings
-// move has two, the one that it undoes and the one that it proposes. All choose from the same learning rates, by the mean
-// log-likelihood of validation data over the seeds.
+// Every method below makes as many updates, and in each of them evaluates seven trajectories for every observation of
+// the batch: those of wake, those that are dreamt, and those that the M-step draws for itself, of which a
+// Metropolis-Hastings move has two, the one that it undoes and the one that it proposes. All choose from the same
+// learning rates, by the mean log-likelihood of validation data over the seeds.
 
 // way is how q is trained, and what M-steps learn from.
 type way struct {
@@ -242,8 +242,8 @@ func cell(of []float64, decimals int) report.Cell {
 	return report.MeanStd(mean, std, decimals)
 }
 
-// compare trains all methods with all rates on several seeds, and returns how those with the best rates did, and what all
-// others had on validation data.
+// compare trains all methods with all rates on several seeds, and returns how those with the best rates did, and what
+// all others had on validation data.
 func compare(b compute.Backend, first uint64, seeds int, updates uint64) (best, choice *report.Table) {
 	data := make([]compared, seeds)
 	for i := range data {
@@ -270,7 +270,7 @@ func compare(b compute.Backend, first uint64, seeds int, updates uint64) (best, 
 
 	last := first + uint64(seeds) - 1
 	best = &report.Table{
-		Title: fmt.Sprintf("log p(x) per test observation after %d updates, seven trajectories of an observation in each", updates),
+		Title: fmt.Sprintf("log p(x) per test observation after %d updates of seven trajectories an observation", updates),
 		Columns: report.Columns("method", "rate of phi", "rate of theta", "log p(x)", "from exact EM", "from exact EM, training data",
 			"total variation of q", "ms per update, one core"),
 		Notes: []string{fmt.Sprintf("seeds %d to %d: mean ± standard deviation; rates chosen on validation data", first, last)},
