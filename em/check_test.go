@@ -228,3 +228,18 @@ type summed struct{ toy }
 func (m summed) LogJoint(theta *model.Scope, x gfn.Batch, z gfn.State) *Node {
 	return ReduceAllSum(m.toy.LogJoint(theta, x, z))
 }
+
+// Objectives that compare trajectories compare those of one observation.
+func TestComparedSamples(t *testing.T) {
+	for _, c := range [][2]gfn.Objective{
+		{gfn.RWS{}, gfn.RWS{Samples: 4}}, {gfn.VIMCO{}, gfn.VIMCO{Samples: 4}}, {gfn.VarGrad{}, gfn.VarGrad{Samples: 5}},
+	} {
+		spec := Spec{Wake: Wake{Objective: c[0], Samples: 4}}
+		if _, ok := c[0].(gfn.VarGrad); ok {
+			spec.Wake.Memory.Latents = 1
+		}
+		if got := spec.withDefaults().Wake.Objective; got != c[1] {
+			t.Errorf("%T has become %+v, want %+v", c[0], got, c[1])
+		}
+	}
+}

@@ -200,13 +200,13 @@ func (g *graphs) bothUpdates(in eNodes) (out eGraph) {
 
 // wakes is what an E-step has drawn, and what it says of that.
 type wakes struct {
-	loss   *Node
-	z      gfn.State          // [B*Samples]
-	logR   *Node              // [B*Samples]
-	logPBF *Node              // log P_B - log P_F, [B*Samples]
-	scored []*Node            // all log-rewards
-	keep   []optim.Assignment // part of the update
-	strays strays[*Node]
+	loss     *Node
+	z        gfn.State          // [B*Samples]
+	logR     *Node              // [B*Samples]
+	logRatio *Node              // log P_B - log P_F, [B*Samples]
+	scored   []*Node            // all log-rewards
+	keep     []optim.Assignment // part of the update
+	strays   strays[*Node]
 }
 
 func (w *wakes) updated(r optim.Result) UpdateNodes {
@@ -228,7 +228,7 @@ func (g *graphs) wakeLoss(r *rng.Stream, x, u gfn.Batch, in eNodes) (w wakes) {
 	w.z, w.logR = tr.Last(), g.reward(many, tr.Last())
 	w.scored, w.strays.Unfinished = []*Node{w.logR}, g.unfinished(w.z)
 	scores := score(tr, gfn.Behaviour{})
-	w.logPBF = logRatio(scores)
+	w.logRatio = logRatio(scores)
 	path := net.Path(tr, scores, w.logR, partial)
 	if spec.Memory.Latents > 0 {
 		path = gfn.Beside(x.Size(), path, g.remember(r, x, u, in.Rows, &w))

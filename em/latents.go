@@ -46,7 +46,7 @@ func (g *graphs) learnsFromWake() bool {
 // policy that has drawn them, whatever becomes of it.
 func (g *graphs) handOn(w wakes) (z gfn.State, logRatio *Node) {
 	if _, ok := g.MStep.Latents.(Weighted); ok {
-		return w.z, StopGradient(w.logPBF)
+		return w.z, StopGradient(w.logRatio)
 	}
 	return best(w.z, w.logR, g.Wake.Samples), nil
 }
