@@ -156,6 +156,7 @@ func busySpecs(t *testing.T) map[string]Spec {
 	kept, remembered := joint, best
 	kept.Wake.Replay, kept.Wake.Memory = Replay{Size: 7, Batch: 4}, Memory{Latents: 2, Data: m.observations(), Rows: numbers}
 	persistent := turns
+	persistent.Wake.Replay = Replay{Size: 7, Batch: 4}
 	persistent.MStep = MStep{
 		Latents: Drawn{2}, Moves: 2, Persist: Persistent{m.observations(), numbers}, Optimizer: groups(Theta),
 	}

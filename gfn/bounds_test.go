@@ -285,3 +285,25 @@ func TestSelfNormalised(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutReward checks that trajectories without reward add nothing to RWS, nor to its gradient.
+func TestWithoutReward(t *testing.T) {
+	seed := testkit.Seed(t)
+	p := newProblem(t, envs.Hypergrid{Side: 3, Dims: 2}, seed)
+	p.randomise(seed)
+	paths := allPaths(p.dag)[:4]
+	none := func(rows ...bool) func(p *gfn.Path) {
+		return func(p *gfn.Path) {
+			p.LogR = Where(Const(p.LogR.Graph(), rows), AddScalar(ZerosLike(p.LogR), math.Inf(-1)), p.LogR)
+		}
+	}
+	gradient := func(paths [][]int, weight float64, without func(p *gfn.Path)) []float64 {
+		o := forgetful{gfn.RWS{Samples: len(paths) / 2}, without}
+		return weighedGradients(t, p, paths, slices.Repeat([]float64{weight}, len(paths)), o)[0]
+	}
+	got := gradient(append(slices.Clone(paths), paths[1], paths[3]), 2./3, none(false, true, false, true, true, true))
+	want := gradient([][]int{paths[0], paths[2], paths[1], paths[3]}, 1, none(false, false, true, true))
+	if d := farthest(got, want); !(d < 1e-12) || size(want) < 0.01 {
+		t.Errorf("the gradient is off by %g of %g", d, size(want))
+	}
+}

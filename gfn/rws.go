@@ -9,7 +9,7 @@ import . "github.com/gomlx/gomlx/core/graph"
 //
 // Its gradient tends to that of KL(P_B R/Z || P_F) with K; for finite K it is biased. Weights are constants, and P_B is
 // part of what is learned from: a learned P_B has no gradient. Trajectories must be on-policy. A trajectory without
-// reward has weight 0, and an observation that has no others does not count.
+// reward has weight 0, and an observation that has no others adds nothing.
 type RWS struct {
 	// Samples is the number of trajectories per observation, 2 or more: that many successive rows of the batch belong to
 	// one x. 0 means the whole batch.

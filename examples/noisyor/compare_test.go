@@ -2,11 +2,17 @@ package main
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/nn"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/run/runtest"
 )
 
 // All methods learn something in a few updates, of as many trajectories.
@@ -28,6 +34,23 @@ func TestContenders(t *testing.T) {
 			t.Errorf("%+v does not evaluate seven trajectories", w)
 		}
 	}
+}
+
+// A learner with chains that persist can be stopped anywhere, and goes on with the same bits.
+func TestChainsJob(t *testing.T) {
+	b, err := backend.Open("simd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newCompared(b, 1, 4)
+	d.train.X = []*tensors.Tensor{firstRows(d.train.X[0], comparedBatch)} // every update is on all of them
+	w := ways[slices.IndexFunc(ways, func(w way) bool { return w.persist })]
+	runtest.Job(t, func() run.Job {
+		l := d.learner(nn.NewStore(2), w, rates{0.02, 0.05})
+		l.Gate = em.Blocks{}
+		t.Cleanup(l.Close)
+		return training{l}
+	}, runtest.Options{})
 }
 
 func TestChosen(t *testing.T) {
