@@ -130,7 +130,8 @@ type BestOfWake struct{}
 //	p(x,z) prod_t P_B / prod_t P_F
 //
 // This is the wake-theta update of reweighted wake-sleep (Bornschein, Bengio, "Reweighted Wake-Sleep", 2015). Its
-// gradient tends to that of log p(x) with their number, whatever the policy is; with one sample it is that of Drawn{}.
+// gradient tends to that of log p(x) with their number, for any policy that reaches all latents; with one sample it is
+// that of Drawn{}.
 // The mean effective sample size is the metric "m/ess". Latents that the model holds to be impossible have weight 0,
 // and an observation that has no others is left out of the mean.
 type Weighted struct {

@@ -5,7 +5,7 @@ import . "github.com/gomlx/gomlx/core/graph"
 // RWS is the wake-phi update of reweighted wake-sleep (Bornschein, Bengio, "Reweighted Wake-Sleep", 2015), on
 // trajectories: the likelihood of K trajectories of an observation, each with its self-normalised importance weight,
 //
-//   - sum_k w_k sum_t log P_F,   w_k in proportion to R(z|x) prod_t P_B / prod_t P_F
+//	-sum_k w_k sum_t log P_F,   w_k in proportion to R(z|x) prod_t P_B / prod_t P_F
 //
 // Its gradient tends to that of KL(P_B R/Z || P_F) with K; for finite K it is biased. Weights are constants, and P_B is
 // part of what is learned from: a learned P_B has no gradient. Trajectories must be on-policy. A trajectory without

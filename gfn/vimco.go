@@ -15,7 +15,7 @@ import (
 // where w_k is the geometric mean of the others. What is left of the gradient follows log w_k, P_B included, with the
 // self-normalised weights. Both together are unbiased:
 //
-//   - sum_k ( L - L without k ) sum_t log P_F + w_k / sum_j w_j sum_t (log P_B - log P_F)
+//	-sum_k ( (L - L without w_k) sum_t log P_F  +  w_k / sum_j w_j  sum_t (log P_B - log P_F) )
 //
 // The value is a surrogate: only its gradient means something. Trajectories must be on-policy, and rewards above 0,
 // since the bound is -Inf if all trajectories of an observation can be without reward.
