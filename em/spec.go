@@ -131,9 +131,8 @@ type BestOfWake struct{}
 //
 // This is the wake-theta update of reweighted wake-sleep (Bornschein, Bengio, "Reweighted Wake-Sleep", 2015). Its
 // gradient tends to that of log p(x) with their number, for any policy that reaches all latents; with one sample it is
-// that of Drawn{}.
-// The mean effective sample size is the metric "m/ess". Latents that the model holds to be impossible have weight 0,
-// and an observation that has no others is left out of the mean.
+// that of Drawn{}. The mean effective sample size is the metric "m/ess". Latents that the model holds to be impossible
+// have weight 0, and an observation that has no others is left out of the mean.
 type Weighted struct {
 	// Samples is how many the M-step draws for each observation. 0 means those that wake has drawn, unless it explores:
 	// then as many are drawn from the policy as it is. Those that Replay or Memory have kept are not among them.
