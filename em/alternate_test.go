@@ -196,6 +196,10 @@ func TestPrepare(t *testing.T) {
 			given.Wake.Memory.Rows = func(step uint64) []int { return []int{int(rows(step)[0]), int(rows(step)[1])} }
 			picked.Wake.Memory = given.Wake.Memory
 		}
+		if given.MStep.Persist.Data > 0 {
+			given.MStep.Persist.Rows = func(step uint64) []int { return []int{int(rows(step)[0]), int(rows(step)[1])} }
+			picked.MStep.Persist = given.MStep.Persist
+		}
 		picked.Data = func(step uint64) []*tensors.Tensor { return []*tensors.Tensor{all, tensors.FromValue(rows(step))} }
 		picked.Prepare = func(data []*Node) gfn.Batch { return gfn.Batch{Gather(data[0], InsertAxes(data[1], 1))} }
 		a, c := newLearner(t, b, given), newLearner(t, b, picked)

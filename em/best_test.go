@@ -136,8 +136,8 @@ func TestBestAreHandedOn(t *testing.T) {
 			change(&spec)
 			out, err := newLearner(t, b, spec).E.Infer(Moment{Maximizes: certain}, spec.Data(0))
 			both := certain && name == "plain"
-			if err != nil || (out.M != nil) != both || (len(out.Z) > 0) == both {
-				t.Errorf("%s, an M-step is certain: %t: M-update %v, %d latents, error %v", name, certain, out.M, len(out.Z), err)
+			if err != nil || (out.M != nil) != both || (len(out.Z.Z) > 0) == both {
+				t.Errorf("%s, an M-step is certain: %t: M-update %v, %d latents, error %v", name, certain, out.M, len(out.Z.Z), err)
 			}
 		}
 	}

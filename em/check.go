@@ -30,9 +30,13 @@ func (s Spec) check() error {
 
 func (w Wake) check() error {
 	switch o := w.Objective.(type) {
-	case gfn.HVI:
-		if w.Explore.explores() {
-			return errors.New("the gradient of HVI is right for on-policy trajectories only: leave Wake.Explore at zero")
+	case gfn.RWS:
+		if err := w.checkSeveral("RWS", o.Samples); err != nil {
+			return err
+		}
+	case gfn.VIMCO:
+		if err := w.checkSeveral("VIMCO", o.Samples); err != nil {
+			return err
 		}
 	case gfn.VarGrad:
 		if o.Samples > 0 && w.Memory.Latents == 0 && max(w.Samples, 1)%o.Samples != 0 {
@@ -43,12 +47,40 @@ func (w Wake) check() error {
 		return errors.New("gfn.Likelihood is the loss of sleep; as Wake.Objective it would make the policy more certain of " +
 			"whatever it draws")
 	}
+	if name := onPolicy(w.Objective); name != "" && w.Explore.explores() {
+		return fmt.Errorf("the gradient of %s is right for on-policy trajectories only: leave Wake.Explore at zero", name)
+	}
 	return cmp.Or(
 		count("Wake.Samples", w.Samples),
 		w.Explore.Beta.check("Wake.Explore.Beta", math.MaxFloat64),
 		w.Explore.Epsilon.check("Wake.Explore.Epsilon", 1),
 		trains(w.Optimizer, "Wake", Phi),
 	)
+}
+
+// onPolicy names an objective that is right for on-policy trajectories only; "" is any other.
+func onPolicy(o gfn.Objective) string {
+	switch o.(type) {
+	case gfn.HVI:
+		return "HVI"
+	case gfn.RWS:
+		return "RWS"
+	case gfn.VIMCO:
+		return "VIMCO"
+	}
+	return ""
+}
+
+// checkSeveral returns what is wrong with the number of trajectories of an objective that compares those of an
+// observation.
+func (w Wake) checkSeveral(name string, samples int) error {
+	switch all := max(w.Samples, 1); {
+	case all == 1:
+		return fmt.Errorf("%s needs two or more trajectories of each observation: set Wake.Samples", name)
+	case samples != 0 && samples != all:
+		return fmt.Errorf("%s.Samples is %d, and an observation has %d Wake.Samples: leave it at 0", name, samples, all)
+	}
+	return nil
 }
 
 func (s Sleep) check() error {
@@ -76,13 +108,31 @@ func (m MStep) check(of lvm.Model) error {
 		latents = count("Drawn.Samples", l.Samples)
 	case Greedy:
 		latents = within("Greedy.Probability", l.Probability, 1)
+	case Weighted:
+		latents = cmp.Or(count("Weighted.Samples", l.Samples), m.checkWeighted())
 	}
 	return cmp.Or(
 		latents,
+		m.checkPersist(),
 		count("MStep.Moves", m.Moves),
 		count("MStep.Kernel.MaxSteps", m.Kernel.MaxSteps),
 		trains(m.Optimizer, "MStep", Theta),
 	)
+}
+
+// checkWeighted returns what weights cannot be combined with.
+func (m MStep) checkWeighted() error {
+	switch {
+	case m.Moves > 0:
+		return errors.New("the weights of em.Weighted are right for samples of the policy, and MStep.Moves makes others of " +
+			"them")
+	case m.ClosedForm:
+		return errors.New("em.Weighted weighs log p(x,z), and a closed-form M-step has no place for weights")
+	case m.Loss != nil:
+		return errors.New("em.Weighted weighs log p(x,z), and MStep.Loss is one number for all latents: leave one of them " +
+			"out")
+	}
+	return nil
 }
 
 func (g Blocks) check() error {

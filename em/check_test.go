@@ -53,6 +53,32 @@ func TestSpecNumbers(t *testing.T) {
 		{"Sleep.Probability is -1", func(s *Spec) { s.Sleep = Sleep{Weight: 1, Batch: 2, Probability: -1} }},
 		{"Drawn.Samples is -3", func(s *Spec) { s.MStep.Latents = Drawn{-3} }},
 		{"Greedy.Probability is 2", func(s *Spec) { s.MStep.Latents = Greedy{2} }},
+		{"Weighted.Samples is -1", func(s *Spec) { s.MStep.Latents = Weighted{-1} }},
+		{"MStep.Moves makes others", func(s *Spec) { s.MStep.Latents, s.MStep.Moves = Weighted{2}, 1 }},
+		{"a closed-form M-step has no place for weights", func(s *Spec) {
+			s.MStep.Latents, s.MStep.ClosedForm = Weighted{2}, true
+		}},
+		{"MStep.Loss is one number for all latents", func(s *Spec) {
+			s.MStep.Latents = Weighted{2}
+			s.MStep.Loss = func(_ *model.Scope, x gfn.Batch, _ gfn.State, _ func() gfn.State) *Node { return x[0] }
+		}},
+		{"RWS needs two or more trajectories", func(s *Spec) { s.Wake.Objective = gfn.RWS{} }},
+		{"VIMCO needs two or more trajectories", func(s *Spec) { s.Wake.Objective = gfn.VIMCO{} }},
+		{"VIMCO.Samples is 2, and an observation has 4", func(s *Spec) {
+			s.Wake.Samples, s.Wake.Objective = 4, gfn.VIMCO{Samples: 2}
+		}},
+		{"the gradient of HVI is right for on-policy", func(s *Spec) {
+			s.Wake.Objective, s.Wake.Explore.Epsilon = gfn.HVI{}, Constant(0.1)
+		}},
+		{"the gradient of RWS is right for on-policy", func(s *Spec) {
+			s.Wake.Samples, s.Wake.Objective, s.Wake.Explore.Epsilon = 2, gfn.RWS{}, Constant(0.1)
+		}},
+		{"the gradient of VIMCO is right for on-policy", func(s *Spec) {
+			s.Wake.Samples, s.Wake.Objective, s.Wake.Explore.Beta = 2, gfn.VIMCO{}, Constant(0.5)
+		}},
+		{"VIMCO is right for on-policy trajectories only: leave out Wake.Replay", func(s *Spec) {
+			s.Wake.Samples, s.Wake.Objective, s.Wake.Replay = 2, gfn.VIMCO{}, Replay{Size: 4, Batch: 2}
+		}},
 		{"MStep.Moves is -1", func(s *Spec) { s.MStep.Moves = -1 }},
 		{"MStep.Kernel.MaxSteps is -1", func(s *Spec) { s.MStep.Moves, s.MStep.Kernel.MaxSteps = 1, -1 }},
 		{"leave MStep.Kernel.How at zero", func(s *Spec) { s.MStep.Moves, s.MStep.Kernel.How.Greedy = 1, true }},
@@ -201,4 +227,19 @@ type summed struct{ toy }
 
 func (m summed) LogJoint(theta *model.Scope, x gfn.Batch, z gfn.State) *Node {
 	return ReduceAllSum(m.toy.LogJoint(theta, x, z))
+}
+
+// Objectives that compare trajectories compare those of one observation.
+func TestComparedSamples(t *testing.T) {
+	for _, c := range [][2]gfn.Objective{
+		{gfn.RWS{}, gfn.RWS{Samples: 4}}, {gfn.VIMCO{}, gfn.VIMCO{Samples: 4}}, {gfn.VarGrad{}, gfn.VarGrad{Samples: 5}},
+	} {
+		spec := Spec{Wake: Wake{Objective: c[0], Samples: 4}}
+		if _, ok := c[0].(gfn.VarGrad); ok {
+			spec.Wake.Memory.Latents = 1
+		}
+		if got := spec.withDefaults().Wake.Objective; got != c[1] {
+			t.Errorf("%T has become %+v, want %+v", c[0], got, c[1])
+		}
+	}
 }

@@ -68,13 +68,17 @@ func (g *graphs) objective(p gfn.Path) *Node {
 }
 
 // modelLoss is what an M-step minimises, and what it says of the rows of the batch: nothing if the loss is the user's
-// own.
-func (g *graphs) modelLoss(x gfn.Batch, z gfn.State, draw func() gfn.State) (*Node, Scores[*Node]) {
-	if g.MStep.Loss != nil {
-		return blame.Field(g.MStep.Loss, "MStep.Loss").Floats(g.MStep.Loss(g.theta(), x, z, draw)), Scores[*Node]{}
+// own. Latents that are weighed have an effective sample size.
+func (g *graphs) modelLoss(l learnt, draw func() gfn.State) (loss *Node, scores Scores[*Node], ess *Node) {
+	switch {
+	case l.logRatio != nil:
+		return g.weightedLoss(l)
+	case g.MStep.Loss != nil:
+		loss = g.MStep.Loss(g.theta(), l.x, l.z, draw)
+		return blame.Field(g.MStep.Loss, "MStep.Loss").Floats(loss), Scores[*Node]{}, nil
 	}
-	logP := g.logJoint(x, z)
-	return Neg(ReduceAllMean(logP)), scoresOf(logP)
+	logP := g.logJoint(l.x, l.z)
+	return Neg(ReduceAllMean(logP)), scoresOf(logP), nil
 }
 
 // dream draws pairs from the model.
@@ -110,6 +114,7 @@ type strays[T any] struct {
 	Foreign    T // dreamt, and built from the initial state of other observations
 	Illegal    T // dreamt, and built by an action that is not legal
 	Misplaced  T // remembered, and built from such
+	Displaced  T // of a chain that persists, and built from such
 }
 
 // straysOf counts the latents of dreams, with observations x, that are none. Trajectories lead to them.
@@ -145,6 +150,9 @@ func (g *graphs) err(n strays[int]) error {
 	case n.Misplaced > 0:
 		return fmt.Errorf("Wake.Memory.Rows numbers observations otherwise than before: %d remembered latents are not built "+
 			"from the initial state that %T has for their observation", n.Misplaced, g.Env)
+	case n.Displaced > 0:
+		return fmt.Errorf("MStep.Persist.Rows numbers observations otherwise than before: %d latents of chains are not built "+
+			"from the initial state that %T has for their observation", n.Displaced, g.Env)
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package em
 
 import (
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -27,7 +25,7 @@ type graphs struct {
 // eIn is what programs of E-steps take, in graphs and on the host: T is one tensor, R rates, K a number. Rows are the
 // numbers of the observations, if there is a Memory.
 type eIn[T, R, K any] struct {
-	Best          bool // whether the best latents of wake are returned
+	HandOn        bool // whether latents of wake are returned
 	Key           T
 	Rates, MRates R
 	Knobs         Knobs[K]
@@ -35,28 +33,32 @@ type eIn[T, R, K any] struct {
 	Rows          T
 }
 
-// eOut is what they return: the update, the sleep part of its loss, the update of the model made with it, and the best
-// latents. C is a count.
+// eOut is what they return: the update, the sleep part of its loss, the update of the model made with it, and the
+// latents that are handed on, with their log P_B - log P_F. C is a count.
 type eOut[U, N, C, T any] struct {
-	E, M      U
-	SleepLoss N
-	Strays    strays[C]
-	Z         []T
+	E, M           U
+	SleepLoss, ESS N
+	Strays         strays[C]
+	Z              []T
+	LogRatio       T
 }
 
-// mIn is what programs of M-steps take; Z are latents that are given, instead of drawn.
+// mIn is what programs of M-steps take; Z are latents that are given, instead of drawn, and Rows the numbers of the
+// observations, if chains persist.
 type mIn[T, R, K any] struct {
-	Greedy bool
-	Key    T
-	Rates  R
-	Knobs  Knobs[K]
-	X, Z   []T
+	Greedy   bool
+	Key      T
+	Rates    R
+	Knobs    Knobs[K]
+	X, Z     []T
+	LogRatio T
+	Rows     T
 }
 
 type mOut[U, N, C any] struct {
-	Update   U
-	Accepted N
-	Strays   strays[C]
+	Update        U
+	Accepted, ESS N
+	Strays        strays[C]
 }
 
 type (
@@ -129,7 +131,11 @@ func (g *graphs) declare() error {
 	if g.MStep.Data != nil {
 		x = g.MStep.Data(0)
 	}
-	return g.maximize.Declare(mArgs{Key: key, Rates: rates, Knobs: e.Knobs, X: x})
+	m := mArgs{Key: key, Rates: rates, Knobs: e.Knobs, X: x}
+	if m.Rows, err = g.MStep.Persist.rows(0); err != nil {
+		return err
+	}
+	return g.maximize.Declare(m)
 }
 
 func (g *graphs) theta() *model.Scope { return g.store.Scope(Theta) }
@@ -151,8 +157,8 @@ func (g *graphs) minimizeE(loss, rates *Node, with ...optim.Assignment) optim.Re
 func (g *graphs) wakeUpdate(in eNodes) (out eGraph) {
 	x, u := g.observations(in.X)
 	w := g.wakeLoss(rng.In(in.Key), x, u, in)
-	if in.Best {
-		out.Z = best(w.z, w.logR, g.Wake.Samples)
+	if in.HandOn {
+		out.Z, out.LogRatio = g.handOn(w)
 	}
 	out.E, out.Strays = w.updated(g.minimizeE(w.loss, in.Rates, w.keep...)), w.strays
 	return out
@@ -163,8 +169,8 @@ func (g *graphs) jointUpdate(in eNodes) (out eGraph) {
 	x, u := g.observations(in.X)
 	out.SleepLoss, out.Strays = g.sleepLoss(r)
 	w := g.wakeLoss(r, x, u, in)
-	if in.Best {
-		out.Z = best(w.z, w.logR, g.Wake.Samples)
+	if in.HandOn {
+		out.Z, out.LogRatio = g.handOn(w)
 	}
 	total := Add(w.loss, MulScalar(out.SleepLoss, g.Sleep.Weight))
 	out.E = w.updated(g.minimizeE(total, in.Rates, w.keep...))
@@ -183,21 +189,24 @@ func (g *graphs) bothUpdates(in eNodes) (out eGraph) {
 	x, u := g.observations(in.X)
 	w := g.wakeLoss(r, x, u, in)
 	draw := func() gfn.State { return g.rollout(r, x, u, gfn.Behaviour{}).Last() }
-	lossM, scores := g.modelLoss(x, best(w.z, w.logR, g.Wake.Samples), draw)
+	z, logRatio := g.handOn(w)
+	from := g.given(x, u, z, logRatio)
+	lossM, scores, ess := g.modelLoss(from, draw)
 	out.E, out.Strays = w.updated(g.minimizeE(w.loss, in.Rates, w.keep...)), w.strays
 	out.M = Updated(lossM, g.MStep.Optimizer.Minimize(g.store, lossM, in.MRates))
-	out.M.Scores = scores
+	out.M.Scores, out.ESS = scores, ess
 	return out
 }
 
 // wakes is what an E-step has drawn, and what it says of that.
 type wakes struct {
-	loss   *Node
-	z      gfn.State          // [B*Samples]
-	logR   *Node              // [B*Samples]
-	scored []*Node            // all log-rewards
-	keep   []optim.Assignment // part of the update
-	strays strays[*Node]
+	loss     *Node
+	z        gfn.State          // [B*Samples]
+	logR     *Node              // [B*Samples]
+	logRatio *Node              // log P_B - log P_F, [B*Samples]
+	scored   []*Node            // all log-rewards
+	keep     []optim.Assignment // part of the update
+	strays   strays[*Node]
 }
 
 func (w *wakes) updated(r optim.Result) UpdateNodes {
@@ -218,7 +227,9 @@ func (g *graphs) wakeLoss(r *rng.Stream, x, u gfn.Batch, in eNodes) (w wakes) {
 	partial := g.partials(tr, many)
 	w.z, w.logR = tr.Last(), g.reward(many, tr.Last())
 	w.scored, w.strays.Unfinished = []*Node{w.logR}, g.unfinished(w.z)
-	path := net.Path(tr, score(tr, gfn.Behaviour{}), w.logR, partial)
+	scores := score(tr, gfn.Behaviour{})
+	w.logRatio = logRatio(scores)
+	path := net.Path(tr, scores, w.logR, partial)
 	if spec.Memory.Latents > 0 {
 		path = gfn.Beside(x.Size(), path, g.remember(r, x, u, in.Rows, &w))
 	}
@@ -257,36 +268,31 @@ func (g *graphs) mUpdate(in mNodes) (out mGraph) {
 	r := rng.In(in.Key)
 	spec := g.MStep
 	x, u := g.observations(in.X)
-	z := in.Z
-	if z == nil {
-		x, u, z = g.draw(r, x, u, in)
-		out.Strays.Unfinished = g.unfinished(z)
+	from := g.given(x, u, in.Z, in.LogRatio)
+	if in.Z == nil {
+		from = g.draw(r, x, u, in)
+		out.Strays.Unfinished = g.unfinished(from.z)
+	}
+	if spec.Persist.Data > 0 {
+		from.z, out.Strays.Displaced = g.goOn(r, from, in.Rows)
 	}
 	if spec.Moves > 0 {
-		z, out.Accepted = g.refine(r, x, u, z, in.Knobs)
+		from.z, out.Accepted = g.refine(r, from.x, from.u, from.z, in.Knobs)
 	}
-	loss, scores := g.modelLoss(x, z, func() gfn.State { return g.rollout(r, x, u, gfn.Behaviour{}).Last() })
+	var keep []optim.Assignment
+	if spec.Persist.Data > 0 {
+		keep = g.persist(from.z, in.Rows)
+	}
+	draw := func() gfn.State { return g.rollout(r, from.x, from.u, gfn.Behaviour{}).Last() }
+	loss, scores, ess := g.modelLoss(from, draw)
 	if spec.ClosedForm {
-		out.Update = UpdateNodes{Loss: loss, GradNorm: ZerosLike(loss), OK: optim.Assign(g.maximum(x, z))}
+		vars, values := g.maximum(from.x, from.z)
+		out.Update = UpdateNodes{Loss: loss, GradNorm: ZerosLike(loss), OK: optim.Assign(vars, values, keep...)}
 	} else {
-		out.Update = Updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates))
+		out.Update = Updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates, keep...))
 	}
-	out.Update.Scores = scores
+	out.Update.Scores, out.ESS = scores, ess
 	return out
-}
-
-// draw returns latents of the policy, with the observations that they belong to.
-func (g *graphs) draw(r *rng.Stream, x, u gfn.Batch, in mNodes) (gfn.Batch, gfn.Batch, gfn.State) {
-	if _, ok := g.MStep.Latents.(BestOfWake); ok {
-		k := g.Wake.Samples
-		many := x.Repeat(k)
-		z := g.rollout(r, many, u.Repeat(k), gfn.Behaviour{}).Last()
-		return x, u, best(z, g.reward(many, z), k)
-	}
-	if d, ok := g.MStep.Latents.(Drawn); ok {
-		x, u = x.Repeat(max(d.Samples, 1)), u.Repeat(max(d.Samples, 1))
-	}
-	return x, u, g.rollout(r, x, u, gfn.Behaviour{Greedy: in.Greedy}).Last()
 }
 
 // refine moves latents by the kernel, and returns the fraction of moves accepted.
@@ -303,16 +309,4 @@ func (g *graphs) refine(r *rng.Stream, x, u gfn.Batch, z gfn.State, knobs Knobs[
 		accepted = Add(accepted, ReduceAllMean(ConvertDType(m.Accepted, logR.DType())))
 	}
 	return z, DivScalar(accepted, spec.Moves)
-}
-
-// best takes, of k states in a row, the one with the greatest reward.
-func best(z gfn.State, logR *Node, k int) gfn.State {
-	rows := logR.Shape().Dim(0) / k
-	first := MulScalar(Iota(logR.Graph(), shapes.Make(dtypes.Int32, rows), 0), k)
-	at := Add(first, ArgMax(Reshape(StopGradient(logR), rows, k), 1, dtypes.Int32))
-	out := make(gfn.State, len(z))
-	for i, t := range z {
-		out[i] = Gather(t, InsertAxes(at, -1))
-	}
-	return out
 }

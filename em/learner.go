@@ -13,7 +13,7 @@ import (
 
 // Learner runs GFlowNet-EM with the E- and M-steps that a Spec describes, one compiled program each.
 type Learner struct {
-	Loop[[]*tensors.Tensor, []*tensors.Tensor]
+	Loop[[]*tensors.Tensor, Inferred]
 	programs *program.Set
 	spec     Spec
 }

@@ -68,7 +68,7 @@ func TestStepsKeepApart(t *testing.T) {
 				var err error
 				if e := l.E.(eStep); k == maximize {
 					var m Maximization
-					m, err = l.M.Maximize(at, spec.Data(0), nil)
+					m, err = l.M.Maximize(at, spec.Data(0), Inferred{})
 					u = m.Update
 				} else {
 					p := map[kind]*program.Program[eArgs, eResult]{wake: e.wake, wakeAndSleep: e.wakeAndSleep, sleep: e.sleep}[k]
@@ -145,17 +145,27 @@ func busySpecs(t *testing.T) map[string]Spec {
 	best := apart
 	best.Gate, best.MStep = Blocks{}, MStep{Latents: BestOfWake{}, Optimizer: groups(Theta)}
 
+	weighted := joint
+	weighted.Wake.Objective, weighted.Wake.Explore, weighted.Wake.Rescore = gfn.VIMCO{}, Explore{}, true
+	weighted.Gate, weighted.MStep = Blocks{First: 3, E: 2}, MStep{Latents: Weighted{}, Optimizer: groups(Theta)}
+
 	numbers, err := Batches(2, 3, m.observations())
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept, remembered := joint, best
 	kept.Wake.Replay, kept.Wake.Memory = Replay{Size: 7, Batch: 4}, Memory{Latents: 2, Data: m.observations(), Rows: numbers}
+	persistent := turns
+	persistent.Wake.Replay = Replay{Size: 7, Batch: 4}
+	persistent.MStep = MStep{
+		Latents: Drawn{2}, Moves: 2, Persist: Persistent{m.observations(), numbers}, Optimizer: groups(Theta),
+	}
 	remembered.Wake.Memory = Memory{Latents: 3, Data: m.observations(), Rows: numbers}
 	remembered.Wake.Objective = gfn.VarGrad{}
 	remembered.Wake.Optimizer.Groups = remembered.Wake.Optimizer.Groups[:1] // it has no flow
 	return map[string]Spec{
 		"joint": joint, "apart": apart, "turns": turns, "best": best, "kept": kept, "remembered": remembered,
+		"weighted": weighted, "persistent": persistent,
 	}
 }
 

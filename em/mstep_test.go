@@ -179,7 +179,7 @@ func TestMovesExplore(t *testing.T) {
 	spec.MStep.Moves, spec.MStep.Optimizer = 3, adam(Theta, optim.Rate{})
 	l := newLearner(t, newBackend(t), spec)
 	loss := func(iteration uint64) float64 {
-		m, err := l.M.Maximize(Moment{Iteration: iteration}, spec.Data(0), nil)
+		m, err := l.M.Maximize(Moment{Iteration: iteration}, spec.Data(0), Inferred{})
 		if err != nil {
 			t.Fatal(err)
 		}

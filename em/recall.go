@@ -14,10 +14,11 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// The scopes of the two.
+// The scopes of what is kept.
 const (
 	replayScope = Kept + "/replay"
 	memoryScope = Kept + "/memory"
+	chainScope  = Kept + "/chains"
 )
 
 // kept is a variable of rows like those of a tensor, with other first axes; zero at first.
@@ -26,11 +27,11 @@ func (g *graphs) kept(at, name string, like *Node, dims ...int) *model.Variable 
 	scope := g.store.Scope(at)
 	v := scope.GetVariable(name)
 	if v == nil {
-		memory.Must("what the E-step keeps", append([]int{2 * shape.DType.Size()}, shape.Dimensions...)...) // one is a copy
+		memory.Must("what steps keep", append([]int{2 * shape.DType.Size()}, shape.Dimensions...)...) // one is a copy
 		v = scope.VariableWithValue(name, tensors.FromShape(shape))
 	} else if !v.Shape().Equal(shape) {
-		blame.Panicf("em: %s/%s is %s, and of this batch %s: with Wake.Replay or Wake.Memory all batches have rows of one "+
-			"shape", at, name, v.Shape(), shape)
+		blame.Panicf("em: %s/%s is %s, and of this batch %s: with Wake.Replay, Wake.Memory or MStep.Persist all batches have "+
+			"rows of one shape", at, name, v.Shape(), shape)
 	}
 	return v.SetTrainable(false)
 }

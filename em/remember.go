@@ -9,7 +9,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/internal/blame"
 	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
 )
@@ -19,12 +18,7 @@ import (
 // observation M latents are candidates, the K remembered ones and then the fresh ones.
 func (g *graphs) remember(r *rng.Stream, x, u gfn.Batch, numbers *Node, w *wakes) gfn.Path {
 	spec, b, k := g.Wake.Memory, x.Size(), g.Wake.Memory.Latents
-	if have := numbers.Shape().Dim(0); have != b && spec.Rows == nil {
-		blame.Panicf("em: Wake.Memory.Data is %d, and a batch has %d observations: set Wake.Memory.Rows to their numbers",
-			have, b)
-	} else if have != b {
-		blame.Panicf("em: Wake.Memory.Rows has %d numbers of %d observations", have, b)
-	}
+	checkNumbered(memoryField, b, numbers, spec.Rows == nil)
 	graph := numbers.Graph()
 	filled := g.kept(memoryScope, "filled", numbers, spec.Data) // [N]
 	have := picked(filled.NodeValue(graph), numbers)            // [B]

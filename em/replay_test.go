@@ -41,14 +41,14 @@ func bothBackends(t *testing.T, test func(t *testing.T, b compute.Backend)) {
 
 // watched is an E-step whose latents a test looks at: all that wake has drawn, if it draws one for each observation.
 type watched struct {
-	EStepper[[]*tensors.Tensor, []*tensors.Tensor]
+	EStepper[[]*tensors.Tensor, Inferred]
 	see func(x, z []*tensors.Tensor, ok bool)
 }
 
-func (w watched) Infer(at Moment, x []*tensors.Tensor) (Inference[[]*tensors.Tensor], error) {
+func (w watched) Infer(at Moment, x []*tensors.Tensor) (Inference[Inferred], error) {
 	out, err := w.EStepper.Infer(at, x)
 	if err == nil {
-		w.see(x, out.Z, out.Wake.OK)
+		w.see(x, out.Z.Z, out.Wake.OK)
 	}
 	return out, err
 }

@@ -20,7 +20,7 @@ import (
 const (
 	Theta = "/theta" // the model's
 	Phi   = "/phi"   // the GFlowNet's
-	Kept  = "/kept"  // what Replay and Memory keep, which no optimiser moves
+	Kept  = "/kept"  // what Replay, Memory and Persist keep, which no optimiser moves
 )
 
 // Spec says what is learned and how. Fields left at zero have the documented default.
@@ -48,7 +48,7 @@ type Encoder = gfn.Encoder
 // Wake is the E-step on samples of the GFlowNet itself.
 type Wake struct {
 	// Objective is the loss; nil means gfn.TB{}. A gfn.VarGrad{} compares the Samples trajectories of each observation,
-	// and those to its remembered latents.
+	// and those to its remembered latents; gfn.RWS{} and gfn.VIMCO{} weigh the Samples trajectories.
 	Objective gfn.Objective
 	// Samples is the number of trajectories per observation; 0 means 1.
 	Samples int
@@ -94,6 +94,8 @@ type MStep struct {
 	Moves int
 	// Kernel makes the moves.
 	Kernel gfn.BackForth
+	// Persist lets the moves go on where those of the M-step before on the same observation have ended.
+	Persist Persistent
 	// Loss is what is minimised, a scalar; nil means the mean of -log p(x,z). Besides the latents it may ask for others,
 	// which are drawn from the policy as it is, never greedily and without moves.
 	Loss func(theta *model.Scope, x gfn.Batch, z gfn.State, draw func() gfn.State) *Node
@@ -104,7 +106,7 @@ type MStep struct {
 	Optimizer optim.Optimizer
 }
 
-// Latents says which latents an M-step learns from. It is one of Drawn, Greedy and BestOfWake.
+// Latents says which latents an M-step learns from. It is one of Drawn, Greedy, BestOfWake and Weighted.
 type Latents interface{ latents() }
 
 // Drawn latents are samples of the policy as it is.
@@ -122,9 +124,25 @@ type Greedy struct {
 // Those that Replay or Memory have kept from earlier updates are not among them.
 type BestOfWake struct{}
 
+// Weighted latents are several samples of the policy for each observation, each of which counts, among those of its
+// observation, in proportion to its importance weight
+//
+//	p(x,z) prod_t P_B / prod_t P_F
+//
+// This is the wake-theta update of reweighted wake-sleep (Bornschein, Bengio, "Reweighted Wake-Sleep", 2015). Its
+// gradient tends to that of log p(x) with their number, for any policy that reaches all latents; with one sample it is
+// that of Drawn{}. The mean effective sample size is the metric "m/ess". Latents that the model holds to be impossible
+// have weight 0, and an observation that has no others is left out of the mean.
+type Weighted struct {
+	// Samples is how many the M-step draws for each observation. 0 means those that wake has drawn, unless it explores:
+	// then as many are drawn from the policy as it is. Those that Replay or Memory have kept are not among them.
+	Samples int
+}
+
 func (Drawn) latents()      {}
 func (Greedy) latents()     {}
 func (BestOfWake) latents() {}
+func (Weighted) latents()   {}
 
 // withDefaults fills in what the zero value stands for.
 func (s Spec) withDefaults() Spec {
@@ -132,9 +150,15 @@ func (s Spec) withDefaults() Spec {
 		s.Wake.Objective = gfn.TB{}
 	}
 	s.Wake.Samples = max(s.Wake.Samples, 1)
-	if v, ok := s.Wake.Objective.(gfn.VarGrad); ok && v.Samples == 0 {
-		v.Samples = s.Wake.Samples + s.Wake.Memory.Latents // only trajectories of one observation share a log Z
-		s.Wake.Objective = v
+	switch o := s.Wake.Objective.(type) { // only trajectories of one observation share a log Z
+	case gfn.VarGrad:
+		if o.Samples == 0 {
+			s.Wake.Objective = gfn.VarGrad{Samples: s.Wake.Samples + s.Wake.Memory.Latents}
+		}
+	case gfn.RWS:
+		s.Wake.Objective = gfn.RWS{Samples: s.Wake.Samples}
+	case gfn.VIMCO:
+		s.Wake.Objective = gfn.VIMCO{Samples: s.Wake.Samples}
 	}
 	if s.MStep.Latents == nil {
 		s.MStep.Latents = Drawn{}

@@ -30,12 +30,19 @@ type (
 )
 
 var (
-	_ EStepper[[]*tensors.Tensor, []*tensors.Tensor] = eStep{}
-	_ MStepper[[]*tensors.Tensor, []*tensors.Tensor] = mStep{}
+	_ EStepper[[]*tensors.Tensor, Inferred] = eStep{}
+	_ MStepper[[]*tensors.Tensor, Inferred] = mStep{}
 )
 
+// Inferred are latents that an E-step hands on to M-steps, as MStep.Latents says; none in the zero value.
+type Inferred struct {
+	Z []*tensors.Tensor
+	// LogRatio is log P_B - log P_F of the trajectories that led to them, if they are Weighted.
+	LogRatio *tensors.Tensor
+}
+
 // Infer implements EStepper: a wake update and its sleep phase.
-func (e eStep) Infer(at Moment, x []*tensors.Tensor) (out Inference[[]*tensors.Tensor], err error) {
+func (e eStep) Infer(at Moment, x []*tensors.Tensor) (out Inference[Inferred], err error) {
 	out.SleepLoss = math.NaN()
 	if e.Sleep.Alone {
 		out.Sleep, err = e.dream(at, x)
@@ -44,7 +51,7 @@ func (e eStep) Infer(at Moment, x []*tensors.Tensor) (out Inference[[]*tensors.T
 	dream := e.Sleep.Weight != 0 && rng.New(e.Seed, "sleep coin", at.Iteration).Float64() < e.Sleep.Probability
 	k, p := wake, e.wake
 	ofWake := e.learnsFromWake()
-	in := eArgs{Best: ofWake}
+	in := eArgs{HandOn: ofWake}
 	switch {
 	case dream && !e.Sleep.Apart:
 		k, p = wakeAndSleep, e.wakeAndSleep
@@ -56,20 +63,14 @@ func (e eStep) Infer(at Moment, x []*tensors.Tensor) (out Inference[[]*tensors.T
 	if err != nil {
 		return out, err
 	}
-	out.Wake, out.SleepLoss, out.Z = r.E, r.SleepLoss, r.Z
+	out.Wake, out.SleepLoss, out.Z = r.E, r.SleepLoss, Inferred{r.Z, r.LogRatio}
 	if k == wakeAndMaximize {
-		out.M = &r.M
+		out.M, out.Metrics = &r.M, metrics(r.ESS)
 	}
 	if dream && e.Sleep.Apart {
 		out.Sleep, err = e.dream(at, x)
 	}
 	return out, err
-}
-
-// learnsFromWake says whether M-steps learn from latents that wake has drawn.
-func (g *graphs) learnsFromWake() bool {
-	_, ok := g.MStep.Latents.(BestOfWake)
-	return ok && g.MStep.Data == nil
 }
 
 // dream makes a sleep update.
@@ -98,7 +99,7 @@ func (e eStep) call(k kind, p *program.Program[eArgs, eResult], in eArgs, at Mom
 }
 
 // Maximize implements MStepper.
-func (m mStep) Maximize(at Moment, x, z []*tensors.Tensor) (Maximization, error) {
+func (m mStep) Maximize(at Moment, x []*tensors.Tensor, z Inferred) (Maximization, error) {
 	if m.MStep.Data != nil {
 		x = m.MStep.Data(at.M)
 	}
@@ -107,9 +108,17 @@ func (m mStep) Maximize(at Moment, x, z []*tensors.Tensor) (Maximization, error)
 	if greedy && g.Probability != 0 && rng.New(m.Seed, "greedy coin", at.M).Float64() >= g.Probability {
 		k, greedy = maximizeSampled, false
 	}
+	step := at.Iteration
+	if m.MStep.Data != nil {
+		step = at.M
+	}
+	rows, err := m.MStep.Persist.rows(step)
+	if err != nil {
+		return Maximization{}, fmt.Errorf("%s update %d: %w", k, at.M, err)
+	}
 	out, err := m.maximize.Call(mArgs{
 		Greedy: greedy, Key: rng.Key(m.Seed, string(k), at.M), Rates: m.MStep.Optimizer.Rates(at.M),
-		Knobs: m.Wake.Explore.At(at.Iteration), X: x, Z: z,
+		Knobs: m.Wake.Explore.At(at.Iteration), X: x, Z: z.Z, LogRatio: z.LogRatio, Rows: rows,
 	})
 	if err == nil {
 		err = m.err(out.Strays)
@@ -117,5 +126,13 @@ func (m mStep) Maximize(at Moment, x, z []*tensors.Tensor) (Maximization, error)
 	if err != nil {
 		return Maximization{}, fmt.Errorf("%s update %d: %w", k, at.M, err)
 	}
-	return Maximization{Update: out.Update, Accepted: out.Accepted}, nil
+	return Maximization{Update: out.Update, Accepted: out.Accepted, Metrics: metrics(out.ESS)}, nil
+}
+
+// metrics are what is said of latents besides their update.
+func metrics(ess float64) map[string]float64 {
+	if math.IsNaN(ess) {
+		return nil
+	}
+	return map[string]float64{"m/ess": ess}
 }

@@ -1,6 +1,7 @@
 package em
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -33,7 +34,7 @@ func TestEStepFindsPosterior(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		wake  Wake
+		wake  Wake // 8 samples if it does not say how many
 		sleep Sleep
 		best  bool // in the same program as M-updates, which do nothing
 		flows bool // the flow of the initial state is learned
@@ -50,6 +51,7 @@ func TestEStepFindsPosterior(t *testing.T) {
 		{name: "VarGrad, rescored", wake: Wake{Objective: gfn.VarGrad{Samples: 8}, Rescore: true}},
 		{name: "HVI", wake: Wake{Objective: gfn.HVI{Samples: 8}}},
 		{name: "HVI, rescored", wake: Wake{Objective: gfn.HVI{Samples: 8}, Rescore: true}},
+		{name: "RWS", wake: Wake{Objective: gfn.RWS{}, Samples: 32}},
 		{name: "forward-looking SubTB", wake: Wake{Objective: gfn.SubTB{}, Partial: partial}, flows: true},
 		{name: "forward-looking TB", wake: Wake{Partial: partial, Rescore: true}, flows: true},
 		{name: "sleep", wake: Wake{Objective: nothing{}}, sleep: Sleep{Weight: 1, Batch: 512}},
@@ -64,7 +66,7 @@ func TestEStepFindsPosterior(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			spec := toySpec(m)
 			spec.Wake, spec.Sleep, spec.Gate = c.wake, c.sleep, never
-			spec.Wake.Samples = 8
+			spec.Wake.Samples = cmp.Or(c.wake.Samples, 8)
 			spec.Wake.Optimizer = adam(Phi, rate)
 			if c.best {
 				spec.Gate, spec.MStep = Blocks{}, MStep{Latents: BestOfWake{}, Optimizer: adam(Theta, optim.Rate{})}

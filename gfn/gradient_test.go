@@ -31,6 +31,10 @@ var objectives = []struct {
 	{"HVI", gfn.HVI{}},
 	{"HVI of 4", gfn.HVI{Samples: 4}},
 	{"HVI alone", gfn.HVI{Samples: 1}},
+	{"RWS", gfn.RWS{}},
+	{"RWS of 4", gfn.RWS{Samples: 4}},
+	{"VIMCO", gfn.VIMCO{}},
+	{"VIMCO of 4", gfn.VIMCO{Samples: 4}},
 	{"Likelihood", gfn.Likelihood{}},
 }
 
@@ -102,8 +106,8 @@ func testGradients(t *testing.T, env gfn.Env, padded bool) {
 		t.Fatalf("%g of the steps are valid", m)
 	}
 
-	// Losses per row. The learning signal of HVI is a constant: its surrogate is put together here from the sums of log
-	// P_F and log P_B, with the signal of the undisturbed policy.
+	// Losses per row. What some objectives multiply is a constant: their surrogate is put together here from the sums of
+	// log P_F and log P_B, with the factors of the undisturbed policy.
 	values := p.program(t, func(x gfn.Batch, r *rng.Stream) []*Node {
 		_, all := build(x, r)
 		var out []*Node
@@ -119,8 +123,8 @@ func testGradients(t *testing.T, env gfn.Env, padded bool) {
 		losses := make([]float64, len(names))
 		for i := range names {
 			losses[i] = mean(out[i])
-			if hvi, ok := objectives[i%len(objectives)].loss.(gfn.HVI); ok {
-				losses[i] = surrogate(base[len(names):], out[len(names):], hvi.Samples)
+			if f := surrogateOf(objectives[i%len(objectives)].loss); f != nil {
+				losses[i] = mean(f(signals(base[len(names):]), signals(out[len(names):])))
 			}
 		}
 		return losses
@@ -168,27 +172,6 @@ func testGradients(t *testing.T, env gfn.Env, padded bool) {
 			}
 		}
 	}
-}
-
-// surrogate is the mean of HVI's loss with log P_F and log P_B from now, and the advantage, with its leave-one-out
-// baseline, from before. Both are log P_F, log P_B and log R by row.
-func surrogate(before, now [][]float64, samples int) float64 {
-	n := len(before[0])
-	if samples == 0 {
-		samples = n
-	}
-	signal := func(b int) float64 { return before[2][b] + before[1][b] - before[0][b] }
-	sum := 0.0
-	for b := range n {
-		others := 0.0
-		for c := b / samples * samples; c < (b/samples+1)*samples; c++ {
-			if c != b {
-				others += signal(c) / float64(samples-1)
-			}
-		}
-		sum -= now[1][b] + (signal(b)-others)*now[0][b]
-	}
-	return sum / float64(n)
 }
 
 // TestLeaks checks that the test of constant rewards above could fail: an objective that forgets to hold the reward fixed

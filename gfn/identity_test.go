@@ -198,17 +198,7 @@ func TestExpectedGradients(t *testing.T) {
 			}
 		}
 		gradients := func(paths [][]int, weights []float64, o gfn.Objective) [][]float64 {
-			run := compile[[]*tensors.Tensor, weighted[any, []float64]](t, p, func(
-				x gfn.Batch, _ *rng.Stream, in weighted[*Node, *Node],
-			) []*Node {
-				g, net := x[0].Graph(), p.net()
-				tr := replay(net, x, in.Actions)
-				path := p.path(net, tr, net.Score(tr, gfn.Behaviour{}), false)
-				loss := ReduceAllSum(Mul(in.Forward, o.Loss(path)))
-				return Gradient(loss, p.variable(g, "policy/forward"), p.variable(g, "policy/backward"))
-			})
-			in := weighted[any, []float64]{Actions: actionTable(p.dag, paths), Forward: weights}
-			return numbers[[][]float64](run(len(paths), rng.Key(seed, "unused"), in))
+			return weighedGradients(t, p, paths, weights, o)
 		}
 		reverse := func() float64 { return p.logF[0] - p.dag.ELBO(p.current(), p.logR) }
 		forward := func() float64 { return p.dag.EUBO(p.current(), p.logR) - p.logF[0] }
@@ -289,6 +279,17 @@ func TestMistakes(t *testing.T) {
 		}},
 		{"groups of three", "groups of 3", func(net gfn.Net, tr gfn.Trajectory, _ *rng.Stream) *Node {
 			return gfn.HVI{Samples: 3}.Loss(net.Path(tr, net.Score(tr, gfn.Behaviour{}), ones(tr), nil))
+		}},
+		{"RWS of one sample", "RWS needs two or more", func(net gfn.Net, tr gfn.Trajectory, _ *rng.Stream) *Node {
+			return gfn.RWS{Samples: 1}.Loss(net.Path(tr, net.Score(tr, gfn.Behaviour{}), ones(tr), nil))
+		}},
+		{"VIMCO of one sample", "VIMCO needs two or more", func(net gfn.Net, tr gfn.Trajectory, _ *rng.Stream) *Node {
+			return gfn.VIMCO{Samples: 1}.Loss(net.Path(tr, net.Score(tr, gfn.Behaviour{}), ones(tr), nil))
+		}},
+		{"RWS of what is not used", "RWS is for on-policy", func(net gfn.Net, tr gfn.Trajectory, _ *rng.Stream) *Node {
+			p := net.Path(tr, net.Score(tr, gfn.Behaviour{}), ones(tr), nil)
+			p.Used = tr.Valid[0]
+			return gfn.RWS{}.Loss(p)
 		}},
 		{"not all used", "all Used", func(net gfn.Net, tr gfn.Trajectory, _ *rng.Stream) *Node {
 			p := net.Path(tr, net.Score(tr, gfn.Behaviour{}), ones(tr), nil)

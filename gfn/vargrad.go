@@ -8,6 +8,9 @@ import . "github.com/gomlx/gomlx/core/graph"
 // several trajectories of the same x, of those that are Used:
 //
 //	( zeta_b - mean zeta )^2,  zeta = log R(z|x) + sum_t log P_B - sum_t log P_F
+//
+// On policy this is trajectory balance with a control variate: by P_F its gradient is 2 (K-1)/K times that of HVI,
+// whose baseline is the mean of the other K-1 trajectories. Off policy it is right, too.
 type VarGrad struct {
 	// Samples is the number of trajectories per observation: that many successive rows of the batch belong to one x (see
 	// Batch.Repeat). 0 means the whole batch, for problems without observations.

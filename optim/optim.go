@@ -195,12 +195,12 @@ func (u update) commit(ok *Node) *Node {
 }
 
 // Assign sets variables to values computed in a graph under the same rule as Minimize: all of them if all are finite,
-// else none. It is the update of closed-form M-steps.
-func Assign(vars []*model.Variable, values []*Node) (ok *Node) {
+// else none. It is the update of closed-form M-steps. Other assignments are part of it.
+func Assign(vars []*model.Variable, values []*Node, with ...Assignment) (ok *Node) {
 	if len(vars) == 0 || len(vars) != len(values) {
 		blame.Panicf("optim: %d variables are to have %d new values", len(vars), len(values))
 	}
-	var up update
+	up := update(slices.Clone(with))
 	for i, v := range vars {
 		up.set(v, values[i])
 	}

@@ -117,7 +117,7 @@ func (m Model) decoderLoss(theta *model.Scope, x gfn.Batch, z gfn.State, draw fu
 }
 
 // loop is what all methods train by.
-type loop = em.Loop[[]*tensors.Tensor, []*tensors.Tensor]
+type loop = em.Loop[[]*tensors.Tensor, em.Inferred]
 
 // newLoop returns the loop of the method, and what releases its programs.
 func (s *session) newLoop() (*loop, func(), error) {

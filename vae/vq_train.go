@@ -46,7 +46,7 @@ func newVQStep(s *program.Set, size Size, o optim.Optimizer) vqStep {
 }
 
 // Maximize implements em.MStepper.
-func (v vqStep) Maximize(at em.Moment, x, _ []*tensors.Tensor) (em.Maximization, error) {
+func (v vqStep) Maximize(at em.Moment, x []*tensors.Tensor, _ em.Inferred) (em.Maximization, error) {
 	out, err := v.update.Call(hostIn{Rates: v.optimizer.Rates(at.M), X: x})
 	if err != nil {
 		return em.Maximization{}, fmt.Errorf("update %d: %w", at.M, err)

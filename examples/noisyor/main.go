@@ -11,6 +11,10 @@
 // And what replay and memory are worth (see kept.go):
 //
 //	go run ./examples/noisyor -kept 4000
+//
+// And how it does beside reweighted wake-sleep, VIMCO and variational inference (see compare.go):
+//
+//	go run ./examples/noisyor -compare
 package main
 
 import (
@@ -189,10 +193,16 @@ func main() {
 	seed := flag.Uint64("seed", 1, "of everything random")
 	updates := flag.Uint64("updates", 1000, "of each model")
 	kept := flag.Int("kept", 0, "instead, show on five seeds what replay and memory are worth in so many E-updates")
+	others := flag.Bool("compare", false, "instead, compare with other estimators on five seeds, with rates chosen for each")
 	flag.Parse()
 	b := must(backend.Open(""))
 	if *kept > 0 {
 		fmt.Print(keptTable(b, *seed, 5, *kept))
+		return
+	}
+	if *others {
+		best, choice := compare(b, *seed, 5, *updates)
+		fmt.Printf("%s\n%s", best, choice)
 		return
 	}
 
