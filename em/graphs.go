@@ -44,11 +44,13 @@ type eOut[U, N, C, T any] struct {
 	Z         []T
 }
 
-// mIn is what programs of M-steps take; Z are latents that are given, instead of drawn.
+// mIn is what programs of M-steps take; Z are latents that are given, instead of drawn, and Weight is that of the newest
+// statistics.
 type mIn[T, R, K any] struct {
 	Greedy bool
 	Key    T
 	Rates  R
+	Weight K
 	Knobs  Knobs[K]
 	X, Z   []T
 }
@@ -266,8 +268,8 @@ func (g *graphs) mUpdate(in mNodes) (out mGraph) {
 		z, out.Accepted = g.refine(r, x, u, z, in.Knobs)
 	}
 	loss, scores := g.modelLoss(x, z, func() gfn.State { return g.rollout(r, x, u, gfn.Behaviour{}).Last() })
-	if spec.ClosedForm {
-		out.Update = UpdateNodes{Loss: loss, GradNorm: ZerosLike(loss), OK: optim.Assign(g.maximum(x, z))}
+	if spec.maximizes() {
+		out.Update = UpdateNodes{Loss: loss, GradNorm: ZerosLike(loss), OK: optim.Assign(g.maximum(x, z, in.Weight))}
 	} else {
 		out.Update = Updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates))
 	}

@@ -48,7 +48,7 @@ func (e eStep) Infer(at Moment, x []*tensors.Tensor) (out Inference[[]*tensors.T
 	switch {
 	case dream && !e.Sleep.Apart:
 		k, p = wakeAndSleep, e.wakeAndSleep
-	case ofWake && at.Maximizes && e.MStep.Moves == 0 && !e.MStep.ClosedForm:
+	case ofWake && at.Maximizes && e.MStep.Moves == 0 && !e.MStep.maximizes():
 		k, p = wakeAndMaximize, e.wakeAndMaximize
 		in = eArgs{MRates: e.MStep.Optimizer.Rates(at.M)}
 	}
@@ -107,8 +107,12 @@ func (m mStep) Maximize(at Moment, x, z []*tensors.Tensor) (Maximization, error)
 	if greedy && g.Probability != 0 && rng.New(m.Seed, "greedy coin", at.M).Float64() >= g.Probability {
 		k, greedy = maximizeSampled, false
 	}
+	weight, err := m.MStep.weight(at.M)
+	if err != nil {
+		return Maximization{}, fmt.Errorf("%s update %d: %w", k, at.M, err)
+	}
 	out, err := m.maximize.Call(mArgs{
-		Greedy: greedy, Key: rng.Key(m.Seed, string(k), at.M), Rates: m.MStep.Optimizer.Rates(at.M),
+		Greedy: greedy, Weight: weight, Key: rng.Key(m.Seed, string(k), at.M), Rates: m.MStep.Optimizer.Rates(at.M),
 		Knobs: m.Wake.Explore.At(at.Iteration), X: x, Z: z,
 	})
 	if err == nil {
