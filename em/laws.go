@@ -76,9 +76,6 @@ type checking struct {
 //
 // It is a first look. The suites envtest and lvmtest look at more states and more pairs.
 func (l *Learner) Check(x ...*tensors.Tensor) (*Checked, error) {
-	if _, err := sharedRows("x", x); err != nil {
-		return nil, blame.Caller(fmt.Errorf("check of a learner: %w", err))
-	}
 	store, err := l.programs.Store.Clone()
 	if err != nil {
 		return nil, fmt.Errorf("check of a learner: copy variables: %w", err)
@@ -95,6 +92,9 @@ func (l *Learner) Check(x ...*tensors.Tensor) (*Checked, error) {
 		if observed, err = p.prepare.Call(x); err != nil {
 			return nil, fmt.Errorf("check of a learner: %w", err)
 		}
+	}
+	if _, err := sharedRows("x", observed); err != nil {
+		return nil, blame.Caller(fmt.Errorf("check of a learner: %w", err))
 	}
 	if c.environment(observed); c.OK() {
 		c.model(observed)
@@ -160,16 +160,20 @@ func (c *checking) model(x []*tensors.Tensor) {
 	c.similar(x, dreams.X)
 }
 
-// similar compares observations with those that the model dreams.
+// similar compares observations with those that the model dreams: sleep and calibration learn of one by the other.
 func (c *checking) similar(x, dreams []*tensors.Tensor) {
+	differs := c.remark
+	if c.spec.Sleep.Weight != 0 {
+		differs = c.broke
+	}
 	sample := blame.Method(c.spec.Model, "Sample")
 	if len(x) != len(dreams) {
-		c.broke("model: %v", sample.Errorf("has observations of %d tensors, and those of the data have %d", len(dreams), len(x)))
+		differs("model: %v", sample.Errorf("has observations of %d tensors, and those of the data have %d", len(dreams), len(x)))
 		return
 	}
 	for i, t := range x {
 		if d := dreams[i]; d.DType() != t.DType() || d.Rank() != t.Rank() {
-			c.broke("model: %v", sample.Errorf("has %s as tensor %d of observations, and the data %s", d.Shape(), i, t.Shape()))
+			differs("model: %v", sample.Errorf("has %s as tensor %d of observations, and the data %s", d.Shape(), i, t.Shape()))
 		}
 	}
 }

@@ -126,6 +126,7 @@ func TestCheckFinds(t *testing.T) {
 			s.Model = odd{toy: m, joint: func(logP *Node) *Node { return MulScalar(logP, 1.05) }}
 		}},
 		{"two tensors", "Sample has observations of 1 tensors, and those of the data have 2", func(s *Spec) {
+			s.Sleep = Sleep{Weight: 1, Batch: 4}
 			s.Data, s.Prepare = Full(m.all()), func(data []*Node) gfn.Batch {
 				return gfn.Batch{data[0], Zeros(data[0].Graph(), shapes.Make(dtypes.Float32, data[0].Shape().Dim(0)))}
 			}

@@ -128,6 +128,7 @@ func (c *Checker) maximum(law string, closed closedForm) {
 			}
 		}
 	}
+	c.note(law, "%d pairs, and %d other values with the lines to them", ensemble, len(rivals))
 }
 
 // closedForm returns variables and where they maximise LogJoint over a batch.
