@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// outside is a module of somebody else, which has testdata/module and this one as a dependency.
+// outside is a module of somebody else, which has this one as a dependency.
 type outside struct {
 	*testing.T
-	dir string
+	dir, name string // the module is example.com/name
 }
 
-// newOutside writes the module to a folder of its own and builds its programs, without a network.
+// newOutside writes testdata/module to a folder of its own and builds its programs, without a network.
 func newOutside(t *testing.T) outside {
 	t.Helper()
-	o := outside{t, t.TempDir()}
+	o := outside{t, t.TempDir(), "outside"}
 	if err := os.CopyFS(o.dir, os.DirFS("testdata/module")); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func (o outside) require() {
 	if err != nil {
 		o.Fatal(err)
 	}
-	mod := regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(string(ours), "module example.com/outside")
+	mod := regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(string(ours), "module example.com/"+o.name)
 	mod += "\nrequire github.com/gfnem/gfnem v0.0.0\n\nreplace github.com/gfnem/gfnem => " + repo + "\n"
 	sums, err := os.ReadFile(filepath.Join(repo, "go.sum"))
 	if err != nil {
@@ -101,7 +101,7 @@ func (o outside) result(line string) map[string]any {
 // kill trains a run until it has saved something, and kills it.
 func (o outside) kill(args ...string) {
 	o.Helper()
-	cmd := o.command("outside", args...)
+	cmd := o.command(o.name, args...)
 	if err := cmd.Start(); err != nil {
 		o.Fatal(err)
 	}
