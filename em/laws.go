@@ -74,7 +74,7 @@ type checking struct {
 // is finite. It takes some seconds, and changes nothing. A learner that keeps all laws is found to break one with a
 // probability of 1e-5 at most, over seeds.
 //
-// It is a first look. The suites envtest and lvmtest look at more states and more pairs.
+// It is a first look, and a batch of a few dozen observations will do. The suites envtest and lvmtest look at more states and more pairs.
 func (l *Learner) Check(x ...*tensors.Tensor) (*Checked, error) {
 	store, err := l.programs.Store.Clone()
 	if err != nil {
@@ -136,8 +136,15 @@ func (c *checking) environment(x []*tensors.Tensor) {
 
 // model checks the laws of Model, and that it dreams what looks like the data.
 func (c *checking) model(x []*tensors.Tensor) {
+	store, err := c.set.Store.Clone() // the laws of closed forms set variables
+	if err != nil {
+		c.broke("model: copy variables: %v", err)
+		return
+	}
+	set := program.NewSet(c.set.Backend, store)
+	defer set.Close()
 	m := modellaws.Checker{
-		Set: c.set, Model: c.spec.Model, Env: c.spec.Env, Theta: Theta, Seed: c.spec.Seed,
+		Set: set, Model: c.spec.Model, Env: c.spec.Env, Theta: Theta, Seed: c.spec.Seed,
 		Size: min(max(x[0].Shape().Dim(0), 64), 1024), Time: modelTime,
 	}
 	if m.Check() {

@@ -1,6 +1,7 @@
 package em
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,6 +33,20 @@ func checked(t *testing.T, spec Spec, x ...*tensors.Tensor) *Checked {
 		t.Fatal(err)
 	}
 	t.Log(text.String())
+	if remarks := strings.Join(c.Remarks, "\n"); strings.Contains(remarks, "log p(x) is") {
+		p, err := l.Posterior()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		e, err := p.LogLikelihood(weighed, x...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("log p(x) is %.4g,", Summarise(e).LogP); !strings.Contains(remarks, want) {
+			t.Errorf("remarks %q lack %q", remarks, want)
+		}
+	}
 	for _, line := range append(c.Broken, c.Seen...) {
 		if !strings.Contains(text.String(), line) {
 			t.Errorf("it does not print %q", line)
@@ -60,7 +75,8 @@ func TestCheckAccepts(t *testing.T) {
 					t.Errorf("nothing about %q", part)
 				}
 			}
-			if !c.OK() || !strings.Contains(strings.Join(c.Remarks, "\n"), "log p(x) is") {
+			remarks := strings.Join(c.Remarks, "\n")
+			if !c.OK() || !strings.Contains(remarks, "log p(x) is") {
 				t.Errorf("broken %q, remarks %q", c.Broken, c.Remarks)
 			}
 		})
