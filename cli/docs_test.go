@@ -34,8 +34,8 @@ func blocks(t *testing.T, document, language string) (out []string) {
 	return out
 }
 
-// newDocumented writes the module whose files are the Go blocks of a document. A block belongs to the file that its first line
-// names, or else to that of the block before; the first one to main.go.
+// newDocumented writes the module whose files are the Go blocks of a document. A block belongs to the file that its
+// first line names, or else to that of the block before; the first one to main.go.
 func newDocumented(t *testing.T, document, name string) outside {
 	t.Helper()
 	o := outside{t, t.TempDir(), name}
@@ -92,8 +92,8 @@ func TestReadmeProgram(t *testing.T) {
 	}
 }
 
-// The guide's program is formatted Go that builds outside of this module, its tests pass, and its commands do what they are
-// said to, here on little data. Killed and resumed it ends with the same bits.
+// The guide's program is formatted Go that builds outside of this module, its tests pass, and its commands do what they
+// are said to, here on little data. Killed and resumed it ends with the same bits.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	const guide = "docs/own-model.md"

@@ -68,13 +68,14 @@ type checking struct {
 	x    []*tensors.Tensor // as Data supplies it
 }
 
-// Check tests what the learner was made of on a batch of its data, as Data supplies it: the laws of its environment on the
-// initial states of these observations (see gfn.Env), those of its model at the present values of its variables (see
-// lvm.Model), whether its policy says the same of a state whatever else it is asked, and whether one update of each kind
-// is finite. It takes some seconds, and changes nothing. A learner that keeps all laws is found to break one with a
-// probability of 1e-5 at most, over seeds.
+// Check tests what the learner was made of on a batch of its data, as Data supplies it: the laws of its environment on
+// the initial states of these observations (see gfn.Env), those of its model at the present values of its variables
+// (see lvm.Model), whether its policy says the same of a state whatever else it is asked, and whether one update of
+// each kind is finite. It takes some seconds, and changes nothing. A learner that keeps all laws is found to break one
+// with a probability of 1e-5 at most, over seeds.
 //
-// It is a first look, and a batch of a few dozen observations will do. The suites envtest and lvmtest look at more states and more pairs.
+// It is a first look, and a batch of a few dozen observations will do. The suites envtest and lvmtest look at more
+// states and more pairs.
 func (l *Learner) Check(x ...*tensors.Tensor) (*Checked, error) {
 	store, err := l.programs.Store.Clone()
 	if err != nil {
@@ -185,7 +186,8 @@ func (c *checking) similar(x, dreams []*tensors.Tensor) {
 	}
 }
 
-// answered are what a policy says of trajectories: while they were drawn, of all their states at once, and of some rows alone.
+// answered are what a policy says of trajectories: while they were drawn, of all their states at once, and of some rows
+// alone.
 type answered[T any] struct{ Drawn, Together, Alone T }
 
 // policy checks that what it says of a state depends on this state and its observation alone.

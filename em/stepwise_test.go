@@ -44,8 +44,8 @@ func (m counted) MaximizeMeans(theta *model.Scope, means []*Node) ([]*model.Vari
 	return []*model.Variable{prior, emit}, []*Node{Log(count), Sub(Log(p), Log(OneMinus(p)))}
 }
 
-// knowing is the exact posterior of a toy as a policy: it reads the variables of the model, and has one of its own, which
-// E-steps leave at zero.
+// knowing is the exact posterior of a toy as a policy: it reads the variables of the model, and has one of its own,
+// which E-steps leave at zero.
 type knowing struct{ toy }
 
 func (p knowing) list(g *Graph) gfn.State {
@@ -82,8 +82,8 @@ func (p knowing) Heads(phi *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.He
 	}
 }
 
-// A policy that reads the model's variables can be its posterior: E-steps then find nothing to do, and move nothing of the
-// model, whatever M-steps make of it.
+// A policy that reads the model's variables can be its posterior: E-steps then find nothing to do, and move nothing of
+// the model, whatever M-steps make of it.
 func TestPolicyReadsTheta(t *testing.T) {
 	b := newBackend(t)
 	m := newToy(8, dtypes.Float64)
@@ -188,8 +188,8 @@ func TestStepwiseAverages(t *testing.T) {
 	}
 }
 
-// From minibatches and single samples, falling rates end near exact EM. A closed form for each batch does not, nor do rates
-// that stay high.
+// From minibatches and single samples, falling rates end near exact EM. A closed form for each batch does not, nor do
+// rates that stay high.
 func TestStepwiseNearExactEM(t *testing.T) {
 	const seed = 12
 	t.Logf("seed %d", seed)

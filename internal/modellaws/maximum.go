@@ -71,9 +71,10 @@ func (c *Checker) means(m lvm.Exponential) bool {
 	return true
 }
 
-// maximum checks that no values are better than those that a closed form returns: neither the present ones, nor those for other
-// batches, nor any on the lines from these to it and a little beyond. On such lines linear constraints hold, like that
-// of probabilities to sum to one; points with no finite log-joint are out of the domain. What it sets stays set.
+// maximum checks that no values are better than those that a closed form returns: neither the present ones, nor those
+// for other batches, nor any on the lines from these to it and a little beyond. On such lines linear constraints hold,
+// like that of probabilities to sum to one; points with no finite log-joint are out of the domain. What it sets stays
+// set.
 func (c *Checker) maximum(law string, closed closedForm) {
 	var vs []*model.Variable
 	maximize := program.New[lvm.Pairs, []*tensors.Tensor](c.Set, "Maximize", func(in pairs) (values []*Node) {

@@ -1,4 +1,5 @@
-// Package modellaws checks the laws of lvm.Model, lvm.Maximizer, lvm.Exponential and lvm.Tabler, for the suite lvmtest and for learners.
+// Package modellaws checks the laws of lvm.Model, lvm.Maximizer, lvm.Exponential and lvm.Tabler, for the suite lvmtest
+// and for learners.
 package modellaws
 
 import (
@@ -89,8 +90,8 @@ func (s Seen) String() string {
 	return s.Law + ": " + s.Text
 }
 
-// Check checks all laws that need no other observations than those that are sampled, but those of closed forms, and returns
-// whether these can be checked. It changes no variable.
+// Check checks all laws that need no other observations than those that are sampled, but those of closed forms, and
+// returns whether these can be checked. It changes no variable.
 func (c *Checker) Check() bool {
 	c.begin = time.Now()
 	if !c.samples() {
