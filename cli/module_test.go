@@ -14,45 +14,57 @@ import (
 	"time"
 )
 
-// outside is a module of somebody else, which has testdata/module and this one as a dependency.
+// outside is a module of somebody else, which has this one as a dependency.
 type outside struct {
 	*testing.T
-	dir string
+	dir, name string // the module is example.com/name
 }
 
-// newOutside writes the module to a folder of its own and builds its programs, without a network.
+// newOutside writes testdata/module to a folder of its own and builds its programs, without a network.
 func newOutside(t *testing.T) outside {
 	t.Helper()
-	repo, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := outside{t, t.TempDir()}
+	o := outside{t, t.TempDir(), "outside"}
 	if err := os.CopyFS(o.dir, os.DirFS("testdata/module")); err != nil {
 		t.Fatal(err)
 	}
+	o.require()
+	o.goes("build", "-o", "bin/", ".", "./infer")
+	return o
+}
+
+// require makes the folder a module that has this one, as it is, as a dependency.
+func (o outside) require() {
+	o.Helper()
+	repo, err := filepath.Abs("..")
+	if err != nil {
+		o.Fatal(err)
+	}
 	ours, err := os.ReadFile(filepath.Join(repo, "go.mod"))
 	if err != nil {
-		t.Fatal(err)
+		o.Fatal(err)
 	}
-	mod := regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(string(ours), "module example.com/outside")
+	mod := regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(string(ours), "module example.com/"+o.name)
 	mod += "\nrequire github.com/gfnem/gfnem v0.0.0\n\nreplace github.com/gfnem/gfnem => " + repo + "\n"
 	sums, err := os.ReadFile(filepath.Join(repo, "go.sum"))
 	if err != nil {
-		t.Fatal(err)
+		o.Fatal(err)
 	}
 	for name, data := range map[string][]byte{"go.mod": []byte(mod), "go.sum": sums} {
 		if err := os.WriteFile(filepath.Join(o.dir, name), data, 0o666); err != nil {
-			t.Fatal(err)
+			o.Fatal(err)
 		}
 	}
-	build := exec.Command("go", "build", "-o", "bin/", ".", "./infer")
-	build.Dir = o.dir
-	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+}
+
+// goes runs the go command in the module, without a network.
+func (o outside) goes(args ...string) {
+	o.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = o.dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		o.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	return o
 }
 
 // command is one of its programs with arguments.
@@ -89,7 +101,7 @@ func (o outside) result(line string) map[string]any {
 // kill trains a run until it has saved something, and kills it.
 func (o outside) kill(args ...string) {
 	o.Helper()
-	cmd := o.command("outside", args...)
+	cmd := o.command(o.name, args...)
 	if err := cmd.Start(); err != nil {
 		o.Fatal(err)
 	}

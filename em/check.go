@@ -96,8 +96,20 @@ func (s Sleep) check() error {
 }
 
 func (m MStep) check(of lvm.Model) error {
-	if _, ok := of.(lvm.Maximizer); m.ClosedForm && !ok {
-		return fmt.Errorf("a closed-form M-step needs a model with Maximize, which %T has not", of)
+	_, maximizer := of.(lvm.Maximizer)
+	_, exponential := of.(lvm.Exponential)
+	if m.ClosedForm && !maximizer && !exponential {
+		return fmt.Errorf("a closed-form M-step needs a model with Maximize, or with Statistics and MaximizeMeans, which %T "+
+			"has not", of)
+	}
+	if m.Stepwise != nil && !exponential {
+		return fmt.Errorf("a stepwise M-step needs a model with Statistics and MaximizeMeans, which %T has not", of)
+	}
+	if m.Stepwise != nil && m.ClosedForm {
+		return errors.New("MStep.Stepwise is a closed form already: leave out MStep.ClosedForm")
+	}
+	if _, err := m.weight(0); err != nil {
+		return err
 	}
 	if m.Kernel.How != (gfn.Behaviour{}) {
 		return errors.New("moves explore as the E-step does: leave MStep.Kernel.How at zero and set Wake.Explore")
@@ -126,7 +138,7 @@ func (m MStep) checkWeighted() error {
 	case m.Moves > 0:
 		return errors.New("the weights of em.Weighted are right for samples of the policy, and MStep.Moves makes others of " +
 			"them")
-	case m.ClosedForm:
+	case m.maximizes():
 		return errors.New("em.Weighted weighs log p(x,z), and a closed-form M-step has no place for weights")
 	case m.Loss != nil:
 		return errors.New("em.Weighted weighs log p(x,z), and MStep.Loss is one number for all latents: leave one of them " +
@@ -159,7 +171,7 @@ func (g *graphs) checkGroups() error {
 	if err := g.Wake.Optimizer.CheckStore(g.store); err != nil {
 		return fmt.Errorf("Wake.Optimizer: %w", err)
 	}
-	if g.Gate == Never || g.MStep.ClosedForm {
+	if g.Gate == Never || g.MStep.maximizes() {
 		return nil
 	}
 	if err := g.MStep.Optimizer.CheckStore(g.store); err != nil {

@@ -2,6 +2,7 @@ package em
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -92,18 +93,33 @@ func (g *graphs) dream(r *rng.Stream) (gfn.Batch, gfn.State) {
 	return x, blame.Like(f.Part("z"), z, gfn.Initial(g.Env, x))
 }
 
-// maximum is where the expected log-likelihood is greatest.
-func (g *graphs) maximum(x gfn.Batch, z gfn.State) ([]*model.Variable, []*Node) {
-	m := g.Model.(lvm.Maximizer)
-	vars, values := m.Maximize(g.theta(), x, z)
-	f := blame.Method(m, "Maximize")
+// maximum is where the expected log-likelihood is greatest. Stepwise, it also has the averages that are kept.
+func (g *graphs) maximum(x gfn.Batch, z gfn.State, weight *Node) ([]*model.Variable, []*Node) {
+	if g.MStep.Stepwise != nil {
+		kept, means := g.averages(x, z, weight)
+		vars, values := g.Model.(lvm.Exponential).MaximizeMeans(g.theta(), means[:len(means)-1])
+		g.checkMaximum("MaximizeMeans", vars, values)
+		return append(slices.Clone(vars), kept...), append(slices.Clone(values), means...)
+	}
+	if m, ok := g.Model.(lvm.Maximizer); ok {
+		vars, values := m.Maximize(g.theta(), x, z)
+		g.checkMaximum("Maximize", vars, values)
+		return vars, values
+	}
+	vars, values := g.Model.(lvm.Exponential).MaximizeMeans(g.theta(), g.statistics(x, z))
+	g.checkMaximum("MaximizeMeans", vars, values)
+	return vars, values
+}
+
+// checkMaximum complains about what a method of the model has returned.
+func (g *graphs) checkMaximum(method string, vars []*model.Variable, values []*Node) {
+	f := blame.Method(g.Model, method)
 	if len(vars) == 0 || len(vars) != len(values) {
 		f.Panicf("has %d variables and %d values", len(vars), len(values))
 	}
 	for i, v := range vars {
 		f.Part(v.Path()).Typed(values[i], v.DType(), v.Shape().Dimensions...)
 	}
-	return vars, values
 }
 
 // strays counts latents that are none. T is an int, or a node.

@@ -43,12 +43,13 @@ type eOut[U, N, C, T any] struct {
 	LogRatio       T
 }
 
-// mIn is what programs of M-steps take; Z are latents that are given, instead of drawn, and Rows the numbers of the
-// observations, if chains persist.
+// mIn is what programs of M-steps take; Z are latents that are given, instead of drawn, Weight is that of the newest
+// statistics, and Rows are the numbers of the observations, if chains persist.
 type mIn[T, R, K any] struct {
 	Greedy   bool
 	Key      T
 	Rates    R
+	Weight   K
 	Knobs    Knobs[K]
 	X, Z     []T
 	LogRatio T
@@ -285,8 +286,8 @@ func (g *graphs) mUpdate(in mNodes) (out mGraph) {
 	}
 	draw := func() gfn.State { return g.rollout(r, from.x, from.u, gfn.Behaviour{}).Last() }
 	loss, scores, ess := g.modelLoss(from, draw)
-	if spec.ClosedForm {
-		vars, values := g.maximum(from.x, from.z)
+	if spec.maximizes() {
+		vars, values := g.maximum(from.x, from.z, in.Weight)
 		out.Update = UpdateNodes{Loss: loss, GradNorm: ZerosLike(loss), OK: optim.Assign(vars, values, keep...)}
 	} else {
 		out.Update = Updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates, keep...))

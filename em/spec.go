@@ -20,13 +20,16 @@ import (
 const (
 	Theta = "/theta" // the model's
 	Phi   = "/phi"   // the GFlowNet's
-	Kept  = "/kept"  // what Replay, Memory and Persist keep, which no optimiser moves
+	Kept  = "/kept"  // what Replay, Memory, Persist and Stepwise keep, which no optimiser moves
 )
 
 // Spec says what is learned and how. Fields left at zero have the documented default.
 type Spec struct {
-	Model  lvm.Model
-	Env    gfn.Env
+	Model lvm.Model
+	Env   gfn.Env
+	// Policy is q(z|x). It may read the model's variables, too: those below phi.Store().Scope(Theta), where phi is the
+	// scope that it is called with. So it can know what the model thinks of each action, say. E-steps do not move them,
+	// and q changes with the model.
 	Policy gfn.Policy
 	Data   Data
 	// Prepare turns what Data supplies into observations, inside a program; nil means that it supplies these. So
@@ -100,8 +103,15 @@ type MStep struct {
 	// which are drawn from the policy as it is, never greedily and without moves.
 	Loss func(theta *model.Scope, x gfn.Batch, z gfn.State, draw func() gfn.State) *Node
 	// ClosedForm sets the model's variables to the maximum of the expected log-likelihood; the model must be an
-	// lvm.Maximizer.
+	// lvm.Maximizer or an lvm.Exponential.
 	ClosedForm bool
+	// Stepwise, if not nil, is a closed form for small batches: it sets the model's variables to where the expected
+	// log-likelihood would be greatest if sufficient statistics had the means of a running average over M-steps, of
+	// which the newest one counts as much as Stepwise says, from above 0 to 1; the first one counts in full. The model
+	// must be an lvm.Exponential. A rate of 1 is ClosedForm; optim.Power(0.7, 0), which falls, ends at a maximum in spite
+	// of sampled latents (Cappé, Moulines, "On-line Expectation-Maximization Algorithm for Latent Data Models", 2009;
+	// Liang, Klein, "Online EM for Unsupervised Models", 2009). The averages are variables below Kept.
+	Stepwise optim.RateFunc
 	// Optimizer of Theta otherwise; no groups means Adam with rate 1e-3.
 	Optimizer optim.Optimizer
 }

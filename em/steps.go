@@ -55,7 +55,7 @@ func (e eStep) Infer(at Moment, x []*tensors.Tensor) (out Inference[Inferred], e
 	switch {
 	case dream && !e.Sleep.Apart:
 		k, p = wakeAndSleep, e.wakeAndSleep
-	case ofWake && at.Maximizes && e.MStep.Moves == 0 && !e.MStep.ClosedForm:
+	case ofWake && at.Maximizes && e.MStep.Moves == 0 && !e.MStep.maximizes():
 		k, p = wakeAndMaximize, e.wakeAndMaximize
 		in = eArgs{MRates: e.MStep.Optimizer.Rates(at.M)}
 	}
@@ -116,8 +116,12 @@ func (m mStep) Maximize(at Moment, x []*tensors.Tensor, z Inferred) (Maximizatio
 	if err != nil {
 		return Maximization{}, fmt.Errorf("%s update %d: %w", k, at.M, err)
 	}
+	weight, err := m.MStep.weight(at.M)
+	if err != nil {
+		return Maximization{}, fmt.Errorf("%s update %d: %w", k, at.M, err)
+	}
 	out, err := m.maximize.Call(mArgs{
-		Greedy: greedy, Key: rng.Key(m.Seed, string(k), at.M), Rates: m.MStep.Optimizer.Rates(at.M),
+		Greedy: greedy, Weight: weight, Key: rng.Key(m.Seed, string(k), at.M), Rates: m.MStep.Optimizer.Rates(at.M),
 		Knobs: m.Wake.Explore.At(at.Iteration), X: x, Z: z.Z, LogRatio: z.LogRatio, Rows: rows,
 	})
 	if err == nil {

@@ -43,6 +43,24 @@ type Maximizer interface {
 	Maximize(scope *model.Scope, x gfn.Batch, z gfn.State) ([]*model.Variable, []*Node)
 }
 
+// Exponential is implemented by models for which M-steps need no more of pairs than the means of some numbers, their
+// sufficient statistics, as in exponential families: how often each word occurs, say. Means of several batches can be
+// averaged, which Maximizer cannot.
+//
+// Laws, checked by lvmtest.Run:
+//   - statistics are means over the rows of a batch: those of two batches of equal size, taken together, are halfway
+//     between;
+//   - MaximizeMeans of the statistics of a batch is where its LogJoint is greatest.
+type Exponential interface {
+	Model
+	// Statistics returns the means of the sufficient statistics over the batch: floats of any shapes that do not depend
+	// on how many rows there are.
+	Statistics(scope *model.Scope, x gfn.Batch, z gfn.State) []*Node
+	// MaximizeMeans returns the model's variables and the values [same order] that maximise the mean of log p(x,z) over
+	// pairs whose statistics have the given means.
+	MaximizeMeans(scope *model.Scope, means []*Node) ([]*model.Variable, []*Node)
+}
+
 // Tabler is implemented by models that can score every observation with every latent of a list faster than pair by pair.
 type Tabler interface {
 	Model

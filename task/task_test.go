@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/task"
 )
@@ -168,6 +169,25 @@ func TestReport(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Of moves and of dreams there are curves, too.
+func TestReportOfMoves(t *testing.T) {
+	l, err := learning(config{Rows: 20, Updates: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Spec.MStep.Moves, l.Spec.Gate = 2, em.Adaptive{Threshold: em.Constant(100)}
+	l.Spec.Sleep, l.Uncalibrated = em.Sleep{Weight: 1, Batch: 4}, true
+	dir, _ := train(t, startOf(l), &struct{}{})
+	for name, want := range map[string]bool{"accepted.svg": true, "sleep.svg": true, "gate.svg": true, "calibration.svg": false} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if page, err := os.ReadFile(filepath.Join(dir, "report.html")); err != nil || !strings.Contains(string(page), "were accepted before M-steps") {
+		t.Errorf("the report says nothing of moves, %v", err)
 	}
 }
 

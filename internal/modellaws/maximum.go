@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/support/xslices"
 
+	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/laws"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/lvm"
@@ -21,19 +22,65 @@ const (
 	others = 8
 )
 
-// Maximum checks that no values are better than those of Maximize: neither the present ones, nor those for other
-// batches, nor any on the lines from these to it and a little beyond. On such lines linear constraints hold, like that
-// of probabilities to sum to one; points with no finite log-joint are out of the domain. What it sets stays set.
+// Maximum checks the closed forms that the model has.
 func (c *Checker) Maximum() {
-	m, ok := c.Model.(lvm.Maximizer)
-	if !ok {
-		return
+	if m, ok := c.Model.(lvm.Maximizer); ok {
+		c.maximum(Maximum, m.Maximize)
 	}
+	if m, ok := c.Model.(lvm.Exponential); ok && c.means(m) {
+		c.maximum(MaximumMeans, func(scope *model.Scope, x gfn.Batch, z gfn.State) ([]*model.Variable, []*Node) {
+			return m.MaximizeMeans(scope, m.Statistics(scope, x, z))
+		})
+	}
+}
+
+// means checks that statistics are means over rows: those of a batch are halfway between those of its halves.
+func (c *Checker) means(m lvm.Exponential) bool {
+	all, ok := c.draw(2*few, 9)
+	if !ok {
+		return false
+	}
+	out, ok := call(c, program.New[lvm.Pairs, two[*tensors.Tensor]](c.Set, "Statistics", func(in pairs) two[*Node] {
+		var of [3][]*Node
+		for i, rows := range []SliceAxisSpec{AxisRange(0, few), AxisRangeToEnd(few), AxisRangeToEnd(0)} {
+			half := program.Map(in, func(t *Node) *Node { return SliceAxis(t, 0, rows) })
+			of[i] = m.Statistics(c.scope(), half.X, half.Z)
+		}
+		var together, halves []*Node
+		for k, s := range of[2] {
+			if a := of[0][k].Shape(); !s.DType().IsFloat() || !a.Equal(s.Shape()) {
+				panic(laws.Break(Means, "statistic %d of %d pairs is %s, and of %d pairs %s", k, few, a, 2*few, s.Shape()))
+			}
+			together = append(together, wide(Reshape(s, -1)))
+			halves = append(halves, wide(Reshape(MulScalar(Add(of[0][k], of[1][k]), 0.5), -1)))
+		}
+		return two[*Node]{Concatenate(together, 0), Concatenate(halves, 0)}
+	}), all)
+	if !ok {
+		return false
+	}
+	together, halves := numbers(out.A), numbers(out.B)
+	c.note(Means, "%d numbers of %d pairs", len(together), 2*few)
+	for i := range together {
+		if !near(halves[i], together[i]) {
+			c.Broke(Means, "number %d is %g of %d pairs, and halfway between those of their halves is %g",
+				i, together[i], 2*few, halves[i])
+			return false
+		}
+	}
+	return true
+}
+
+// maximum checks that no values are better than those that a closed form returns: neither the present ones, nor those
+// for other batches, nor any on the lines from these to it and a little beyond. On such lines linear constraints hold,
+// like that of probabilities to sum to one; points with no finite log-joint are out of the domain. What it sets stays
+// set.
+func (c *Checker) maximum(law string, closed closedForm) {
 	var vs []*model.Variable
 	maximize := program.New[lvm.Pairs, []*tensors.Tensor](c.Set, "Maximize", func(in pairs) (values []*Node) {
-		vs, values = m.Maximize(c.scope(), in.X, in.Z)
+		vs, values = closed(c.scope(), in.X, in.Z)
 		if why := mismatch(vs, values); why != "" {
-			panic(laws.Break(Maximum, "%s", why))
+			panic(laws.Break(law, "%s", why))
 		}
 		return values
 	})
@@ -61,14 +108,14 @@ func (c *Checker) Maximum() {
 			rest := ConvertDType(OneMinus(in.Way), v.DType())
 			v.SetNodeValue(Add(Mul(in.From[i], rest), Mul(in.To[i], way)))
 		}
-		return ReduceAllMean(m.LogJoint(c.scope(), in.X, in.Z))
+		return ReduceAllMean(c.Model.LogJoint(c.scope(), in.X, in.Z))
 	})
 	top, ok := call(c, mean, line[*tensors.Tensor, float64]{batch.X, batch.Z, values, values, 0})
 	if !ok {
 		return
 	}
 	if math.IsNaN(top) || math.IsInf(top, 0) {
-		c.Broke(Maximum, "there the mean is %g", top)
+		c.Broke(law, "there the mean is %g", top)
 		return
 	}
 	for _, r := range rivals {
@@ -78,11 +125,15 @@ func (c *Checker) Maximum() {
 				return
 			}
 			if l > top && !math.IsInf(l, 1) && !closer(l, top, 1e-5) {
-				c.Broke(Maximum, "there the mean is %g, but %g at %g of the way to %s", top, l, way, r.name)
+				c.Broke(law, "there the mean is %g, but %g at %g of the way to %s", top, l, way, r.name)
 			}
 		}
 	}
+	c.note(law, "%d pairs, and %d other values with the lines to them", ensemble, len(rivals))
 }
+
+// closedForm returns variables and where they maximise LogJoint over a batch.
+type closedForm func(scope *model.Scope, x gfn.Batch, z gfn.State) ([]*model.Variable, []*Node)
 
 // rival is other values of the variables.
 type rival struct {

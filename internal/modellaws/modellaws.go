@@ -1,4 +1,5 @@
-// Package modellaws checks the laws of lvm.Model, lvm.Maximizer and lvm.Tabler, for the suite lvmtest and for learners.
+// Package modellaws checks the laws of lvm.Model, lvm.Maximizer, lvm.Exponential and lvm.Tabler, for the suite lvmtest
+// and for learners.
 package modellaws
 
 import (
@@ -49,6 +50,9 @@ const (
 	Rows        = "LogJoint of a row does not depend on the other rows"
 	Table       = "LogJointTable is LogJoint of every pair"
 	Maximum     = "Maximize returns the values that maximise LogJoint over the batch"
+	Means       = "Statistics are means over the rows of a batch"
+
+	MaximumMeans = "MaximizeMeans of the statistics of a batch returns the values that maximise LogJoint over it"
 )
 
 // Checker collects what it finds about a model, at the values that the variables below Theta have or else start with.
@@ -86,8 +90,8 @@ func (s Seen) String() string {
 	return s.Law + ": " + s.Text
 }
 
-// Check checks all laws that need no other observations than those that are sampled, but that of Maximize, and returns
-// whether that can be checked. It changes no variable.
+// Check checks all laws that need no other observations than those that are sampled, but those of closed forms, and
+// returns whether these can be checked. It changes no variable.
 func (c *Checker) Check() bool {
 	c.begin = time.Now()
 	if !c.samples() {

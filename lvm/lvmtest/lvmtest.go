@@ -1,5 +1,5 @@
-// Package lvmtest checks that a model keeps the laws of lvm.Model, and those of lvm.Maximizer and lvm.Tabler if it is
-// one:
+// Package lvmtest checks that a model keeps the laws of lvm.Model, and those of lvm.Maximizer, lvm.Exponential and
+// lvm.Tabler if it is one:
 //
 //	func TestModel(t *testing.T) { lvmtest.Run(t, noisyOR{}, envs.Uniform(10, 2)) }
 package lvmtest

@@ -118,6 +118,53 @@ func (c coins) Maximize(scope *model.Scope, x gfn.Batch, z gfn.State) ([]*model.
 	return []*model.Variable{scope.GetVariable("bias"), scope.GetVariable("offset")}, []*Node{bias, offset}
 }
 
+// byMeans is coins that need the means of the coins and of what is left of the observations.
+type byMeans struct {
+	changed
+	fault string
+}
+
+var _ lvm.Exponential = byMeans{}
+
+func (m byMeans) Statistics(_ *model.Scope, x gfn.Batch, z gfn.State) []*Node {
+	on := ConvertDType(z[0], float)
+	out := []*Node{ReduceMean(on, 0), ReduceMean(Sub(x[0], MulScalar(on, 2)), 0)}
+	switch m.fault {
+	case "sums":
+		out[1] = MulScalar(out[1], x.Size())
+	case "rows kept":
+		out[0] = on
+	}
+	return out
+}
+
+func (m byMeans) MaximizeMeans(scope *model.Scope, means []*Node) ([]*model.Variable, []*Node) {
+	coins{}.variables(scope, means[0].Graph())
+	mean := ClipScalar(means[0], 0.01, 0.99)
+	bias, offset := InsertAxes(Sub(Log(mean), Log(OneMinus(mean))), 0), InsertAxes(means[1], 0)
+	if m.fault == "not the maximum" {
+		offset = MulScalar(offset, 0.5)
+	}
+	return []*model.Variable{scope.GetVariable("bias"), scope.GetVariable("offset")}, []*Node{bias, offset}
+}
+
+// What a model says of statistics has laws, too.
+func TestExponential(t *testing.T) {
+	b, err := backend.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Finalize()
+	for fault, law := range map[string]string{
+		"": "", "sums": modellaws.Means, "rows kept": modellaws.Means, "not the maximum": modellaws.MaximumMeans,
+	} {
+		got := Check(b, byMeans{changed{Model: coins{}}, fault}, coinEnv)
+		if law == "" && len(got) > 0 || law != "" && (len(got) != 1 || !strings.HasPrefix(got[0], law+": ")) {
+			t.Errorf("%q: got %q, want %q", fault, got, law)
+		}
+	}
+}
+
 func TestCoins(t *testing.T) { Run(t, coins{}, coinEnv) }
 
 // Every law has models that break it and are caught, and no other law is then reported.
