@@ -26,12 +26,12 @@ func without(spaces string) (s Sentence) {
 	return s
 }
 
-// spaced writes letters with spaces where words end.
-func spaced(letters string, ends func(t int) bool) string {
+// String writes the sentence with its spaces.
+func (s Sentence) String() string {
 	var out strings.Builder
-	for t := range letters {
-		out.WriteByte(letters[t])
-		if t < len(letters)-1 && ends(t) {
+	for t, end := range s.Ends {
+		out.WriteByte(s.Letters[t])
+		if end && t < len(s.Letters)-1 {
 			out.WriteByte(' ')
 		}
 	}

@@ -63,6 +63,7 @@ func main() {
 		all = append(all, must(must(newExperiment(b, *data, s, *updates)).run()))
 	}
 	fmt.Print(table(all))
+	fmt.Printf("\nheld-out sentences as GFlowNet-EM cuts them:\n%s\n", all[0].examples(10))
 	if *figure != "" {
 		check(all[0].figure().Save(".", *figure))
 	}

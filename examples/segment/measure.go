@@ -27,8 +27,8 @@ func newMeter(e experiment, store *model.Store, q *em.Posterior) (m meter, err e
 	return m, err
 }
 
-// measure returns where a training is, and held-out sentences with spaces where words end by the exact posterior.
-func (m meter) measure(samples int) (s state, cut []string, err error) {
+// measure returns where a training is, and held-out sentences with the words ends that are more probable than not.
+func (m meter) measure(samples int) (s state, cut []Sentence, err error) {
 	out, err := m.ends.Call(m.x)
 	if err != nil {
 		return s, nil, err
@@ -37,7 +37,11 @@ func (m meter) measure(samples int) (s state, cut []string, err error) {
 	end := func(i, t int) bool { return ends[i*m.m.Max+t] > 0.5 }
 	for i, l := range logP {
 		s.logP += float64(l) / float64(len(logP))
-		cut = append(cut, spaced(m.test[i].Letters, func(t int) bool { return end(i, t) }))
+		c := Sentence{Letters: m.test[i].Letters}
+		for t := range c.Letters {
+			c.Ends = append(c.Ends, end(i, t))
+		}
+		cut = append(cut, c)
 	}
 	s.f1, s.kl, s.f1ByQ = f1(m.test, end), math.NaN(), math.NaN()
 	if m.q == nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gomlx/gomlx/support/xslices"
 
@@ -46,6 +47,11 @@ func table(all []*result) *report.Table {
 	return t
 }
 
+// examples are held-out sentences as they are cut in the end, one on a line.
+func (r *result) examples(n int) string {
+	return strings.Join(xslices.Map(r.cut[:min(n, len(r.cut))], Sentence.String), "\n")
+}
+
 // figure shows how the training went, and sentences as they are cut in the end.
 func (r *result) figure() report.Figure {
 	curve := func(of []state, y func(state) float64) (s report.Series) {
@@ -61,8 +67,30 @@ func (r *result) figure() report.Figure {
 			X: report.Axis{Label: "updates"}, Y: report.Axis{Label: label},
 		}}
 	}
-	return report.Figure{Panels: [][]report.Panel{{
+	rows := [][]report.Panel{{
 		lines("log p(x) of a held-out sentence", func(s state) float64 { return s.logP }),
 		lines("F1 of word ends", func(s state) float64 { return s.f1 }),
-	}}}
+	}}
+	for i := 0; i+1 < min(len(r.cut), 6); i += 2 {
+		rows = append(rows, []report.Panel{brackets(r.test[i], r.cut[i]), brackets(r.test[i+1], r.cut[i+1])})
+	}
+	return report.Figure{Panels: rows}
+}
+
+// brackets draws a sentence with its words as they are cut, in colour if they are not among the true ones.
+func brackets(s Sentence, cut Sentence) report.Tree {
+	t := report.Tree{Words: strings.Split(s.Letters, ""), Marked: "not a word of the sentence"}
+	begin, beginTrue := 0, 0
+	for i, end := range cut.Ends {
+		if end {
+			t.Constituents = append(t.Constituents, report.Constituent{
+				First: begin, Last: i, Label: s.Letters[begin : i+1], Mark: beginTrue != begin || !s.Ends[i],
+			})
+			begin = i + 1
+		}
+		if s.Ends[i] {
+			beginTrue = i + 1
+		}
+	}
+	return t
 }

@@ -51,7 +51,7 @@ type state struct {
 type result struct {
 	experiment
 	exact, gflownet []state
-	examples        []string // held-out sentences as GFlowNet-EM cuts them
+	cut             []Sentence // held-out sentences with words that end where the model of GFlowNet-EM says
 }
 
 func last(of []state) state { return of[len(of)-1] }
@@ -78,7 +78,7 @@ func (e experiment) run() (*result, error) {
 		return nil, err
 	}
 	defer q.Close()
-	r.gflownet, r.examples, err = e.learn("GFlowNet-EM", learner, store, q)
+	r.gflownet, r.cut, err = e.learn("GFlowNet-EM", learner, store, q)
 	return r, err
 }
 
@@ -88,7 +88,7 @@ type trained interface {
 }
 
 // learn makes all updates, and returns how it went and how some sentences are cut in the end.
-func (e experiment) learn(name string, l trained, store *model.Store, q *em.Posterior) (all []state, cut []string, err error) {
+func (e experiment) learn(name string, l trained, store *model.Store, q *em.Posterior) (all []state, cut []Sentence, err error) {
 	meter, err := newMeter(e, store, q)
 	if err != nil {
 		return nil, nil, err
