@@ -17,21 +17,21 @@ const batch = 100 // sentences of an update
 
 // spec is GFlowNet-EM.
 func (e experiment) spec() em.Spec {
-	const first = 200 // E-steps, before the first M-step
+	first := e.updates * 2 / 5 // E-steps, before the first M-step
 	return em.Spec{
 		Model: e.m, Env: e.m.Env(), Policy: policy{e.m}, Data: e.data(), Seed: e.seed,
 		Wake: em.Wake{Objective: gfn.VarGrad{}, Samples: 8, Optimizer: optim.Optimizer{Groups: []optim.Group{
 			{Scope: em.Phi, Rate: falling(0.005, first+e.updates/2, first+e.updates)},
 		}}},
 		Sleep: em.Sleep{Weight: 1, Batch: batch / 2},
-		Gate:  em.Blocks{First: first},
+		Gate:  em.Blocks{First: int(first)},
 		MStep: em.MStep{Latents: em.Weighted{}, Optimizer: e.counting()},
 	}
 }
 
 // counting is what M-steps follow, of exact EM, too.
 func (e experiment) counting() optim.Optimizer {
-	rate := falling(0.8/float64(e.m.Max), e.updates/2, e.updates)
+	rate := falling(0.1/float64(e.m.Max), e.updates/2, e.updates)
 	return optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rule: counts{}, Rate: rate}}}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/support/xslices"
@@ -52,34 +53,36 @@ func (r *result) examples(n int) string {
 	return strings.Join(xslices.Map(r.cut[:min(n, len(r.cut))], Sentence.String), "\n")
 }
 
-// figure shows how the training went, and sentences as they are cut in the end.
+// figure shows how the training went, and a sentence as it is cut in the end.
 func (r *result) figure() report.Figure {
-	curve := func(of []state, y func(state) float64) (s report.Series) {
-		for _, s1 := range of {
-			s.X, s.Y = append(s.X, float64(s1.updates)), append(s.Y, y(s1))
+	curve := func(name string, of []state, y func(state) float64) (s report.Series) {
+		s.Name = name
+		for _, at := range of {
+			s.X, s.Y = append(s.X, float64(at.updates)), append(s.Y, y(at))
 		}
 		return s
 	}
-	lines := func(label string, y func(state) float64) report.Lines {
-		exact, gflownet := curve(r.exact, y), curve(r.gflownet, y)
-		exact.Name, gflownet.Name = "exact EM", "GFlowNet-EM"
-		return report.Lines{Series: []report.Series{exact, gflownet}, Axes: report.Axes{
-			X: report.Axis{Label: "updates"}, Y: report.Axis{Label: label},
-		}}
+	lines := func(label string, log bool, y func(state) float64) report.Lines {
+		return report.Lines{
+			Axes: report.Axes{X: report.Axis{Label: "updates"}, Y: report.Axis{Label: label, Log: log}},
+			Series: []report.Series{
+				curve("exact EM", r.exact, y), curve("GFlowNet-EM", r.gflownet, y),
+			},
+		}
 	}
-	rows := [][]report.Panel{{
-		lines("log p(x) of a held-out sentence", func(s state) float64 { return s.logP }),
-		lines("F1 of word ends", func(s state) float64 { return s.f1 }),
-	}}
-	for i := 0; i+1 < min(len(r.cut), 6); i += 2 {
-		rows = append(rows, []report.Panel{brackets(r.test[i], r.cut[i]), brackets(r.test[i+1], r.cut[i+1])})
-	}
-	return report.Figure{Panels: rows}
+	long := max(slices.IndexFunc(r.test, func(s Sentence) bool { return len(s.Letters) >= r.m.Max-2 }), 0)
+	return report.Figure{Panels: [][]report.Panel{{
+		lines("log p(x) of a sentence", false, func(s state) float64 { return s.logP }),
+		lines("F1 of word ends", false, func(s state) float64 { return s.f1 }),
+	}, {
+		lines("KL from q to the posterior", true, func(s state) float64 { return s.kl }),
+		brackets(r.test[long], r.cut[long]),
+	}}}
 }
 
 // brackets draws a sentence with its words as they are cut, in colour if they are not among the true ones.
-func brackets(s Sentence, cut Sentence) report.Tree {
-	t := report.Tree{Words: strings.Split(s.Letters, ""), Marked: "not a word of the sentence"}
+func brackets(s, cut Sentence) report.Tree {
+	t := report.Tree{Words: strings.Split(s.Letters, "")}
 	begin, beginTrue := 0, 0
 	for i, end := range cut.Ends {
 		if end {

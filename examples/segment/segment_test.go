@@ -2,6 +2,9 @@ package main
 
 import (
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -97,5 +100,62 @@ func TestForgetful(t *testing.T) {
 	m := small()
 	if broken := lvmtest.Check(open(t), forgetful{m}, m.Env()); len(broken) == 0 {
 		t.Error("no law is broken by a model without Z(n)")
+	}
+}
+
+// A short training by either method makes held-out sentences more probable, by about as much, and finds words. The same
+// seed gives the same bits.
+func TestTraining(t *testing.T) {
+	b := open(t)
+	train := func() (exact, gflownet []state) {
+		e, err := newExperiment(b, "", 1, 40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.train, e.test = e.train[:1000], e.test[:200]
+		r, err := e.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.exact, r.gflownet
+	}
+	exact, gflownet := train()
+	start, a, b1 := exact[0], last(exact), last(gflownet)
+	t.Logf("at the start %+v, by exact EM %+v, by GFlowNet-EM %+v", start, a, b1)
+	if a.logP < start.logP+5 || math.Abs(b1.logP-a.logP) > 1 || min(a.f1, b1.f1, b1.f1ByQ) < 0.8 || b1.kl < 0 {
+		t.Errorf("from %+v, exact EM comes to %+v, and GFlowNet-EM to %+v", start, a, b1)
+	}
+	if _, again := train(); last(again) != b1 {
+		t.Errorf("the same training ends at %+v and at %+v", b1, last(again))
+	}
+}
+
+func TestF1(t *testing.T) {
+	s := sentences("a bc d", "ab c")
+	end := func(i, t int) bool { return t == 0 } // one of two, of three true ones
+	if got := f1(s, end); math.Abs(got-2*1./(2+3)) > 1e-9 {
+		t.Errorf("F1 is %g", got)
+	}
+	if got := f1(sentences("ab"), end); !math.IsNaN(got) {
+		t.Errorf("F1 is %g where no word ends are known", got)
+	}
+}
+
+func TestRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sentences")
+	lines := strings.Repeat("The cat sat\n", 150) + "don't\n\n" + strings.Repeat("a", 21) + "\n"
+	if err := os.WriteFile(path, []byte(lines), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c, said, err := read(path, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "150 sentences; skipped 1 with anything but letters from a to z, and 1 of more than 20 letters"
+	if said != want || len(c.train) != 120 || len(c.test) != 30 || c.test[0].String() != "the cat sat" {
+		t.Errorf("%d and %d sentences such as %q: %s", len(c.train), len(c.test), c.test[0], said)
+	}
+	if _, _, err := read(path, 5); err == nil {
+		t.Error("a file whose sentences are all too long is no error")
 	}
 }
