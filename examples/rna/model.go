@@ -198,7 +198,7 @@ func (m RNA) Sample(theta *model.Scope, r *rng.Stream, b int) (gfn.Batch, gfn.St
 	draw := func(logits *Node, dims ...int) *Node { return r.Categorical(Exp(BroadcastToDims(logits, dims...))) }
 	n := draw(InsertAxes(Const(g, m.Lengths), 0), b, m.N+1)
 	partner, claimed, kind := fill(-1, b, m.N), fill(0, b, m.N), make([]*Node, m.N)
-	busy, shut, begun := fill(0, b), fill(0, b), fill(0, b) // of the last helix: where its loop begins, and where it closes
+	busy, shut := fill(0, b), fill(0, b) // of the last helix: where its loop begins, and where it closes
 	q := Iota(g, shapes.Make(integer, 1, m.N), 1)
 	col := func(x *Node) *Node { return InsertAxes(x, 1) }
 	for i := range m.N {
@@ -207,7 +207,7 @@ func (m RNA) Sample(theta *model.Scope, r *rng.Stream, b int) (gfn.Batch, gfn.St
 		s := m.turns(n, t, InsertAxes(taken, 1), col(Where(Equal(busy, fill(i, b)), shut, fill(0, b))))
 		choice := draw(Squeeze(m.choices(p, t, s), 1), b, 3)
 		mine := Squeeze(SliceAxis(taken, 1, AxisElem(i)), 1)
-		begun = all(GreaterThan(choice, fill(0, b)), LessOrEqual(busy, fill(i, b)), LogicalNot(mine), LessThan(fill(i, b), n))
+		begun := all(GreaterThan(choice, fill(0, b)), LessOrEqual(busy, fill(i, b)), LogicalNot(mine), LessThan(fill(i, b), n))
 
 		var below []*Node // by length, [B,N] of the first base of the second strand
 		for l := m.Shortest; l <= m.Longest; l++ {
