@@ -193,6 +193,7 @@ func main() {
 	updates := flag.Uint64("updates", 1000, "of each model")
 	phi := flag.Float64("phi", 0.003, "")
 	rho := flag.Float64("theta", 0.03, "")
+	mf := flag.Bool("mf", false, "")
 	prof := flag.String("prof", "", "")
 	flag.Parse()
 	if *prof != "" {
@@ -218,6 +219,17 @@ func main() {
 	fmt.Printf("%.2f causes present, %.1f effects seen\n", on, seen)
 	s := setting{*updates, 32, *phi, *rho}
 	store := nn.NewStore(*seed + 1)
+	if *mf {
+		began := time.Now()
+		tab := newTabler(b, store, m)
+		must(0, m.meanField(b, store, must(em.Shuffled(*seed, s.batch, train.X...)), *rho, *updates, func(step uint64) {
+			if (step+1)%50 == 0 {
+				_, v := fitted(tab.of(first(validation.X[0], 100)))
+				fmt.Println(step+1, time.Since(began).Seconds(), v)
+			}
+		}))
+		return
+	}
 	l := must(m.learner(b, store, must(em.Shuffled(*seed, s.batch, train.X...)), *seed+1, s, em.Blocks{First: 50}))
 	began := time.Now()
 	each := func(r em.Report) error {
