@@ -92,6 +92,11 @@ func all(first *Node, rest ...*Node) *Node {
 	return first
 }
 
+// inside marks where helices lie between the strands of others.
+func (h helices) inside(o helices) *Node {
+	return all(GreaterThan(h.I, o.I), LessThan(h.J, o.J), GreaterThan(h.L, ZerosLike(h.L)), GreaterThan(o.L, ZerosLike(o.L)))
+}
+
 // conflict marks where two helices cannot be in one structure.
 func (e Folding) conflict(a, b helices) *Node {
 	meet := func(p, q *Node) *Node { return LogicalAnd(LessThan(p, Add(q, b.L)), LessThan(q, Add(p, a.L))) }
