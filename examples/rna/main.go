@@ -1,68 +1,97 @@
+// Command rna learns secondary structures of RNA from sequences alone, by GFlowNet-EM, and compares what it learns with exact
+// EM (a dynamic program over nested structures) and with a model that is told the structures. See README.md.
 package main
 
 import (
-	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"log"
-	"math"
-	"time"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/backend"
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/em"
-	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/nn"
-	"github.com/gfnem/gfnem/rng"
 )
 
 func main() {
-	seed := flag.Uint64("seed", 1, "of everything random")
-	updates := flag.Uint64("updates", 1000, "M-steps")
+	o := options{}
+	flag.StringVar(&o.data, "data", "", "a Stockholm or FASTA `file`, also .gz; without one, sequences are drawn from a model")
+	flag.StringVar(&o.methods, "methods", "exact,gfn,told", "what learns, of exact, gfn and told, with commas")
+	flag.StringVar(&o.figure, "figure", "", "write an arc diagram of a test sequence to this SVG `file`")
+	flag.BoolVar(&o.knots, "knots", false, "allow pseudoknots, where exact learns nested structures still")
+	flag.BoolVar(&o.short, "short", false, "instead, learn from sequences of 12 to 14 bases and list all their structures")
+	flag.Uint64Var(&o.seed, "seed", 1, "of everything random")
+	flag.Uint64Var(&o.updates, "updates", 3000, "of each model")
+	flag.IntVar(&o.train, "train", 600, "sequences to learn from; 100 others are for validation, and 200 for tests")
 	flag.Parse()
-	b := must(backend.Open(""))
-	if err := short(b, *seed, *updates); err != nil {
-		log.Fatal(err)
+	if err := o.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "rna:", err)
+		var input *badinput.Error
+		if errors.As(err, &input) {
+			os.Exit(2)
+		}
+		os.Exit(1)
 	}
 }
 
-// short learns from sequences of 12 to 14 bases, whose structures can all be listed.
-func short(b compute.Backend, seed, updates uint64) error {
-	m := RNA{Folding: Folding{N: 14, K: 64, Shortest: 1, Longest: 4}, Lengths: make([]float32, 15)}
-	for n := range m.Lengths {
-		m.Lengths[n] = never
-		if n >= 12 {
-			m.Lengths[n] = float32(-math.Log(3))
-		}
-	}
-	truth := nn.NewStore(seed)
-	draw := func(name string, n int) lvm.Pairs {
-		return must(lvm.Draw(b, truth.Scope(em.Theta), m, rng.Key(seed, name), n))
-	}
-	train, test := draw("train", 400), draw("test", 20)
-	s := setting{Seed: seed + 1, Batch: 16, Samples: 8, Dreams: 16, First: 200, E: 1, Updates: updates, RatePhi: 3e-3, RateTheta: 0.02}
-	store := nn.NewStore(s.Seed)
-	l := must(em.New(b, store, s.spec(m, must(em.Shuffled(seed, s.Batch, train.X...)))))
-	defer l.Close()
-	began := time.Now()
-	err := l.Train(context.Background(), func(st em.State) bool { return st.M == updates }, func(r em.Report) error {
-		if i := r.State.Iteration; i%100 == 0 || i == 20 {
-			fmt.Printf("%6d  loss %8.4f  sleep %8.4f  ess %5.2f  %5.1f s\n", i, r.Wake.Loss, r.SleepLoss, r.Metrics["m/ess"], time.Since(began).Seconds())
-		}
-		return nil
-	})
+type options struct {
+	data, methods, figure string
+	knots, short          bool
+	seed, updates         uint64
+	train                 int
+}
+
+func (o options) run() error {
+	b, err := backend.Open("")
 	if err != nil {
 		return err
 	}
-	tv, n, err := variation(b, store, m, test.X)
-	fmt.Printf("total variation %.4f, %d structures\n", tv, n)
-	return err
+	if o.short {
+		return o.variation(b)
+	}
+	methods := strings.Split(o.methods, ",")
+	for _, name := range methods {
+		if !slices.Contains([]string{"exact", "gfn", "told"}, name) {
+			return badinput.Errorf("-methods %s: %q is none of exact, gfn and told", o.methods, name)
+		}
+	}
+	d, err := o.sequences(b)
+	if err != nil {
+		return err
+	}
+	for _, name := range methods {
+		if err := o.learn(b, d, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
-func must[T any](v T, err error) T {
+// learn trains a model and measures it.
+func (o options) learn(b compute.Backend, d dataset, name string) error {
+	store := nn.NewStore(o.seed + 1)
+	m := d.model
+	m.Knots = o.knots && name != "exact"
+	s := defaults(o.seed, o.updates)
+	data, err := em.Shuffled(o.seed, s.Batch, d.train.X...)
 	if err != nil {
-		log.Fatal(err)
+		return badinput.Errorf("%w", err)
 	}
-	return v
+	switch name {
+	case "exact":
+		err = s.classical(b, store, summed{m}, data)
+	case "told":
+		err = s.classical(b, store, told{m}, data)
+	default:
+		err = s.learn(b, store, m, data)
+	}
+	if err != nil {
+		return err
+	}
+	return d.report(b, store, m, name, o.figure)
 }

@@ -35,7 +35,7 @@ func encodedOf(x gfn.Batch) encoded { return encoded{x[0], x[1], x[2], x[3], x[4
 // Encode implements gfn.Encoder.
 func (p policy) Encode(phi *model.Scope, x gfn.Batch) gfn.Batch {
 	bases, code := sequencesOf(x).Bases, sequencesOf(x).Code
-	h, n := p.read(code), count(bases)
+	h, n := p.read(code), MaxScalar(count(bases), 1)
 	alone := p.alone(p.tables(phi.Store().Scope(em.Theta), bases.Graph()), bases, code)
 	kind := OneHot(AddScalar(h.L, -p.Shortest), p.depth(), float)
 	loop := ConvertDType(Sub(h.closing(), Add(h.I, h.L)), float)
