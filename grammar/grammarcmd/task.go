@@ -56,6 +56,8 @@ func (Task) Examples(of string) []string {
 		return []string{
 			"gfnem train grammar                                             the synthetic treebank, about a minute",
 			"gfnem train grammar --method gfn                                GFlowNet-EM, about seven minutes",
+			"gfnem train grammar --method gfn --set policy.trees=shapes       the same without labels, which are summed out",
+			"gfnem train grammar --method exact --set mstep.collapse=labels --set mstep.samples=4",
 			"gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent",
 			"gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj",
 			"gfnem train grammar --method gfn --preset paper --set updates=2000 --set horizon=10000     " +

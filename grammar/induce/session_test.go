@@ -351,6 +351,7 @@ func TestValidate(t *testing.T) {
 		`method = "em" is not one of marginal exact mcem`:     func(c *Config) { c.Method = "em" },
 		`model.grammar = "" is not one of cfg ncfg`:           func(c *Config) { c.Model.Grammar = "" },
 		`mstep.collapse = "none" needs method = "exact"`:      func(c *Config) { c.Method, c.MStep.Collapse = GFN, Nothing },
+		`policy.trees = "shapes" hands on no labels: set`:     func(c *Config) { c.Method, c.Policy.Trees, c.MStep.Collapse = GFN, Shapes, Tags },
 		`mstep.samples = 4 needs method = "exact"`:            func(c *Config) { c.MStep.Samples = 4 },
 		`prior.on = true needs method = "mcem"`:               func(c *Config) { c.Prior.On = true },
 		`wake.samples = 4 needs method = "gfn"`:               func(c *Config) { c.Wake.Samples = 4 },
