@@ -115,6 +115,16 @@ func (b *Best) During(f func() error) (err error) {
 	return f()
 }
 
+// Show leaves the variables as During shows them, for good: training cannot go on from that.
+func (b *Best) Show() error {
+	if b == nil || b.Step == 0 {
+		return nil
+	}
+	err := b.swap()
+	b.pairs = nil
+	return err
+}
+
 // swap exchanges the variables and their copies.
 func (b *Best) swap() error {
 	for _, p := range b.pairs {

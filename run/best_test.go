@@ -93,6 +93,9 @@ func TestBest(t *testing.T) {
 	if got := b.Standing(50); got != (Standing{"best", 20, 50, -4}) || got.Note() == "" {
 		t.Errorf("%+v, %q", got, got.Note())
 	}
+	if err := b.Show(); err != nil || !same32(weights(t, store), []float32{1, -1}) || !same32(seen(t, store, b), []float32{1, -1}) {
+		t.Errorf("shown for good: %v, error %v", weights(t, store), err)
+	}
 	var none *Best
 	if err := none.During(func() error { return failure }); !errors.Is(err, failure) || none.Standing(3).State != "last" {
 		t.Errorf("without a best state: %v, %+v", err, none.Standing(3))
