@@ -68,7 +68,8 @@ type Config struct {
 		UniformBack bool `toml:"uniform_back" was:"gfn_uniform_back" help:"P_B is uniform over the trees that can be split; otherwise it is learned, as published"`
 	} `toml:"policy" help:"the GFlowNet"`
 	Wake struct {
-		Objective string  `toml:"objective" oneof:"subtb tb hvi none" was:"objective" help:"the loss of walks from bare words"`
+		Objective string  `toml:"objective" oneof:"subtb tb hvi vargrad none" was:"objective" help:"the loss of walks from bare words; vargrad compares those of a sentence"`
+		Samples   int     `toml:"samples" range:"1,1000" help:"walks of each sentence; 1 as published"`
 		Lambda    float64 `toml:"lambda" range:"1e-9,1e3" was:"lambda" help:"of subtb"`
 		Beta      float64 `toml:"beta" range:"1e-6,1e3" was:"temperature: its inverse" help:"factor of the logits of the policy that acts: below 1 it explores"`
 		Epsilon   float64 `toml:"epsilon" range:"0,1" was:"epsilon" help:"probability of a random action"`
@@ -91,7 +92,8 @@ type Config struct {
 	} `toml:"gate" help:"when M-steps happen"`
 	MStep struct {
 		Collapse string `toml:"collapse" oneof:"published none tags labels" was:"tags: true is none, false is tags; mstep.tags: true is none, false is tags" help:"what is summed out of sampled trees: nothing, preterminals, or all labels, so that shapes are left; published: nothing for exact, else preterminals"`
-		Samples  int    `toml:"samples" range:"1,1000" help:"of each sentence, for exact"`
+		Samples  int    `toml:"samples" range:"1,1000" help:"of each sentence, for exact; gfn learns from wake.samples"`
+		Weights  bool   `toml:"weights" help:"learn from the trees of wake, each by its importance weight among those of its sentence, instead of from where moves lead"`
 	} `toml:"mstep" help:"M-updates"`
 	Optim struct {
 		Clip   float64 `toml:"clip" range:"0,1e12" was:"clip" help:"greatest norm of a gradient; 0 means none"`
@@ -136,7 +138,7 @@ func PaperConfig() Config {
 	c.Model.Grammar, c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width = string(grammar.CFG), 29, 60, 256
 	c.Model.Init, c.Model.ParentScale = grammar.Published, 1
 	c.Policy.Width, c.Policy.Layers, c.Policy.Heads = 512, 6, 4
-	c.Wake.Objective, c.Wake.Lambda, c.Wake.Beta = "subtb", 1, 1/1.1
+	c.Wake.Objective, c.Wake.Samples, c.Wake.Lambda, c.Wake.Beta = "subtb", 1, 1, 1/1.1
 	c.Sleep.Weight, c.Sleep.Leaves, c.Sleep.Steps = 10, 40, 20
 	c.Moves.Count, c.Moves.ECount, c.Moves.Steps, c.Moves.FirstSteps, c.Moves.Balance = 10, 1, 20, 10, 1
 	c.Gate.Threshold, c.Gate.ThresholdEnd = -1, -1
@@ -185,7 +187,7 @@ func SmallConfig() Config {
 func (c *Config) MemoryKeys() []string {
 	keys := []string{"model.nonterminals", "model.preterminals", "max_length", "batch", "model.width"}
 	if c.Method == GFN {
-		keys = append(keys, "policy.width", "policy.layers", "policy.heads", "sleep.leaves", "sleep.steps", "moves.steps")
+		keys = append(keys, "policy.width", "policy.layers", "policy.heads", "wake.samples", "sleep.leaves", "sleep.steps", "moves.steps")
 	}
 	return keys
 }

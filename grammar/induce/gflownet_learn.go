@@ -120,6 +120,8 @@ func (e *gflownet) objective() gfn.Objective {
 		return gfn.TB{}
 	case "hvi":
 		return gfn.HVI{}
+	case "vargrad":
+		return gfn.VarGrad{Samples: e.Wake.Samples}
 	}
 	return nil
 }

@@ -23,13 +23,15 @@ func gfnMethods() map[string]Config {
 	prior.Gate.Threshold, prior.Gate.ThresholdEnd = 1e9, 1e9
 	prior.Model.Grammar, prior.Prior.On, prior.Prior.Updates, prior.Wake.Epsilon, prior.Optim.Warmup = string(grammar.NCFG), true, 3, 0.1, 6
 	prior.MStep.Collapse, prior.Model.Init = Labels, grammar.Xavier
-	return map[string]Config{"cfg": plain, "ncfg with a prior": prior}
+	weights := weightedGFN(3)
+	weights.Updates, weights.MaxIterations, weights.Wake.Objective = 100, 24, "vargrad"
+	return map[string]Config{"cfg": plain, "ncfg with a prior": prior, "weights": weights}
 }
 
 // A GFlowNet training that is stopped anywhere and continued by another session ends with the same bits.
 func TestGFNResume(t *testing.T) {
 	t.Parallel()
-	stops := map[string]int{"cfg": 15, "ncfg with a prior": 5}
+	stops := map[string]int{"cfg": 15, "ncfg with a prior": 5, "weights": 10}
 	for name, c := range gfnMethods() {
 		start := func() run.Job { return tinySession(t, c) }
 		whole := runtest.Job(t, start, runtest.Options{Stops: []int{stops[name]}}).(*Session)

@@ -41,6 +41,7 @@ type (
 	proposeOut[T, W, R any] struct {
 		Wake    W
 		Rewards forest.Rewards[T]
+		LogW    T  // log R + log P_B - log P_F of the walks of wake, as they were drawn
 		Sleep   *W // nil without a sleep phase
 		Next    R
 	}
@@ -68,10 +69,11 @@ type (
 func (e *gflownet) proposed(in proposeIn[*Node, forest.Walk]) (out proposeOut[*Node, forest.Walk, forest.Rollout]) {
 	out.Wake = in.Walk
 	if e.Sleep.Weight > 0 {
-		wake, down := forest.Apart(in.Walk, e.Batch, in.Target.Weights.Terms.Shape().Dim(1), e.Sleep.Leaves)
+		wake, down := forest.Apart(in.Walk, e.Batch*e.Wake.Samples, in.Target.Weights.Terms.Shape().Dim(1), e.Sleep.Leaves)
 		out.Wake, out.Sleep = wake, &down
 	}
 	out.Rewards = e.RewardOf(in.Target, out.Wake.Forest)
+	out.LogW = Add(out.Rewards.LogR, Sub(out.Wake.MadeBack, out.Wake.MadeForward))
 	out.Next = e.nextMove(moveAt(in.Moves, 0), out.Wake, in.Knobs)
 	return out
 }
