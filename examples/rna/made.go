@@ -34,7 +34,7 @@ func truth(m RNA, seed uint64, start float32) *model.Store {
 		}
 	}
 	theta.VariableWithValue("start", starts)
-	theta.VariableWithValue("knot", []float32{5})
+	theta.VariableWithValue("knot", []float32{2})
 	return store
 }
 
@@ -63,12 +63,12 @@ func (o options) made(b compute.Backend, e Folding) (d dataset, err error) {
 		if err != nil {
 			return d, err
 		}
-		bases, chosen := tensors.MustCopyFlatData[int32](p.X[0]), tensors.MustCopyFlatData[int32](p.Z[0])
-		code := tensors.MustCopyFlatData[int32](p.X[1])
-		part.to.X = []*tensors.Tensor{p.X[0], p.X[1], p.Z[0]}
-		for i := range part.n {
+		x := sequencesOf(p.X)
+		x.Known = structureOf(p.Z).Chosen
+		part.to.X = x.list()
+		bases := tensors.MustCopyFlatData[int32](x.Bases)
+		for i, in := range e.drawn(p.Z) {
 			s := strand{Name: fmt.Sprint(part.name, " ", i+1)}
-			in := e.drawn(chosen[i*e.K:(i+1)*e.K], code[i*e.K:(i+1)*e.K])
 			for at, base := range bases[i*e.N : (i+1)*e.N] {
 				if base < 0 {
 					break

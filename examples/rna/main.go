@@ -64,23 +64,32 @@ func (o options) run() error {
 	if err != nil {
 		return err
 	}
+	var shown []panel
 	for _, name := range methods {
-		if err := o.learn(b, d, name); err != nil {
+		more, err := o.learn(b, d, name)
+		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		shown = append(shown, more...)
+	}
+	if o.figure == "" {
+		return nil
+	}
+	if err := os.WriteFile(o.figure, d.draw(shown), 0o666); err != nil {
+		return badinput.Errorf("%w", err)
 	}
 	return nil
 }
 
 // learn trains a model and measures it.
-func (o options) learn(b compute.Backend, d dataset, name string) error {
+func (o options) learn(b compute.Backend, d dataset, name string) ([]panel, error) {
 	store := nn.NewStore(o.seed + 1)
 	m := d.model
 	m.Knots = o.knots && name != "exact"
 	s := defaults(o.seed, o.updates)
 	data, err := em.Shuffled(o.seed, s.Batch, d.train.X...)
 	if err != nil {
-		return badinput.Errorf("%w", err)
+		return nil, badinput.Errorf("%w", err)
 	}
 	switch name {
 	case "exact":
@@ -91,7 +100,7 @@ func (o options) learn(b compute.Backend, d dataset, name string) error {
 		err = s.learn(b, store, m, data)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return d.report(b, store, m, name, o.figure)
+	return d.report(b, store, m, name)
 }

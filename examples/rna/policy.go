@@ -67,14 +67,14 @@ func (p policy) alone(t tables, bases, code *Node) *Node {
 		return Sub(read(to), read(from))
 	}
 	bare := Add(sum(h.I, Add(h.I, h.L)), sum(h.closing(), OnePlus(h.J)))
-	stay := func(level int) *Node {
-		s := SliceAxis(Log(p.steps(t, level, 0).stay), 0, AxisRange(1, p.N+1))
-		return upTo(ConvertDType(s, float))
-	}
-	top, below := stay(0), stay(1)
+	stay := func(level, less int) *Node { return ConvertDType(Log(p.steps(t, level, less).stay), float) }
+	sums := func(x *Node) *Node { return upTo(SliceAxis(x, 0, AxisRange(1, p.N+1))) }
+	top, below := sums(stay(0, 0)), sums(stay(1, 0))
 	left := Sub(InsertAxes(n, 1), h.I)
 	gone := Sub(look(top, left), look(top, Sub(left, OnePlus(Sub(h.J, h.I)))))
-	odds := Add(Sub(pairs, bare), Sub(look(below, Sub(h.closing(), Add(h.I, h.L))), gone))
+	loop := Sub(h.closing(), Add(h.I, h.L))
+	inner := Add(look(stay(1, 1), loop), look(below, MinusOne(loop)))
+	odds := Add(Sub(pairs, bare), Sub(inner, gone))
 	return StopGradient(Where(GreaterThan(h.L, ZerosLike(h.L)), odds, ZerosLike(odds)))
 }
 
@@ -106,7 +106,7 @@ func (p policy) Heads(phi *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.Hea
 	now = StopGradient(now)
 
 	// What those in conflict add, and what they say.
-	free := states(ConvertDType(z.free(), float))
+	free := states(ConvertDType(free(z), float))
 	rivals := OnePlus(Einsum("bsj,bjk->bsk", Mul(free, Exp(MinScalar(now, 20))), e.Rivals))
 	share := Sub(now, Log(rivals))
 	number := ReduceAndKeep(states(ConvertDType(z.Chosen, float)), ReduceSum, 2)

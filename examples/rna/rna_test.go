@@ -18,13 +18,13 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// small is a model of sequences of 12 to 14 bases.
+// small is a model of sequences of 8 and 10 bases.
 func small(knots bool) RNA {
-	m := RNA{Folding: Folding{N: 14, K: 100, Shortest: 1, Longest: 4, Knots: knots}, Lengths: make([]float32, 15)}
+	m := RNA{Folding: Folding{N: 10, K: 40, Shortest: 1, Longest: 3, Knots: knots}, Lengths: make([]float32, 11)}
 	for n := range m.Lengths {
 		m.Lengths[n] = never
 	}
-	m.Lengths[12], m.Lengths[14] = float32(math.Log(0.25)), float32(math.Log(0.75))
+	m.Lengths[8], m.Lengths[10] = float32(math.Log(0.25)), float32(math.Log(0.75))
 	return m
 }
 
