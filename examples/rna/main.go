@@ -22,7 +22,7 @@ func main() {
 	o := options{}
 	flag.StringVar(&o.data, "data", "", "a Stockholm or FASTA `file`, also .gz; without one, sequences are drawn from a model")
 	flag.StringVar(&o.methods, "methods", "exact,gfn,told", "what learns, of exact, gfn and told, with commas")
-	flag.StringVar(&o.figure, "figure", "", "write an arc diagram of a test sequence to this SVG `file`")
+	flag.StringVar(&o.figure, "figure", "", "write arc diagrams of a test sequence to `NAME`.svg and NAME.png")
 	flag.BoolVar(&o.knots, "knots", false, "allow pseudoknots, where exact learns nested structures still")
 	flag.BoolVar(&o.short, "short", false, "instead, learn from sequences of 12 to 14 bases and list all their structures")
 	flag.Uint64Var(&o.seed, "seed", 1, "of everything random")
@@ -75,10 +75,7 @@ func (o options) run() error {
 	if o.figure == "" {
 		return nil
 	}
-	if err := os.WriteFile(o.figure, d.draw(shown), 0o666); err != nil {
-		return badinput.Errorf("%w", err)
-	}
-	return nil
+	return d.save(o.figure, shown)
 }
 
 // learn trains a model and measures it.

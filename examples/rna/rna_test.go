@@ -58,27 +58,79 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// The dynamic program adds up what enumeration lists.
-func TestInside(t *testing.T) {
+// codes are the numbers of candidates.
+func codes(x []*tensors.Tensor) []int32 { return tensors.MustCopyFlatData[int32](sequencesOf(x).Code) }
+
+// The dynamic program adds up what enumeration lists: log p(x), and the probabilities of pairs.
+func TestExact(t *testing.T) {
 	b, m := open(t), small(false)
-	store, p := drawn(t, b, m, 3, 12)
+	store := truth(m, 3, 1) // at which structures are probable
+	p, err := lvm.Draw(b, store.Scope(em.Theta), m, rng.Key(3, "test"), 12)
+	if err != nil {
+		t.Fatal(err)
+	}
 	all, err := em.Classical{Model: m, Env: m.Folding}.Posteriors(b, store, p.X...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec := model.MustNewExec(b, store, func(root *model.Scope, bases *Node) *Node {
-		logP, _ := m.Inside(root.Store().Scope(em.Theta), bases)
-		return logP
-	})
-	got := tensors.MustCopyFlatData[float64](exec.MustCall(p.X[0])[0])
-	most := 0
+	logP, marginals, err := m.exactly(b, store, p.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most, sure := 0, 0.0
 	for i, l := range all {
 		most = max(most, len(l.P))
-		if math.Abs(l.LogP-got[i]) > 1e-4 {
-			t.Errorf("log p(x) of sequence %d with %d structures is %.6f, and by dynamic programming %.6f", i, len(l.P), l.LogP, got[i])
+		if math.Abs(l.LogP-logP[i]) > 1e-4 { // LogJoint has float32
+			t.Errorf("log p(x) of sequence %d with %d structures is %.6f, and by dynamic programming %.6f", i, len(l.P), l.LogP, logP[i])
+		}
+		want := make(pairs, m.N*m.N)
+		for k, z := range m.drawn(l.Z) {
+			for j, in := range z {
+				want[j] += in * l.P[k]
+			}
+		}
+		for j, v := range want {
+			if sure = max(sure, v); math.Abs(v-marginals[i][j]) > 1e-4 {
+				t.Errorf("sequence %d: bases %d and %d pair with probability %.6f, and by dynamic programming %.6f", i, j/m.N, j%m.N, v,
+					marginals[i][j])
+			}
 		}
 	}
-	if most < 20 {
-		t.Errorf("no sequence has more than %d structures", most)
+	if most < 10 || sure < 0.1 {
+		t.Errorf("no sequence has more than %d structures, and no pair a probability above %g", most, sure)
+	}
+}
+
+// Alone, a candidate adds to log p(x,z) what the policy reads of the model.
+func TestOdds(t *testing.T) {
+	b, m := open(t), small(false)
+	store := truth(m, 4, 1)
+	p, err := lvm.Draw(b, store.Scope(em.Theta), m, rng.Key(4, "test"), 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := model.MustNewExec(b, store, func(root *model.Scope, x []*Node) []*Node {
+		theta, in, q := root.Store().Scope(em.Theta), sequencesOf(x), policy{m}
+		t := q.tables(theta, in.Bases.Graph())
+		alone, _ := q.odds(t, count(in.Bases), q.alone(t, in.Bases, in.Code), structureOf(m.Initial(x)))
+		none := m.LogJoint(theta, x, m.Of(ZerosLike(in.Code), in.Code))
+		var joint []*Node
+		for k := range m.K {
+			hit := Equal(Iota(none.Graph(), in.Code.Shape(), 1), Scalar(none.Graph(), integer, k))
+			joint = append(joint, Sub(m.LogJoint(theta, x, m.Of(ConvertDType(hit, integer), in.Code)), none))
+		}
+		return []*Node{alone, Stack(joint, 1)}
+	}).MustCall(p.X[0], p.X[1], p.X[2])
+	alone, joint := tensors.MustCopyFlatData[float32](got[0]), tensors.MustCopyFlatData[float32](got[1])
+	n := 0
+	for i, code := range codes(p.X) {
+		if code >= 0 {
+			if n++; math.Abs(float64(alone[i]-joint[i])) > 1e-3 {
+				t.Errorf("candidate %d of sequence %d adds %.4f, and the policy reads %.4f", i%m.K, i/m.K, joint[i], alone[i])
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("there are %d candidates", n)
 	}
 }
