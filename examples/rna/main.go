@@ -52,7 +52,7 @@ func (o options) run() error {
 		return err
 	}
 	if o.short {
-		return o.variation(b)
+		return o.learnShort(b)
 	}
 	methods := strings.Split(o.methods, ",")
 	for _, name := range methods {

@@ -9,6 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn/envtest"
@@ -64,7 +66,7 @@ func codes(x []*tensors.Tensor) []int32 { return tensors.MustCopyFlatData[int32]
 // The dynamic program adds up what enumeration lists: log p(x), and the probabilities of pairs.
 func TestExact(t *testing.T) {
 	b, m := open(t), small(false)
-	store := truth(m, 3, 1) // at which structures are probable
+	store := truth(3, 1) // at which structures are probable
 	p, err := lvm.Draw(b, store.Scope(em.Theta), m, rng.Key(3, "test"), 12)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +106,7 @@ func TestExact(t *testing.T) {
 // Alone, a candidate adds to log p(x,z) what the policy reads of the model.
 func TestOdds(t *testing.T) {
 	b, m := open(t), small(false)
-	store := truth(m, 4, 1)
+	store := truth(4, 1)
 	p, err := lvm.Draw(b, store.Scope(em.Theta), m, rng.Key(4, "test"), 12)
 	if err != nil {
 		t.Fatal(err)
@@ -132,5 +134,45 @@ func TestOdds(t *testing.T) {
 	}
 	if n < 20 {
 		t.Errorf("there are %d candidates", n)
+	}
+}
+
+// A short training brings q nearer to the exact posterior, while the model comes nearer to the data.
+func TestTraining(t *testing.T) {
+	b, m := open(t), small(false)
+	d, err := options{seed: 5, train: 32}.made(b, m, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := defaults(5, 60)
+	s.First = 60
+	store := nn.NewStore(s.Seed)
+	l, err := em.New(b, store, s.spec(m, em.Full(d.train.X...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	look := func() (distance, logP float64) {
+		v, err := m.variation(b, store, take(d.test.X, 0, 10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact, _, err := m.exactly(b, store, d.train.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stat.Mean(v.distance, nil), stat.Mean(exact, nil)
+	}
+	far, start := look()
+	if err := l.Train(t.Context(), func(at em.State) bool { return at.M == s.Updates }, nil); err != nil {
+		t.Fatal(err)
+	}
+	near, end := look()
+	t.Logf("total variation %.3f, then %.3f; log p(x) %.2f, then %.2f", far, near, start, end)
+	if near > 0.04 || far < 2*near {
+		t.Errorf("total variation of q from the posterior was %.3f, and is %.3f", far, near)
+	}
+	if end < start+0.5 {
+		t.Errorf("log p(x) went from %.2f to %.2f", start, end)
 	}
 }
