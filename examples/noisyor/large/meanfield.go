@@ -160,7 +160,7 @@ func (m network) boundOf(theta *model.Scope, x, q *Node) *Node {
 }
 
 // meanField trains the model with factorised posteriors.
-func (m network) meanField(b compute.Backend, store *model.Store, data em.Data, rate float64, updates uint64, each func(step uint64)) error {
+func (m network) meanField(b compute.Backend, store *model.Store, data em.Data, rate float64, updates uint64) error {
 	optimizer := adam(em.Theta, rate, updates)
 	update, err := model.NewExec(b, store, func(_ *model.Scope, x, q, rates *Node) *Node {
 		loss := Neg(ReduceAllMean(m.boundOf(store.Scope(em.Theta), x, q)))
@@ -180,7 +180,6 @@ func (m network) meanField(b compute.Backend, store *model.Store, data em.Data, 
 		if !tensors.ToScalar[bool](ok) {
 			return fmt.Errorf("mean field diverged at update %d", step)
 		}
-		each(step)
 	}
 	return nil
 }
