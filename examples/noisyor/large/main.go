@@ -87,12 +87,12 @@ func (e experiment) byGFlowNet() *model.Store {
 	store := e.start()
 	l := must(e.learner(e.b, store, e.data(), e.updates, em.Blocks{First: 50}))
 	defer l.Close()
+	q := must(l.Posterior())
+	defer q.Close()
 	each := func(r em.Report) error {
 		if r.M == nil || r.State.M%(e.updates/5) != 0 {
 			return nil
 		}
-		q := must(l.Posterior())
-		defer q.Close()
 		v := em.Summarise(must(q.LogLikelihood(32, e.validation)))
 		e.say("GFlowNet-EM, update %d: log p(x) of validation data %.3f by 32 samples, bound %.3f", r.State.M, v.LogP, v.ELBO)
 		return nil
