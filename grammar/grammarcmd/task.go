@@ -56,6 +56,8 @@ func (Task) Examples(of string) []string {
 		return []string{
 			"gfnem train grammar                                             the synthetic treebank, about a minute",
 			"gfnem train grammar --method gfn                                GFlowNet-EM, about seven minutes",
+			"gfnem train grammar --method gfn --set policy.trees=shapes       the same without labels, which are summed out",
+			"gfnem train grammar --method exact --set mstep.collapse=labels --set mstep.samples=4",
 			"gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent",
 			"gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj",
 			"gfnem train grammar --method gfn --preset paper --set updates=2000 --set horizon=10000     " +
@@ -78,7 +80,8 @@ func (Task) Examples(of string) []string {
 func (Task) Notes(of string) string {
 	switch of {
 	case "eval":
-		return `A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn) and of the best spans of 32
+		return `With eval.select = "best" a grammar is measured as it was when validation sentences were most probable; a note says at which step.
+A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn) and of the best spans of 32
 (gfn-mbr), a bound on log p(x), the flow estimate, which is no bound, and the divergence to the exact posterior.`
 	case "reproduce":
 		return `The tables of grammars:

@@ -18,6 +18,18 @@ const (
 	GFN      = "gfn"      // EM with a tree of a GFlowNet for each sentence
 )
 
+// What a GFlowNet builds.
+const (
+	Labelled = "labelled" // trees
+	Shapes   = "shapes"   // trees without labels
+)
+
+// The state of a training that is evaluated and parses.
+const (
+	Last = "last"
+	Best = "best" // by validation likelihood
+)
+
 // What M-steps sum out of sampled trees.
 const (
 	Published = "published" // nothing of exact samples, preterminals of other trees
@@ -54,12 +66,13 @@ type Config struct {
 		ParentScale  float64 `toml:"parent_scale" range:"0,1e3" was:"parent_scale" help:"standard deviation of parents' embeddings at the start, 1 as published, or with init = xavier a factor of theirs; 0: a Non-CFG starts as a CFG"`
 	} `toml:"model" help:"the grammar"`
 	Policy struct {
-		Width       int  `toml:"width" range:"1,16384" was:"gfn_width" help:"of the transformer"`
-		Layers      int  `toml:"layers" range:"1,100" was:"gfn_layers" help:"of the transformer"`
-		Heads       int  `toml:"heads" range:"1,1024" was:"gfn_heads" help:"of attention"`
-		Half        bool `toml:"half" was:"gfn_half" help:"products of 16-bit numbers in the transformer"`
-		Linear      bool `toml:"linear" was:"gfn_linear" help:"attention whose cost grows with the number of trees, not with its square"`
-		UniformBack bool `toml:"uniform_back" was:"gfn_uniform_back" help:"P_B is uniform over the trees that can be split; otherwise it is learned, as published"`
+		Width       int    `toml:"width" range:"1,16384" was:"gfn_width" help:"of the transformer"`
+		Layers      int    `toml:"layers" range:"1,100" was:"gfn_layers" help:"of the transformer"`
+		Heads       int    `toml:"heads" range:"1,1024" was:"gfn_heads" help:"of attention"`
+		Half        bool   `toml:"half" was:"gfn_half" help:"products of 16-bit numbers in the transformer"`
+		Linear      bool   `toml:"linear" was:"gfn_linear" help:"attention whose cost grows with the number of trees, not with its square"`
+		Trees       string `toml:"trees" oneof:"labelled shapes" help:"what the GFlowNet builds: labelled trees, as published, or shapes, whose labels are summed out"`
+		UniformBack bool   `toml:"uniform_back" was:"gfn_uniform_back" help:"P_B is uniform over the trees that can be split; otherwise it is learned, as published"`
 	} `toml:"policy" help:"the GFlowNet"`
 	Wake struct {
 		Objective string  `toml:"objective" oneof:"subtb tb hvi vargrad none" was:"objective" help:"the loss of walks from bare words; vargrad compares those of a sentence"`
@@ -85,7 +98,7 @@ type Config struct {
 		ThresholdEnd float64 `toml:"threshold_end" range:"0,1e300" or:"-1" was:"threshold_end" help:"what it moves to over the horizon; -1 as published: half of it"`
 	} `toml:"gate" help:"when M-steps happen"`
 	MStep struct {
-		Collapse string `toml:"collapse" oneof:"published none tags labels" was:"tags: true is none, false is tags; mstep.tags: true is none, false is tags" help:"what is summed out of sampled trees: nothing, preterminals, or all labels, so that shapes are left; published: nothing for exact, else preterminals"`
+		Collapse string `toml:"collapse" oneof:"published none tags labels" was:"tags: true is none, false is tags; mstep.tags: true is none, false is tags" help:"what is summed out of sampled trees: nothing, preterminals, or all labels, so that shapes are left; published: nothing for exact, labels of shapes, else preterminals"`
 		Samples  int    `toml:"samples" range:"1,1000" help:"of each sentence, for exact; gfn learns from wake.samples"`
 		Weights  bool   `toml:"weights" help:"learn from the trees of wake, each by its importance weight among those of its sentence, instead of from where moves lead"`
 	} `toml:"mstep" help:"M-updates"`
@@ -118,7 +131,9 @@ type Config struct {
 		Anneal         string  `toml:"anneal" oneof:"exp linear" was:"ebm_anneal" help:"what is between them: exp as in the published commands"`
 	} `toml:"prior" help:"the energy-based prior on shapes of trees"`
 	Eval struct {
-		Every int `toml:"every" range:"0,2147483647" was:"eval_every" help:"updates between evaluations on validation sentences; 0 means never"`
+		Every    int    `toml:"every" range:"0,2147483647" was:"eval_every" help:"updates between evaluations on validation sentences; 0 means never"`
+		Select   string `toml:"select" oneof:"last best" help:"the state that is evaluated and parses: the last one, or the best of these evaluations by likelihood"`
+		Patience int    `toml:"patience" range:"0,2147483647" help:"ends a training after so many evaluations without a better one; 0 means never"`
 	} `toml:"eval" help:"what is measured"`
 }
 
@@ -129,7 +144,7 @@ func PaperConfig() Config {
 	}
 	c.Model.Grammar, c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width = string(grammar.CFG), 29, 60, 256
 	c.Model.Init, c.Model.ParentScale = grammar.Published, 1
-	c.Policy.Width, c.Policy.Layers, c.Policy.Heads = 512, 6, 4
+	c.Policy.Width, c.Policy.Layers, c.Policy.Heads, c.Policy.Trees = 512, 6, 4, Labelled
 	c.Wake.Objective, c.Wake.Samples, c.Wake.Lambda, c.Wake.Beta = "subtb", 1, 1, 1/1.1
 	c.Sleep.Weight, c.Sleep.Leaves, c.Sleep.Steps = 10, 40, 20
 	c.Moves.Count, c.Moves.ECount, c.Moves.Steps, c.Moves.FirstSteps, c.Moves.Balance = 10, 1, 20, 10, 1
@@ -142,7 +157,7 @@ func PaperConfig() Config {
 	p := &c.Prior
 	p.Updates, p.Rate, p.L2, p.Reset = 20_000, 1e-4, 1e-4, 0.1
 	p.Temperature, p.TemperatureEnd, p.Anneal = 1, 1000, "exp"
-	c.Eval.Every = 100
+	c.Eval.Every, c.Eval.Select = 100, Last
 	return c
 }
 
@@ -157,7 +172,7 @@ func QuickConfig() Config {
 	c.Gate.Threshold, c.Gate.ThresholdEnd = 6, 3
 	c.Optim.Drop, c.Optim.Theta.Rate, c.Optim.Theta.End = 1, 3e-3, 0.05
 	c.Optim.Phi.Rate, c.Optim.Phi.FlowRate, c.Optim.Phi.End = 1e-3, 1e-2, 0.2
-	c.Prior.Updates, c.Eval.Every = 3000, 500
+	c.Prior.Updates, c.Eval.Every, c.Eval.Select = 3000, 500, Best
 	return c
 }
 

@@ -130,7 +130,7 @@ func (w *walker) walk() error {
 		w.trees += forest.Tokens(int(n) - 1)
 	}
 	if dream != nil {
-		w.learning.Sleep = &undoneDreams[*tensors.Tensor, grammar.TreeTensors]{*dream, w.down.Undone}
+		w.learning.Sleep = &undoneDreams[*tensors.Tensor, forest.InsideTensors, grammar.TreeTensors]{*dream, w.down.Inside, w.down.Undone}
 		for _, steps := range w.undone(dream.Lengths) {
 			w.trees += forest.Tokens(steps)
 		}
@@ -200,7 +200,7 @@ func (w *walker) moveOn() error {
 		}
 		if m == len(w.back)-1 && w.trainsMoves() {
 			w.learning.Move = &moveTensors{
-				Before: w.walks.Forest, After: after.RouteTensors, BeforeR: w.logR, ProposedR: out.Proposed,
+				Before: w.walks.RouteTensors, After: after.RouteTensors, BeforeR: w.logR, ProposedR: out.Proposed,
 			}
 			for _, n := range w.batch.LengthOf {
 				w.trees += 2 * forest.Tokens(min(back, int(n)-1))

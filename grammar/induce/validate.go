@@ -58,11 +58,17 @@ func (c *Config) checkTogether() error {
 	if c.MStep.Collapse == Nothing && c.Method != Exact {
 		return fmt.Errorf("mstep.collapse = %q needs method = %q: other trees have no preterminals that could be seen", Nothing, Exact)
 	}
+	if c.Method == GFN && c.Policy.Trees == Shapes && c.collapse() != Labels {
+		return fmt.Errorf("policy.trees = %q hands on no labels: set mstep.collapse = %q", Shapes, Labels)
+	}
 	if c.MStep.Samples > 1 && c.Method != Exact {
 		return fmt.Errorf("mstep.samples = %d needs method = %q; with %q M-steps learn from all wake.samples", c.MStep.Samples, Exact, GFN)
 	}
 	if err := c.checkSamples(); err != nil {
 		return err
+	}
+	if c.Eval.Patience > 0 && (c.Eval.Select != Best || c.Eval.Every == 0) {
+		return fmt.Errorf("eval.patience = %d waits for a better evaluation: set eval.select = %q and eval.every", c.Eval.Patience, Best)
 	}
 	if c.Fixed != "" && c.Method != GFN {
 		return fmt.Errorf("fixed = %q needs method = %q: no other one learns anything from a grammar that stays as it is", c.Fixed, GFN)
@@ -94,6 +100,8 @@ func (c *Config) collapse() string {
 		return c.MStep.Collapse
 	case c.Method == Exact:
 		return Nothing
+	case c.Method == GFN && c.Policy.Trees == Shapes:
+		return Labels
 	}
 	return Tags
 }
