@@ -13,8 +13,8 @@ import (
 // # Annealed importance sampling
 //
 // A second estimate of log p(x), which knows nothing of GFlowNets (Neal, "Annealed Importance Sampling", 2001). A chain
-// starts at the prior and makes Gibbs sweeps over the causes, under p(z) p(x|z)^beta, as beta goes from 0 to 1. The mean
-// of its weights is p(x) in expectation.
+// starts at the prior and makes Gibbs sweeps over the causes, under p(z) p(x|z)^beta, as beta goes from 0 to 1. The
+// mean of the weights of chains is p(x) in expectation.
 
 // annealed returns the log-weight of one chain.
 func (o observation) annealed(r *rand.Rand, temperatures int) (logW float64) {

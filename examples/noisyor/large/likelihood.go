@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+	"sync"
 
-	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -19,8 +19,8 @@ import (
 
 // # The likelihood of a model
 //
-// Whoever has learned a model, its log p(x) is estimated in the same two ways: by importance sampling, where samples come
-// from a GFlowNet that is trained from scratch for this model, which stays as it is; and by annealing.
+// Whoever has learned a model, its log p(x) is estimated in the same two ways: by importance sampling, where samples
+// come from a GFlowNet that is trained from scratch for this model, which stays as it is; and by annealing.
 
 // care is how much work goes into an estimate.
 type care struct{ updates, samples, chains, temperatures int }
@@ -35,18 +35,30 @@ type learnt struct {
 	chances           []float64      // p(effect | cause) without leaks, of all links
 }
 
-func (e experiment) judge(l *learnt) {
-	l.sampled = must(e.sample(l.store, careful))
-	l.annealed = anneal(newTabler(e.b, l.store, e.network).of(e.test), e.seed, careful.chains, careful.temperatures)
-	l.chances = must(e.network.chances(e.b, l.store))
-	s, a := em.Summarise(l.sampled), em.Summarise(l.annealed)
-	e.say("log p(x) of test data, %s: %.3f, by annealing %.3f", l.name, s.LogP, a.LogP)
+// judge finds out about the true model and those that were learned by GFlowNet-EM and by mean-field EM.
+func (e experiment) judge(truth, byGFlowNet, byMeanField *model.Store) []*learnt {
+	models := []*learnt{
+		{name: "truth", store: truth}, {name: "GFlowNet-EM", store: byGFlowNet}, {name: "mean-field EM", store: byMeanField},
+	}
+	var wg sync.WaitGroup
+	for _, l := range models {
+		wg.Go(func() {
+			l.sampled = must(e.sample(l.store, careful))
+			all := newTabler(e.b, l.store, e.network).of(e.test)
+			l.annealed = anneal(all, e.seed, careful.chains, careful.temperatures)
+			l.chances = must(e.chances(l.store))
+			s, a := em.Summarise(l.sampled), em.Summarise(l.annealed)
+			e.say("%s: log p(x) of test data %.3f, by annealing %.3f", l.name, s.LogP, a.LogP)
+		})
+	}
+	wg.Wait()
+	return models
 }
 
 // sample estimates log p(x) of test observations by importance sampling.
 func (e experiment) sample(theta *model.Store, c care) ([]gfn.Estimate, error) {
 	store := nn.NewStore(e.seed + 2)
-	l, err := e.learner(e.b, store, e.data(), uint64(c.updates), em.Never)
+	l, err := e.learner(e.b, store, e.data(), thetaRates[0], uint64(c.updates), em.Never)
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +82,9 @@ func (e experiment) sample(theta *model.Store, c care) ([]gfn.Estimate, error) {
 }
 
 // chances are the probabilities of effects if a cause is present and nothing else, of all links.
-func (m network) chances(b compute.Backend, store *model.Store) ([]float64, error) {
-	t, err := model.CallOnce(b, store, func(_ *model.Scope, g *Graph) *Node {
-		return OneMinus(Exp(Neg(m.rates(store.Scope(em.Theta), g).weights)))
+func (e experiment) chances(store *model.Store) ([]float64, error) {
+	t, err := model.CallOnce(e.b, store, func(_ *model.Scope, g *Graph) *Node {
+		return OneMinus(Exp(Neg(e.rates(store.Scope(em.Theta), g).weights)))
 	})
 	if err != nil {
 		return nil, err
@@ -83,7 +95,8 @@ func (m network) chances(b compute.Backend, store *model.Store) ([]float64, erro
 // table compares models; the first one is the truth, the last one that of mean field.
 func (e experiment) table(models []*learnt) *report.Table {
 	t := &report.Table{
-		Title: fmt.Sprintf("seed %d: log p(x) of %d test observations, after %d updates", e.seed, len(models[0].sampled), e.updates),
+		Title: fmt.Sprintf("seed %d: log p(x) of %d test observations, after %d updates", e.seed, len(models[0].sampled),
+			e.updates),
 		Columns: report.Columns("model", "log p(x)", "effective samples", "by annealing", "effective chains",
 			"above mean field", "by annealing", "error of p(effect | cause)"),
 		Notes: []string{

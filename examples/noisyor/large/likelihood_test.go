@@ -19,8 +19,8 @@ func surprise(got []gfn.Estimate, exact []float64) float64 {
 	return math.Abs(off) / math.Sqrt(variance)
 }
 
-// Both estimates of p(x) are right in expectation. A right one is called wrong with a probability below 1e-5: the means of
-// thousands of weights are nearly normal. Estimates for other models are caught.
+// Both estimates of p(x) are right in expectation. A right one is called wrong with a probability below 1e-5: the means
+// of thousands of weights are nearly normal. Estimates for other models are caught.
 func TestLikelihood(t *testing.T) {
 	const limit = 4.5
 	e, truth := smallExperiment(t)

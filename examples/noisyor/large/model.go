@@ -102,8 +102,8 @@ func (m network) Sample(theta *model.Scope, random *rng.Stream, n int) (gfn.Batc
 	return gfn.Batch{Reshape(ConvertDType(x, float), n, -1)}, m.env().Of(ConvertDType(on, dtypes.Int32))
 }
 
-// gains are log p(x,z and the cause) - log p(x,z) of all causes at once, [N,C]: what makes each effect that is seen more
-// probable counts for it, what it predicts and is not there counts against it.
+// gains are log p(x, z and the cause) - log p(x,z) of all causes at once, [N,C]. Effects that are seen count for a cause
+// by how much more probable they are with it, and effects that are not seen count against it.
 func (m network) gains(theta *model.Scope, seen, on *Node) *Node {
 	r := m.rates(theta, seen.Graph())
 	absent := Exp(Neg(r.total(on))) // probability of no effect, [N,C,E]
