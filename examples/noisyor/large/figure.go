@@ -7,7 +7,7 @@ import (
 	"github.com/gfnem/gfnem/report"
 )
 
-// draw shows learned beside true p(effect | cause), link by link.
+// draw shows learned beside true p(effect | cause), link by link, and a dotted line where both are equal.
 func (e experiment) draw(path string, models []*learnt) error {
 	truth := models[0]
 	f := report.Figure{
@@ -19,9 +19,11 @@ func (e experiment) draw(path string, models []*learnt) error {
 			Title: l.name, X: report.Axis{Label: "true", Max: 0.6}, Y: report.Axis{Label: "learned", Max: 0.6},
 		}}
 		for i, p := range truth.chances {
-			s.Points = append(s.Points, [2]float64{p, l.chances[i]})
+			s.Points, s.Class = append(s.Points, [2]float64{p, l.chances[i]}), append(s.Class, 0)
 		}
-		s.Paths = [][][2]float64{{{0, 0}, {0.5, 0.5}}}
+		for p := 0.0; p <= 0.6; p += 0.005 {
+			s.Points, s.Class = append(s.Points, [2]float64{p, p}), append(s.Class, 1)
+		}
 		f.Panels[0] = append(f.Panels[0], s)
 	}
 	return f.Save(filepath.Dir(path), filepath.Base(path))
