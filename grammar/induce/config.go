@@ -56,7 +56,8 @@ type Config struct {
 		Nonterminals int     `toml:"nonterminals" range:"1,500" was:"nonterminals" help:"without ROOT"`
 		Preterminals int     `toml:"preterminals" range:"1,1000" was:"preterminals" help:"symbols above words"`
 		Width        int     `toml:"width" range:"1,16384" was:"width" help:"of embeddings of symbols"`
-		ParentScale  float64 `toml:"parent_scale" range:"0,1e3" was:"parent_scale" help:"standard deviation of parents' embeddings at the start, 1 as published; 0: a Non-CFG starts as a CFG"`
+		Init         string  `toml:"init" oneof:"published xavier" help:"published, or as neural PCFGs are usually made: networks of their own for roots and words, matrices Xavier-uniform at the start"`
+		ParentScale  float64 `toml:"parent_scale" range:"0,1e3" was:"parent_scale" help:"standard deviation of parents' embeddings at the start, 1 as published, or with init = xavier a factor of theirs; 0: a Non-CFG starts as a CFG"`
 	} `toml:"model" help:"the grammar"`
 	Policy struct {
 		Width       int    `toml:"width" range:"1,16384" was:"gfn_width" help:"of the transformer"`
@@ -134,7 +135,7 @@ func PaperConfig() Config {
 		Seed: 1111, Data: "synthetic", Method: Marginal, MaxLength: 20, Batch: 32, Updates: 10_000, Pool: 1, Bucket: 20, Chain: 1000,
 	}
 	c.Model.Grammar, c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width = string(grammar.CFG), 29, 60, 256
-	c.Model.ParentScale = 1
+	c.Model.Init, c.Model.ParentScale = grammar.Published, 1
 	c.Policy.Width, c.Policy.Layers, c.Policy.Heads, c.Policy.Trees = 512, 6, 4, Labelled
 	c.Wake.Objective, c.Wake.Samples, c.Wake.Lambda, c.Wake.Beta = "subtb", 1, 1, 1/1.1
 	c.Sleep.Weight, c.Sleep.Leaves, c.Sleep.Steps = 10, 40, 20
@@ -195,7 +196,8 @@ var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfi
 // model returns the network of a configuration for a vocabulary.
 func (c *Config) model(words int) grammar.Neural {
 	m := grammar.Paper(grammar.Kind(c.Model.Grammar), words, 0)
-	m.Nonterminals, m.Preterminals, m.Width, m.ParentScale = c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width, c.Model.ParentScale
+	m.Nonterminals, m.Preterminals, m.Width = c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width
+	m.Init, m.ParentScale = c.Model.Init, c.Model.ParentScale
 	return m
 }
 

@@ -23,7 +23,7 @@ func gfnMethods() map[string]Config {
 	prior := plain
 	prior.Gate.Threshold, prior.Gate.ThresholdEnd = 1e9, 1e9
 	prior.Model.Grammar, prior.Prior.On, prior.Prior.Updates, prior.Wake.Epsilon, prior.Optim.Warmup = string(grammar.NCFG), true, 3, 0.1, 6
-	prior.MStep.Collapse = Labels
+	prior.MStep.Collapse, prior.Model.Init = Labels, grammar.Xavier
 	weights := weightedGFN(3)
 	weights.Updates, weights.MaxIterations, weights.Wake.Objective = 100, 24, "vargrad"
 	bare := prior

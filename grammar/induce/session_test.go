@@ -34,7 +34,9 @@ func methods() map[string]Config {
 	shapes.MStep.Collapse, shapes.MStep.Samples = Labels, 3
 	prior := chains
 	prior.Prior.On = true
-	return map[string]Config{"marginal": marginal, "exact": exact, "exact without tags": untagged, "exact shapes": shapes, "mcem": chains, "mcem with a prior": prior}
+	xavier := marginal
+	xavier.Model.Init, xavier.Model.Grammar = grammar.Xavier, string(grammar.NCFG)
+	return map[string]Config{"marginal": marginal, "marginal, xavier": xavier, "exact": exact, "exact without tags": untagged, "exact shapes": shapes, "mcem": chains, "mcem with a prior": prior}
 }
 
 // A training that is stopped anywhere and continued by another session ends with the same bits.
