@@ -69,6 +69,7 @@ func (Task) Examples(of string) []string {
 			"gfnem reproduce grammar --rows marginal,exact,gfn --seeds 3",
 			"gfnem reproduce grammar --preset paper --data data/wsj --seeds 1,2,3,4,5 --workers 1",
 			"gfnem reproduce grammar-ablation --set updates=2000 --seeds 2",
+			"gfnem reproduce grammar-shapes --set updates=2000               labels summed out, several walks, weights",
 		}
 	case "verify":
 		return []string{"gfnem verify data/wsj                      a data set, from \"gfnem data treebank\""}
