@@ -34,6 +34,7 @@ func truth(m RNA, seed uint64, start float32) *model.Store {
 		}
 	}
 	theta.VariableWithValue("start", starts)
+	theta.VariableWithValue("knot", []float32{5})
 	return store
 }
 

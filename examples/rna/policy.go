@@ -97,6 +97,12 @@ func (p policy) Heads(phi *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.Hea
 	begins := ConvertDType(Concatenate([]*Node{begin(0), begin(1)}, 0), float)
 	room := Sub(next, Squeeze(h.I, 2))
 	now := Add(states(Gather(begins, InsertAxes(Add(MulScalar(level, p.N+1), room), 2))), InsertAxes(e.Alone, 1)) // [B,k,K]
+	features := []*Node{states(below), states(ConvertDType(level, float))}
+	if p.Knots {
+		var crossings []*Node
+		now, crossings = p.crossing(t, h, chosen, next, end, now)
+		features = append(features, crossings...)
+	}
 	now = StopGradient(now)
 
 	// What those in conflict add, and what they say.
@@ -105,8 +111,7 @@ func (p policy) Heads(phi *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.Hea
 	share := Sub(now, Log(rivals))
 	number := ReduceAndKeep(states(ConvertDType(z.Chosen, float)), ReduceSum, 2)
 	numbers := BroadcastToShape(number, share.Shape())
-	in := Stack([]*Node{DivScalar(now, 4), DivScalar(share, 4), Sigmoid(share), numbers,
-		states(below), states(ConvertDType(level, float))}, 3)
+	in := Stack(append(features, DivScalar(now, 4), DivScalar(share, 4), Sigmoid(share), numbers), 3)
 	hidden := Add(nn.Linear(phi.At("state"), in, width), InsertAxes(e.Hidden, 1))
 	says := Mul(Softplus(nn.Linear(phi.At("says"), nn.ReLU(hidden), channels)), InsertAxes(free, 3)) // [B,k,K,channels]
 	heard := Einsum("bsjc,bjk->bskc", says, e.Rivals)

@@ -81,14 +81,16 @@ func (Task) Examples(of string) []string {
 func (Task) Notes(of string) string {
 	switch of {
 	case "eval":
-		return `A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn) and of the best spans of 32
+		return `With eval.select = "best" a grammar is measured as it was when validation sentences were most probable; a note says at which step.
+A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn) and of the best spans of 32
 (gfn-mbr), a bound on log p(x), the flow estimate, which is no bound, and the divergence to the exact posterior.`
 	case "reproduce":
 		return `The tables of grammars:
   grammar             methods, context-free and not, with and without the prior on shapes of trees
   grammar-estep       objectives of the E-step, the grammar being given
   grammar-threshold   how low the loss of the E-step must be before the grammar is updated
-  grammar-ablation    GFlowNet-EM without some of its parts`
+  grammar-ablation    GFlowNet-EM without some of its parts
+  grammar-shapes      labels summed out, several walks, weights, beside EM by exact samples`
 	}
 	return ""
 }

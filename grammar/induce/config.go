@@ -24,6 +24,12 @@ const (
 	Shapes   = "shapes"   // trees without labels
 )
 
+// The state of a training that is evaluated and parses.
+const (
+	Last = "last"
+	Best = "best" // by validation likelihood
+)
+
 // What M-steps sum out of sampled trees.
 const (
 	Published = "published" // nothing of exact samples, preterminals of other trees
@@ -125,7 +131,9 @@ type Config struct {
 		Anneal         string  `toml:"anneal" oneof:"exp linear" was:"ebm_anneal" help:"what is between them: exp as in the published commands"`
 	} `toml:"prior" help:"the energy-based prior on shapes of trees"`
 	Eval struct {
-		Every int `toml:"every" range:"0,2147483647" was:"eval_every" help:"updates between evaluations on validation sentences; 0 means never"`
+		Every    int    `toml:"every" range:"0,2147483647" was:"eval_every" help:"updates between evaluations on validation sentences; 0 means never"`
+		Select   string `toml:"select" oneof:"last best" help:"the state that is evaluated and parses: the last one, or the best of these evaluations by likelihood"`
+		Patience int    `toml:"patience" range:"0,2147483647" help:"ends a training after so many evaluations without a better one; 0 means never"`
 	} `toml:"eval" help:"what is measured"`
 }
 
@@ -149,7 +157,7 @@ func PaperConfig() Config {
 	p := &c.Prior
 	p.Updates, p.Rate, p.L2, p.Reset = 20_000, 1e-4, 1e-4, 0.1
 	p.Temperature, p.TemperatureEnd, p.Anneal = 1, 1000, "exp"
-	c.Eval.Every = 100
+	c.Eval.Every, c.Eval.Select = 100, Last
 	return c
 }
 
@@ -164,7 +172,7 @@ func QuickConfig() Config {
 	c.Gate.Threshold, c.Gate.ThresholdEnd = 6, 3
 	c.Optim.Drop, c.Optim.Theta.Rate, c.Optim.Theta.End = 1, 3e-3, 0.05
 	c.Optim.Phi.Rate, c.Optim.Phi.FlowRate, c.Optim.Phi.End = 1e-3, 1e-2, 0.2
-	c.Prior.Updates, c.Eval.Every = 3000, 500
+	c.Prior.Updates, c.Eval.Every, c.Eval.Select = 3000, 500, Best
 	return c
 }
 

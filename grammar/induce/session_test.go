@@ -36,6 +36,7 @@ func methods() map[string]Config {
 	prior.Prior.On = true
 	xavier := marginal
 	xavier.Model.Init, xavier.Model.Grammar = grammar.Xavier, string(grammar.NCFG)
+	chains.Eval.Select, xavier.Eval.Every = Last, 2
 	return map[string]Config{"marginal": marginal, "marginal, xavier": xavier, "exact": exact, "exact without tags": untagged, "exact shapes": shapes, "mcem": chains, "mcem with a prior": prior}
 }
 
@@ -365,6 +366,8 @@ func TestValidate(t *testing.T) {
 		"max_length = 1 is not between 2 and 200":             func(c *Config) { c.MaxLength = 1 },
 		"prior.reset = 2 is not between 0 and 1":              func(c *Config) { c.Prior.Reset = 2 },
 		"optim.theta.end = 0 is not between 1e-09 and 1":      func(c *Config) { c.Optim.Theta.End = 0 }, // it is reached exponentially
+		`eval.patience = 3 waits for a better evaluation`:     func(c *Config) { c.Eval.Patience, c.Eval.Every = 3, 0 },
+		`eval.patience = 2 waits for a better evaluation`:     func(c *Config) { c.Eval.Patience, c.Eval.Select = 2, Last },
 		`prior.anneal = "cosine" is not one of exp linear`:    func(c *Config) { c.Prior.Anneal = "cosine" },
 		"horizon = -5 is not between 0 and":                   func(c *Config) { c.Horizon = -5 },
 		"gate.threshold = -2 is neither -1 nor between 0 and": func(c *Config) { c.Gate.Threshold = -2 },

@@ -67,6 +67,9 @@ func (c *Config) checkTogether() error {
 	if err := c.checkSamples(); err != nil {
 		return err
 	}
+	if c.Eval.Patience > 0 && (c.Eval.Select != Best || c.Eval.Every == 0) {
+		return fmt.Errorf("eval.patience = %d waits for a better evaluation: set eval.select = %q and eval.every", c.Eval.Patience, Best)
+	}
 	if c.Fixed != "" && c.Method != GFN {
 		return fmt.Errorf("fixed = %q needs method = %q: no other one learns anything from a grammar that stays as it is", c.Fixed, GFN)
 	}

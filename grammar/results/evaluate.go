@@ -21,8 +21,10 @@ type Result struct {
 	// Iterations of GFlowNet-EM, in some of which the grammar was updated.
 	Iterations uint64 `json:"iterations,omitempty"`
 	// Short says that a training has ended with fewer updates than it was to make, and why; empty if not.
-	Short  string        `json:"short,omitempty"`
-	Splits []SplitResult `json:"splits"`
+	Short string `json:"short,omitempty"`
+	// Measured says which state of the training this is of.
+	Measured run.Standing  `json:"measured"`
+	Splits   []SplitResult `json:"splits"`
 }
 
 var _ run.Result = (*Result)(nil)
@@ -56,11 +58,20 @@ type F1 struct {
 }
 
 // Evaluate implements run.Session.
-func (s session) Evaluate() (run.Result, error) {
+func (s session) Evaluate() (out run.Result, err error) {
+	err = s.AtBest(func() error {
+		out, err = s.evaluateNow()
+		return err
+	})
+	return out, err
+}
+
+// evaluateNow measures the grammar and the GFlowNet as they are.
+func (s session) evaluateNow() (*Result, error) {
 	updates, iterations := s.Counts()
 	r := &Result{
 		Task: Task{}.Name(), Method: s.Method, Grammar: s.Config.Model.Grammar, Seed: s.Config.Seed,
-		Updates: updates, Short: s.Short(),
+		Updates: updates, Short: s.Short(), Measured: s.Standing(),
 	}
 	if s.Network != nil {
 		r.Iterations = iterations

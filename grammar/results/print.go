@@ -44,11 +44,15 @@ func (r *Result) Print(w io.Writer) error {
 			return err
 		}
 	}
-	if r.Short == "" {
-		return nil
+	for _, note := range []string{r.Short, r.Measured.Note()} {
+		if note == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "Note: %s.\n", note); err != nil {
+			return err
+		}
 	}
-	_, err := fmt.Fprintf(w, "Note: %s.\n", r.Short)
-	return err
+	return nil
 }
 
 // gfnTable compares a GFlowNet with exact inference.
