@@ -69,6 +69,7 @@ func (Task) Examples(of string) []string {
 			"gfnem reproduce grammar --rows marginal,exact,gfn --seeds 3",
 			"gfnem reproduce grammar --preset paper --data data/wsj --seeds 1,2,3,4,5 --workers 1",
 			"gfnem reproduce grammar-ablation --set updates=2000 --seeds 2",
+			"gfnem reproduce grammar-shapes --set updates=2000               labels summed out, several walks, weights",
 		}
 	case "verify":
 		return []string{"gfnem verify data/wsj                      a data set, from \"gfnem data treebank\""}
@@ -88,7 +89,8 @@ A grammar by method gfn is measured by exact inference, and its GFlowNet beside 
   grammar             methods, context-free and not, with and without the prior on shapes of trees
   grammar-estep       objectives of the E-step, the grammar being given
   grammar-threshold   how low the loss of the E-step must be before the grammar is updated
-  grammar-ablation    GFlowNet-EM without some of its parts`
+  grammar-ablation    GFlowNet-EM without some of its parts
+  grammar-shapes      labels summed out, several walks, weights, beside EM by exact samples`
 	}
 	return ""
 }
