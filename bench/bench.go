@@ -3,9 +3,11 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,14 +55,29 @@ var Workloads = []Entry{
 type Options struct {
 	For          time.Duration `help:"How long to repeat a step." default:"5s"`
 	Profile      bool          `help:"Print what each operation, or group of fused ones, costs (backend simd)."`
-	Nonterminals int           `name:"nt" help:"Nonterminals of inside." default:"30"`
-	Preterminals int           `name:"pt" help:"Preterminals of inside." default:"60"`
-	Words        int           `name:"n" help:"Words of a sentence of inside." default:"20"`
-	Sentences    int           `name:"batch" help:"Sentences of inside and grammar-scaling." default:"32"`
-	Seed         uint64        `help:"Seed of hypergrid."`
-	Preset       string        `help:"Configuration of grammar: paper or quick." default:"paper"`
-	Set          config.Set    `help:"Change a key of grammar's configuration; may be repeated." placeholder:"KEY=VALUE"`
-	Vocabulary   int           `name:"words" help:"Vocabulary of grammar." default:"9672"`
+	Nonterminals int           `name:"nt" help:"Nonterminals of inside." default:"30" of:"inside inside-grad"`
+	Preterminals int           `name:"pt" help:"Preterminals of inside." default:"60" of:"inside inside-grad"`
+	Words        int           `name:"n" help:"Words of a sentence of inside." default:"20" of:"inside inside-grad"`
+	Sentences    int           `name:"batch" help:"Sentences of inside and grammar-scaling." default:"32" of:"inside inside-grad grammar-scaling"`
+	Seed         uint64        `help:"Seed of hypergrid." of:"hypergrid"`
+	Preset       string        `help:"Configuration of grammar: paper or quick." default:"paper" of:"grammar"`
+	Set          config.Set    `help:"Change a key of grammar's configuration; may be repeated." placeholder:"KEY=VALUE" of:"grammar"`
+	Vocabulary   int           `name:"words" help:"Vocabulary of grammar." default:"9672" of:"grammar"`
+}
+
+// unread says which option was given that none of the workloads reads.
+func (o Options) unread(names []string) error {
+	for f, v := range reflect.ValueOf(o).Fields() {
+		readers := strings.Fields(f.Tag.Get("of"))
+		usual := fmt.Sprint(v.Interface()) == f.Tag.Get("default") || v.IsZero() && f.Tag.Get("default") == ""
+		read := slices.ContainsFunc(names, func(n string) bool { return slices.Contains(readers, n) })
+		if len(readers) == 0 || usual || read {
+			continue
+		}
+		flag := cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))
+		return badinput.Errorf("--%s is an option of %s, not of %s", flag, strings.Join(readers, ", "), strings.Join(names, ", "))
+	}
+	return nil
 }
 
 // Check says what is wrong with options for a workload.

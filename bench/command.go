@@ -72,6 +72,9 @@ func (c benchCmd) Run(io command.Console) error {
 			return err
 		}
 	}
+	if err := c.Options.unread(c.Names); err != nil {
+		return err
+	}
 	var base Baseline
 	var err error
 	if c.Against != "" {

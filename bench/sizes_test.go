@@ -51,3 +51,21 @@ func TestEndsOfOptions(t *testing.T) {
 		}
 	}
 }
+
+// An option that nothing would read is an error.
+func TestUnreadOptions(t *testing.T) {
+	usual := Options{Nonterminals: 30, Preterminals: 60, Words: 20, Sentences: 32, Vocabulary: 9672, Preset: "paper"}
+	for _, names := range [][]string{{"inside"}, {"mlp"}, {"grammar", "vae"}} {
+		if err := usual.unread(names); err != nil {
+			t.Errorf("%v without options: %v", names, err)
+		}
+	}
+	large := usual
+	large.Sentences = 1_000_000_000
+	if err := large.unread([]string{"mlp", "inside"}); err != nil {
+		t.Errorf("inside reads --batch: %v", err)
+	}
+	if err := large.unread([]string{"grammar"}); err == nil || !strings.Contains(err.Error(), "--batch") {
+		t.Errorf("--batch, which grammar does not read: error %v", err)
+	}
+}

@@ -11,8 +11,8 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// Neural makes the tables of a grammar from embeddings of its symbols, as the released code of GFlowNet-EM does. Paper
-// returns one of the paper's size.
+// Neural makes the tables of a grammar from embeddings of its symbols, as the released code of GFlowNet-EM does, or as
+// neural PCFGs usually do. Paper returns one of the paper's size.
 type Neural struct {
 	Kind         Kind
 	Nonterminals int // without ROOT
@@ -21,8 +21,10 @@ type Neural struct {
 	Words        int // of the vocabulary
 	Specials     int // words 0 to Specials-1 (padding and the like) are never emitted
 	DType        dtypes.DType
-	// ParentScale is the standard deviation of parents' embeddings at the start, 1 as published. With 0 an NCFG starts as a CFG.
+	// ParentScale is the standard deviation of parents' embeddings at the start, 1 as published; of Xavier, a factor of
+	// theirs. With 0 an NCFG starts as a CFG.
 	ParentScale float64
+	Init        string // Published or Xavier; "" means Published
 }
 
 // baseWidth is the width at which the released code's scaling of readouts is 1.
@@ -43,11 +45,14 @@ func (m Neural) Parameters() int {
 	if m.Kind == NCFG {
 		symbols += (1 + m.Nonterminals) * d
 	}
+	if m.Init == Xavier {
+		symbols += 2 * (d*d + d) // input layers
+	}
 	blocks := 4 * 2 * (d*d + d)
 	return symbols + blocks + (m.Words-m.Specials+m.Nonterminals)*(d+1) + s*s*(d+1)
 }
 
-// LogProbs are the log-probabilities, from the variables below scope:
+// LogProbs are the log-probabilities, from the variables below scope. As published:
 //
 //	log p(l,r | x,p) = logsoftmax(W_b (E_x + U_p)/m + b_b)
 //	log p(w | t,x)   = logsoftmax(W_u f_t(E_t + U_x)/m + b_u)
@@ -58,6 +63,9 @@ func (m Neural) Parameters() int {
 func (m Neural) LogProbs(scope *model.Scope, g *Graph) LogProbs {
 	if err := m.check(); err != nil {
 		panic(err)
+	}
+	if m.Init == Xavier {
+		return m.xavier(scope, g)
 	}
 	n, t, d := m.Nonterminals, m.Preterminals, m.Width
 	s := n + t
@@ -77,6 +85,12 @@ func (m Neural) LogProbs(scope *model.Scope, g *Graph) LogProbs {
 	}
 	root := unary.of(m.features(scope.At("root"), top), []int{0, n})
 	emit := unary.of(m.features(scope.At("tags"), tags), []int{n, n + m.Words - m.Specials})
+	return m.normalised(root, rules, emit)
+}
+
+// normalised makes tables of logits, [1,N], [N,...,S*S] and [T,...,words].
+func (m Neural) normalised(root, rules, emit *Node) LogProbs {
+	s := m.Nonterminals + m.Preterminals
 	return LogProbs{
 		Root:  Squeeze(LogSoftmax(root), 0),
 		Rules: Reshape(LogSoftmax(rules), append(rules.Shape().Clone().Dimensions[:rules.Rank()-1], s, s)...),
@@ -88,6 +102,8 @@ func (m Neural) check() error {
 	switch {
 	case m.Kind != CFG && m.Kind != NCFG:
 		return fmt.Errorf("grammar: kind %q is neither cfg nor ncfg", m.Kind)
+	case m.Init != "" && m.Init != Published && m.Init != Xavier:
+		return fmt.Errorf("grammar: init %q is neither %s nor %s", m.Init, Published, Xavier)
 	case m.Nonterminals < 1 || m.Preterminals < 1 || m.Width < 1:
 		return fmt.Errorf("grammar: a model of %d nonterminals, %d preterminals and width %d: each must be positive",
 			m.Nonterminals, m.Preterminals, m.Width)

@@ -49,7 +49,8 @@ func TestParameters(t *testing.T) {
 		t.Errorf("NCFG has %d parameters, want %d", got, want+7680)
 	}
 	for _, m := range []Neural{
-		{CFG, 3, 2, 8, 5, 2, dtypes.Float64, 0}, {NCFG, 3, 2, 8, 5, 0, dtypes.Float64, 1}, Paper(CFG, 100, 2),
+		{CFG, 3, 2, 8, 5, 2, dtypes.Float64, 0, Published}, {NCFG, 3, 2, 8, 5, 0, dtypes.Float64, 1, ""},
+		{CFG, 3, 2, 8, 5, 2, dtypes.Float64, 0, Xavier}, {NCFG, 3, 2, 8, 5, 0, dtypes.Float64, 1, Xavier}, Paper(CFG, 100, 2),
 	} {
 		store := nn.NewStore(1)
 		neuralTables(t, store, m)
@@ -161,7 +162,13 @@ func TestNeuralAgainstLoops(t *testing.T) {
 
 // With parents' embeddings of zero, as they can be at the start, the non-context-free model is the context-free one.
 func TestNoParents(t *testing.T) {
-	m := Neural{Kind: NCFG, Nonterminals: 3, Preterminals: 2, Width: 6, Words: 4, DType: dtypes.Float64}
+	for _, init := range []string{Published, Xavier} {
+		t.Run(init, func(t *testing.T) { checkNoParents(t, init) })
+	}
+}
+
+func checkNoParents(t *testing.T, init string) {
+	m := Neural{Kind: NCFG, Nonterminals: 3, Preterminals: 2, Width: 6, Words: 4, DType: dtypes.Float64, Init: init}
 	store := nn.NewStore(testkit.Seed(t))
 	root, rules, emit := neuralTables(t, store, m)
 	m.Kind = CFG
@@ -201,8 +208,11 @@ func TestInitialScale(t *testing.T) {
 // The gradient of the likelihood to the variables is the slope along a random direction.
 func TestNeuralGradient(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
-	for _, kind := range []Kind{CFG, NCFG} {
-		m := Neural{Kind: kind, Nonterminals: 2, Preterminals: 3, Width: 4, Words: 5, Specials: 1, DType: dtypes.Float64, ParentScale: 1}
+	for _, c := range []struct {
+		kind Kind
+		init string
+	}{{CFG, Published}, {NCFG, Published}, {CFG, Xavier}, {NCFG, Xavier}} {
+		m := Neural{Kind: c.kind, Nonterminals: 2, Preterminals: 3, Width: 4, Words: 5, Specials: 1, DType: dtypes.Float64, ParentScale: 1, Init: c.init}
 		store := nn.NewStore(1)
 		words := tensors.FromValue([][]int32{{1, 2, 3, 4}, {4, 4, 0, 0}, {2, 1, 3, 0}})
 		lengths := tensors.FromValue([]int32{4, 2, 3})
@@ -244,7 +254,7 @@ func TestNeuralGradient(t *testing.T) {
 		// The error of central differences is eps² of the third derivative, which is large for so narrow a network (m = 1/32),
 		// and 1e-15/eps of rounding.
 		if got := (at(eps) - at(-eps)) / (2 * eps); !(math.Abs(got-slope) <= 1e-6*math.Abs(slope)) || slope == 0 {
-			t.Errorf("%s: slope %v, gradient says %v", kind, got, slope)
+			t.Errorf("%s %s: slope %v, gradient says %v", c.kind, c.init, got, slope)
 		}
 	}
 }

@@ -31,6 +31,11 @@
 // Damage is content that contradicts its hash. Then an older checkpoint is used, with a warning, and resuming makes
 // the newer one again. Every other error of reading is an error: nothing is renamed or passed over.
 //
+// What a training had learned when it was best, if it keeps that (Best), is part of every checkpoint, as variables
+// below /best: the last state and the best one are saved, verified, and given up for an older pair, together. A run goes
+// on from the last one; it is evaluated and shown, and parses, as the best one. A program that does not know of such
+// variables refuses the checkpoint, as it does with any others.
+//
 // Journals (metrics and events) are cut back to the checkpoint on resume. One that was deleted, cut or changed is
 // brought in step with the checkpoint once: the part that checkpoints vouch for stays, the rest goes to a file
 // ".damaged" beside it (mend.go).

@@ -38,6 +38,12 @@ type Learning struct {
 	// after every Watch iterations; 0 means never.
 	Metrics func(m *Learned) (map[string]float64, error)
 	Watch   uint64
+	// Best is the name of one of these metrics. The state in which it was greatest, of all that were measured while training,
+	// is the one that is evaluated, reported and opened by Task.Open. The last one is kept beside it, to go on from; with ""
+	// it is the one that counts. Patience ends the training after so many measurements without a better one; 0 means never.
+	// Measure it on data that nothing is learned from.
+	Best     string
+	Patience uint64
 	// Calibrate says how the report measures the calibration of q(z|x), unless Uncalibrated leaves that out.
 	Calibrate    em.Calibrate
 	Uncalibrated bool
@@ -88,6 +94,10 @@ func (l Learning) check() error {
 		return errors.New("Learning.MSteps never come with the gate em.Never: set Learning.Iterations")
 	case l.Samples < 0:
 		return fmt.Errorf("Learning.Samples is %d, which is below 0", l.Samples)
+	case l.Best != "" && l.Watch == 0:
+		return errors.New("Learning.Best is set, and Learning.Watch is not: nothing is measured while training")
+	case l.Patience > 0 && l.Best == "":
+		return errors.New("Learning.Patience is set, and Learning.Best is not")
 	case l.Watch > 0 && l.Metrics == nil:
 		return errors.New("Learning.Watch is set, and Learning.Metrics is not")
 	}

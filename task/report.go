@@ -13,6 +13,10 @@ import (
 
 // Report implements run.Session.
 func (s *Session) Report(r *run.Run, dir string, result run.Result) error {
+	return s.best.During(func() error { return s.report(r, dir, result) })
+}
+
+func (s *Session) report(r *run.Run, dir string, result run.Result) error {
 	points, err := run.ReadMetrics(r.Dir())
 	if err != nil {
 		return err

@@ -22,6 +22,8 @@ type Result struct {
 	Iterations uint64 `json:"iterations"`
 	MSteps     uint64 `json:"m_steps"`
 	Skipped    uint64 `json:"skipped"` // updates
+	// Measured says which state of the training all else is of.
+	Measured run.Standing `json:"measured"`
 	// LogLikelihood is of the observations held out; nil if there are none.
 	LogLikelihood *LogLikelihood `json:"log_likelihood,omitempty"`
 	Metrics       Values         `json:"metrics,omitempty"`
@@ -80,9 +82,20 @@ func unquoted(text []byte) []byte {
 }
 
 // Evaluate implements run.Session.
-func (s *Session) Evaluate() (run.Result, error) {
+func (s *Session) Evaluate() (out run.Result, err error) {
+	err = s.best.During(func() error {
+		out, err = s.evaluate()
+		return err
+	})
+	return out, err
+}
+
+// evaluate measures the variables as they are.
+func (s *Session) evaluate() (run.Result, error) {
 	at := s.learner.State()
-	r := &Result{Task: s.name, Seed: s.seed, Iterations: at.Iteration, MSteps: at.M, Skipped: at.Skipped}
+	r := &Result{
+		Task: s.name, Seed: s.seed, Iterations: at.Iteration, MSteps: at.M, Skipped: at.Skipped, Measured: s.standing(),
+	}
 	var err error
 	if s.learning.HeldOut != nil {
 		if r.LogLikelihood, err = s.logLikelihood(); err != nil {
@@ -137,6 +150,9 @@ func (r *Result) table() *report.Table {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
 		t.Add(report.Text(name), report.Number(r.Metrics[name], 4))
+	}
+	if note := r.Measured.Note(); note != "" {
+		t.Notes = append(t.Notes, note)
 	}
 	t.Add(report.Text("iterations"), report.Int(int(r.Iterations)))
 	t.Add(report.Text("M-steps"), report.Int(int(r.MSteps)))

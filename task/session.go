@@ -19,6 +19,7 @@ import (
 type Session struct {
 	Learned
 	learning Learning
+	best     *run.Best // nil if the last state is the one that counts
 	seed     uint64
 	data     map[string]string
 	name     string
@@ -48,6 +49,12 @@ func Start(b compute.Backend, seed uint64, l Learning) (*Session, error) {
 		Learned:  Learned{Backend: b, Spec: l.Spec, learner: learner, buckets: l.Buckets},
 		learning: l, seed: seed, data: l.Data, name: "job",
 	}
+	if l.Best != "" {
+		if s.best, err = run.KeepBest(l.Store, em.Theta, em.Phi); err != nil {
+			learner.Close()
+			return nil, err
+		}
+	}
 	if s.data == nil {
 		first, err := Hash(l.Spec.Data(0)...)
 		if err != nil {
@@ -62,7 +69,7 @@ func Start(b compute.Backend, seed uint64, l Learning) (*Session, error) {
 // Done implements run.Job.
 func (s *Session) Done() bool {
 	at, l := s.learner.State(), s.learning
-	return l.Iterations > 0 && at.Iteration >= l.Iterations || l.MSteps > 0 && at.M >= l.MSteps
+	return l.Iterations > 0 && at.Iteration >= l.Iterations || l.MSteps > 0 && at.M >= l.MSteps || s.impatient()
 }
 
 // Progress implements run.Session.
@@ -72,6 +79,9 @@ func (s *Session) Progress() (step, total uint64) { return s.learner.State().Ite
 // first, as if a twentieth of all had been made before, by one iteration each.
 func (s *Session) expected() uint64 {
 	at, l := s.learner.State(), s.learning
+	if s.impatient() {
+		return at.Iteration
+	}
 	if l.MSteps == 0 {
 		return l.Iterations
 	}
@@ -112,6 +122,10 @@ func (s *Session) Step() (run.Tick, error) {
 		for name, v := range measured {
 			tick.Log[watched+name] = v
 		}
+		if err := s.choose(measured); err != nil {
+			return tick, err
+		}
+		tick.Total = s.expected()
 	}
 	return tick, nil
 }
@@ -173,25 +187,27 @@ func text(r em.Report) string {
 }
 
 // State implements run.Job.
-func (s *Session) State() (run.State, error) { return run.StoreState(s.Store(), s.learner.State()) }
+func (s *Session) State() (run.State, error) {
+	c := counters{State: s.learner.State()}
+	if s.best != nil {
+		c.Selection = &s.best.Selection
+	}
+	return run.StoreState(s.Store(), c)
+}
 
 // Restore implements run.Job.
 func (s *Session) Restore(state run.State) error {
-	var counters em.State
-	if err := state.Rest(&counters); err != nil {
-		return err
-	}
-	most := s.learning.Iterations
-	if most == 0 {
-		most = math.MaxUint64
-	}
-	if err := counters.Check(most); err != nil {
+	state, saved, err := s.restored(state)
+	if err != nil {
 		return err
 	}
 	if err := run.SetStore(s.Store(), state.Arrays); err != nil {
 		return err
 	}
-	s.learner.SetState(counters)
+	s.learner.SetState(saved.State)
+	if s.best != nil {
+		s.best.Selection = *saved.Selection
+	}
 	return nil
 }
 
@@ -202,7 +218,13 @@ func (s *Session) Seed() uint64 { return s.seed }
 func (s *Session) Data() map[string]string { return s.data }
 
 // Parameters implements run.Session.
-func (s *Session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.Store()) }
+func (s *Session) Parameters() (out map[string]run.Array, err error) {
+	err = s.best.During(func() error {
+		out, err = run.Parameters(s.Store())
+		return err
+	})
+	return out, err
+}
 
 // Close implements run.Session.
 func (s *Session) Close() { s.learner.Close() }

@@ -1,7 +1,10 @@
 package task_test
 
 import (
+	"encoding/binary"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,6 +53,8 @@ func TestSessionIsAJob(t *testing.T) {
 			l.Spec.Gate, l.Every, l.Watch = em.Turns{Length: 2}, 1, 0
 			l.Spec.Sleep = em.Sleep{Weight: 1, Batch: 8, Apart: true}
 		}, 0, 6},
+		"the best state counts": {func(l *task.Learning) { l.Watch, l.Best = 3, "spread" }, 12, 6},
+		"patience":              {impatient, 6, 3},
 		"notes of the user's own": {func(l *task.Learning) {
 			l.Note = func(m *task.Learned, r em.Report) map[string]float64 {
 				return map[string]float64{"count": float64(m.Counters().Iteration)}
@@ -66,6 +71,69 @@ func TestSessionIsAJob(t *testing.T) {
 				t.Errorf("at its end it is at %d of %d", step, total)
 			}
 		})
+	}
+}
+
+// impatient measures a training after 3, 6 ... of 12 iterations, of which the first is the best one.
+func impatient(l *task.Learning) {
+	l.Watch, l.Best, l.Patience = 3, "earliness", 1
+	l.Metrics = func(m *task.Learned) (map[string]float64, error) {
+		logits := tensors.MustCopyFlatData[float32](m.Theta().GetVariable("logits").MustValue())
+		return map[string]float64{"earliness": -float64(m.Counters().Iteration), "first logit": float64(logits[0])}, nil
+	}
+}
+
+// The best state is what is evaluated, exported and opened, and the training goes on from the last one.
+func TestBestState(t *testing.T) {
+	l, err := learning(config{Updates: 6, Rows: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient(&l)
+	coins := startOf(l)
+	dir, result := train(t, coins, &struct{}{})
+	points, err := run.ReadMetrics(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, logits := run.Curve(points, "eval/first logit") // after 3 and 6 iterations
+	if len(logits) != 2 || logits[0] == logits[1] {
+		t.Fatalf("measured %v", logits)
+	}
+	r := result.(*task.Result)
+	if r.Metrics["first logit"] != logits[0] || r.Measured != (run.Standing{State: "best", Step: 3, Last: 6, Score: -3}) || r.Iterations != 6 {
+		t.Errorf("%+v, want the first logit %v", r, logits[0])
+	}
+	o, err := coins.Open(open(t), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	again, err := o.Evaluate()
+	if err != nil || again.(*task.Result).Metrics["first logit"] != logits[0] {
+		t.Errorf("opened, it is evaluated as %+v, error %v", again, err)
+	}
+	if got := tensors.MustCopyFlatData[float32](o.Theta().GetVariable("logits").MustValue()); float64(got[0]) != logits[0] {
+		t.Errorf("opened, the first logit is %v, want %v", got[0], logits[0])
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "parameters.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exported, err := run.ParseSafetensors(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := math.Float32frombits(binary.LittleEndian.Uint32(exported["/theta/logits"].Data)); float64(got) != logits[0] {
+		t.Errorf("exported, the first logit is %v, want %v", got, logits[0])
+	}
+}
+
+// A metric that is not there is named when it is first looked for.
+func TestBestOfNothing(t *testing.T) {
+	s := changed(t, func(l *task.Learning) { l.Watch, l.Best = 1, "sprad" })
+	if _, err := s.Step(); err == nil || !strings.Contains(err.Error(), `Learning.Best is "sprad", which Learning.Metrics does not return`) {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -133,6 +201,8 @@ func TestStartRefuses(t *testing.T) {
 		"with the gate em.Nev": func(l *task.Learning) { l.Spec.Gate = em.Never },
 		"Samples is -1":        func(l *task.Learning) { l.Samples = -1 },
 		"Metrics is not":       func(l *task.Learning) { l.Metrics = nil },
+		"Watch is not":         func(l *task.Learning) { l.Watch, l.Best = 0, "spread" },
+		"Best is not":          func(l *task.Learning) { l.Patience = 3 },
 		"needs a Model":        func(l *task.Learning) { l.Spec.Model = nil },
 		"HeldOut has 2 tensors, and Spec.Data supplies 1": func(l *task.Learning) { l.HeldOut = append(l.HeldOut, l.HeldOut[0]) },
 		"tensor 0 of Learning.HeldOut is nil":             func(l *task.Learning) { l.HeldOut = []*tensors.Tensor{nil} },

@@ -131,7 +131,7 @@ type Opened[C any] struct {
 	Skipped []string
 }
 
-// Open returns the model of a run as its newest checkpoint has it; backend nil means the default one. Nothing is written.
+// Open returns the model of a run as its newest checkpoint has it, the best one if the run keeps that (Learning.Best); backend nil means the default one. Nothing is written.
 // The session is made by Start, which needs the data of the run. Close it at the end.
 func (t *Task[C]) Open(b compute.Backend, dir string) (*Opened[C], error) {
 	r, err := run.Read(dir)
@@ -174,5 +174,5 @@ func (o *Opened[C]) restore(r *run.Run) error {
 		return fmt.Errorf("open run %s at step %d: %w", r.Dir(), state.Step, err)
 	}
 	o.Step, o.Skipped = state.Step, skipped
-	return nil
+	return o.best.Show()
 }

@@ -80,6 +80,8 @@ func faultScenarios(t *testing.T) []scenario {
 	train := append([]string{"train", "mixture", "--out", "run", "--save-every", "1ns", "--json"}, small...)
 	resume := []string{"resume", "run", "--save-every", "1ns", "--json"}
 	finished := func(t *testing.T, dir string) { made(t, dir, train...) }
+	best := append([]string{"train", "grammar", "--out", "run", "--save-every", "1ns", "--json", "--data", filepath.Join(shared, "data")},
+		tinySettings(t, "grammar", bestEarlier...)...)
 	grid := append([]string{"reproduce", "grammar", "--rows", "marginal", "--seeds", "2", "--workers", "1",
 		"--out", "grid", "--data", filepath.Join(shared, "data"), "--save-every", "1ns", "--json"},
 		tinySettings(t, "grammar")...)
@@ -92,6 +94,10 @@ func faultScenarios(t *testing.T) []scenario {
 		}},
 		{name: "resume", holds: "run", args: resume, setup: func(t *testing.T, dir string) {
 			killedAt(t, dir, "run/state/000000000004", train...)
+		}},
+		// The state that counts is an earlier one than the last.
+		{name: "best", holds: "run", args: resume, reads: shared, setup: func(t *testing.T, dir string) {
+			killedAt(t, dir, "run/state/000000000002", best...)
 		}},
 		{name: "eval", holds: "run", args: []string{"eval", "run", "--json"}, setup: finished},
 		{name: "verify", holds: "run", args: []string{"verify", "run"}, setup: finished},

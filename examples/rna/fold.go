@@ -18,11 +18,7 @@ const (
 // (I+1,J-1), ... with nothing in between, which pair A with U, C with G or G with U. Helices share no base, do not
 // continue each other (so that equal structures are equal sets of helices) and, unless Knots, do not cross.
 //
-// An observation is three tensors: bases [B,N], 0 to 3 or -1 beyond the end; its candidates [B,K], the helices that these
-// bases can form, as numbers, then -1; and the candidates of a structure that is known [B,K], of which only measures and
-// learning with structures make use. A state is four: the candidates that are chosen [B,K]; with how many chosen ones each
-// candidate is in conflict [B,K]; whether the structure is complete [B]; and the candidates. Action k < K adds candidate
-// k, action K stops; backward actions have the same numbers.
+// Action k < K adds candidate k, action K stops; backward actions have the same numbers.
 type Folding struct {
 	N, K              int // the greatest numbers of bases and of candidates
 	Shortest, Longest int // helices, in pairs
@@ -30,6 +26,32 @@ type Folding struct {
 }
 
 var _ gfn.Env = Folding{}
+
+// sequences are observations, in a graph (T is *Node) or on the host (*tensors.Tensor).
+type sequences[T any] struct {
+	Bases T // 0 to 3, or -1 beyond the end, [B,N]
+	Code  T // candidates, the helices that these bases can form, as numbers (see read), then -1, [B,K]
+	Known T // 1 for the candidates of a known structure, [B,K]: for measures and learning with structures alone
+}
+
+func sequencesOf[T any](x []T) sequences[T] { return sequences[T]{x[0], x[1], x[2]} }
+func (x sequences[T]) list() []T            { return []T{x.Bases, x.Code, x.Known} }
+
+// structure is a state.
+type structure[T any] struct {
+	Chosen  T // 1 for the candidates that it has, [B,K]
+	Blocked T // with how many of these each candidate is in conflict, [B,K]
+	Done    T // whether it is complete, [B]
+	Code    T // the candidates, [B,K]
+}
+
+func structureOf[T any](s []T) structure[T] { return structure[T]{s[0], s[1], s[2], s[3]} }
+func (z structure[T]) list() []T            { return []T{z.Chosen, z.Blocked, z.Done, z.Code} }
+
+// free marks the candidates that can be added, [B,K].
+func free(z structure[*Node]) *Node {
+	return all(IsZero(z.Chosen), IsZero(z.Blocked), GreaterOrEqual(z.Code, ZerosLike(z.Code)))
+}
 
 // least is the least number of bases from the first to the last of a helix.
 func (e Folding) least() int { return 2*e.Shortest + hairpin }
@@ -106,21 +128,23 @@ func (e Folding) BackActions() int { return e.K + 1 }
 
 // Initial implements gfn.Env: no helix.
 func (e Folding) Initial(x gfn.Batch) gfn.State {
-	zero := ZerosLike(x[1])
-	return gfn.State{zero, zero, ReduceSum(zero, 1), x[1]}
+	code := sequencesOf(x).Code
+	zero := ZerosLike(code)
+	return structure[*Node]{zero, zero, ReduceSum(zero, 1), code}.list()
 }
 
 // Legal implements gfn.Env.
 func (e Folding) Legal(s gfn.State) *Node {
-	open := InsertAxes(IsZero(s[2]), 1)
-	free := all(IsZero(s[0]), IsZero(s[1]), GreaterOrEqual(s[3], ZerosLike(s[3])))
+	z := structureOf(s)
+	free, open := free(z), InsertAxes(IsZero(z.Done), 1)
 	return Concatenate([]*Node{LogicalAnd(free, BroadcastToShape(open, free.Shape())), open}, 1)
 }
 
 // LegalBack implements gfn.Env.
 func (e Folding) LegalBack(s gfn.State) *Node {
-	open := InsertAxes(IsZero(s[2]), 1)
-	in := GreaterThan(s[0], ZerosLike(s[0]))
+	z := structureOf(s)
+	open := InsertAxes(IsZero(z.Done), 1)
+	in := GreaterThan(z.Chosen, ZerosLike(z.Chosen))
 	return Concatenate([]*Node{LogicalAnd(in, BroadcastToShape(open, in.Shape())), LogicalNot(open)}, 1)
 }
 
@@ -132,13 +156,14 @@ func (e Folding) Undo(s gfn.State, b *Node) gfn.State { return e.put(s, b, -1) }
 
 // put adds a helix or a stop, or takes it away.
 func (e Folding) put(s gfn.State, a *Node, sign int) gfn.State {
-	hit := ConvertDType(Equal(Iota(a.Graph(), s[0].Shape(), 1), InsertAxes(a, 1)), integer) // [B,K]
-	code := ReduceAndKeep(Mul(hit, s[3]), ReduceSum, 1)                                     // [B,1], 0 is no helix
-	against := ConvertDType(e.conflict(e.read(s[3]), e.read(code)), integer)
+	z := structureOf(s)
+	hit := ConvertDType(Equal(Iota(a.Graph(), z.Code.Shape(), 1), InsertAxes(a, 1)), integer) // [B,K]
+	code := ReduceAndKeep(Mul(hit, z.Code), ReduceSum, 1)                                     // [B,1], 0 is no helix
+	against := ConvertDType(e.conflict(e.read(z.Code), e.read(code)), integer)
 	stop := ConvertDType(Equal(a, Scalar(a.Graph(), integer, e.K)), integer)
-	return gfn.State{
-		Add(s[0], MulScalar(hit, sign)), Add(s[1], MulScalar(against, sign)), Add(s[2], MulScalar(stop, sign)), s[3],
-	}
+	z.Chosen, z.Blocked = Add(z.Chosen, MulScalar(hit, sign)), Add(z.Blocked, MulScalar(against, sign))
+	z.Done = Add(z.Done, MulScalar(stop, sign))
+	return z.list()
 }
 
 // Back implements gfn.Env.
@@ -149,20 +174,20 @@ func (e Folding) Redo(s gfn.State, b *Node) *Node { return b }
 
 // Of returns the complete structures of candidates that are chosen, [B,K] of zeros and ones.
 func (e Folding) Of(chosen, code *Node) gfn.State {
-	helix := e.helices([]*Node{chosen, nil, nil, code})
+	helix := e.helices(structure[*Node]{Chosen: chosen, Code: code})
 	against := e.conflict(e.read(code).along(2), helix.along(1)) // [B,K,T]
 	blocked := ReduceSum(ConvertDType(against, integer), 2)
-	return gfn.State{chosen, blocked, OnesLike(ReduceSum(chosen, 1)), code}
+	return structure[*Node]{chosen, blocked, OnesLike(ReduceSum(chosen, 1)), code}.list()
 }
 
 // helices lists those that are chosen, [B,T], first of all the ones with the lowest numbers.
-func (e Folding) helices(s gfn.State) helices {
-	g, in := s[0].Graph(), ConvertDType(s[0], float)
+func (e Folding) helices(z structure[*Node]) helices {
+	g, in := z.Chosen.Graph(), ConvertDType(z.Chosen, float)
 	rank := ConvertDType(times(in, before(g, e.K)), integer) // [B,K]
 	slot := Iota(g, shapes.Make(integer, 1, 1, e.most()), 2)
 	hit := ConvertDType(Equal(InsertAxes(rank, 2), slot), integer)
-	hit = Mul(hit, InsertAxes(s[0], 2)) // [B,K,T]
-	return e.read(ReduceSum(Mul(hit, InsertAxes(s[3], 2)), 1))
+	hit = Mul(hit, InsertAxes(z.Chosen, 2)) // [B,K,T]
+	return e.read(ReduceSum(Mul(hit, InsertAxes(z.Code, 2)), 1))
 }
 
 // before is 1 at (i,j) if i < j: with it a product adds up all that comes before.
@@ -239,7 +264,7 @@ func (e Folding) Observe(bases, partner *Node) gfn.Batch {
 		out := Scatter(Reshape(to, b*rows*e.N, 1), Reshape(values, b*rows*e.N), shapes.Make(integer, b*(e.K+1)), false, false)
 		return SliceAxis(Reshape(out, b, e.K+1), 1, AxisRange(0, e.K))
 	}
-	return gfn.Batch{bases, MinusOne(place(number)), place(ConvertDType(in, integer))}
+	return sequences[*Node]{bases, MinusOne(place(number)), place(ConvertDType(in, integer))}.list()
 }
 
 // loops is 1 at (i,j) where a helix of l pairs can begin, [1,N,N].

@@ -41,7 +41,7 @@ func (m RNA) tables(theta *model.Scope, g *Graph) (t tables) {
 	t.helix, t.bend = LogSoftmax(p("helix", m.depth())), LogSoftmax(p("bend", m.depth()))
 	length := ConvertDType(Iota(g, shapes.Make(integer, m.N), 0), float)
 	t.loop = Sub(p("loop", m.N), MulScalar(length, 0.05))
-	t.knot = AddScalar(p("knot", 1), -6)
+	t.knot = AddScalar(p("knot", 1), -3)
 	bucket := MinScalar(DivScalar(Iota(g, shapes.Make(integer, m.N+1), 0), 6), distances-1)
 	t.start = AddScalar(times(p("start", 2, distances), TransposeAllAxes(OneHot(bucket, distances, float), 1, 0)), -2)
 	t.unpaired, t.outer = LogSoftmax(p("unpaired", 4)), LogSoftmax(p("outer", kinds))
@@ -112,13 +112,14 @@ func (m RNA) choices(p tables, t *Node, s turn) *Node {
 
 // LogJoint implements lvm.Model.
 func (m RNA) LogJoint(theta *model.Scope, x gfn.Batch, z gfn.State) *Node {
-	g, b := x[0].Graph(), x.Size()
-	p, bases := m.tables(theta, g), x[0]
+	bases := sequencesOf(x).Bases
+	g, b := bases.Graph(), x.Size()
+	p := m.tables(theta, g)
 	n := count(bases)
 	t := Iota(g, shapes.Make(integer, 1, m.N), 1)
 
 	// Helices, [B,T,N], and what they are at the base where they begin, [B,N].
-	h, at := m.helices(z).along(2), InsertAxes(t, 1)
+	h, at := m.helices(structureOf(z)).along(2), InsertAxes(t, 1)
 	whole := GreaterThan(h.L, ZerosLike(h.L))
 	first := all(whole, Equal(h.I, at))
 	begins := func(value *Node) *Node { return ReduceSum(Mul(ConvertDType(first, integer), value), 1) }
@@ -198,7 +199,7 @@ func (m RNA) Sample(theta *model.Scope, r *rng.Stream, b int) (gfn.Batch, gfn.St
 	draw := func(logits *Node, dims ...int) *Node { return r.Categorical(Exp(BroadcastToDims(logits, dims...))) }
 	n := draw(InsertAxes(Const(g, m.Lengths), 0), b, m.N+1)
 	partner, claimed, kind := fill(-1, b, m.N), fill(0, b, m.N), make([]*Node, m.N)
-	busy, shut, begun := fill(0, b), fill(0, b), fill(0, b) // of the last helix: where its loop begins, and where it closes
+	busy, shut := fill(0, b), fill(0, b) // of the last helix: where its loop begins, and where it closes
 	q := Iota(g, shapes.Make(integer, 1, m.N), 1)
 	col := func(x *Node) *Node { return InsertAxes(x, 1) }
 	for i := range m.N {
@@ -207,7 +208,7 @@ func (m RNA) Sample(theta *model.Scope, r *rng.Stream, b int) (gfn.Batch, gfn.St
 		s := m.turns(n, t, InsertAxes(taken, 1), col(Where(Equal(busy, fill(i, b)), shut, fill(0, b))))
 		choice := draw(Squeeze(m.choices(p, t, s), 1), b, 3)
 		mine := Squeeze(SliceAxis(taken, 1, AxisElem(i)), 1)
-		begun = all(GreaterThan(choice, fill(0, b)), LessOrEqual(busy, fill(i, b)), LogicalNot(mine), LessThan(fill(i, b), n))
+		begun := all(GreaterThan(choice, fill(0, b)), LessOrEqual(busy, fill(i, b)), LogicalNot(mine), LessThan(fill(i, b), n))
 
 		var below []*Node // by length, [B,N] of the first base of the second strand
 		for l := m.Shortest; l <= m.Longest; l++ {
@@ -243,9 +244,10 @@ func (m RNA) Sample(theta *model.Scope, r *rng.Stream, b int) (gfn.Batch, gfn.St
 	base := func(of []int32, at *Node) *Node { return Gather(Const(g, of), InsertAxes(at, -1)) }
 	bases := Where(free, draw(InsertAxes(p.unpaired, 0, 0), b, m.N, 4), Where(opens, base(left, which), base(right, closing)))
 	bases = Where(LessThan(q, col(n)), bases, fill(-1, b, m.N))
-	x := m.Observe(bases, partner)
-	z := m.Of(x[2], x[1])
-	return gfn.Batch{x[0], x[1], ZerosLike(x[2])}, z
+	x := sequencesOf(m.Observe(bases, partner))
+	z := m.Of(x.Known, x.Code)
+	x.Known = ZerosLike(x.Known)
+	return x.list(), z
 }
 
 func col2(x *Node) *Node { return InsertAxes(x, 0) }

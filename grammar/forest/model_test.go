@@ -21,7 +21,8 @@ import (
 // ranked is a grammar as an lvm.Model: x are sentences, z whole trees of them. A nonterminal has no other children than
 // later ones and preterminals, so that trees end of themselves, with four words at most.
 type ranked struct {
-	parents bool // of a rule, the nonterminal above matters
+	parents bool   // of a rule, the nonterminal above matters
+	init    string // of a grammar.Neural, whose rules are cut down to these; "" means tables of numbers
 	fault   string
 }
 
@@ -41,7 +42,10 @@ func (m ranked) tables(theta *model.Scope, g *Graph) grammar.LogProbs {
 				mask[i] = math.Inf(-1)
 			}
 		}
-		logits := nn.Param(theta, g, dtypes.Float64, name, 1, rows, columns)
+		logits := m.neural(theta, g, name, rows, columns)
+		if logits == nil {
+			logits = nn.Param(theta, g, dtypes.Float64, name, 1, rows, columns)
+		}
 		return LogSoftmax(Add(logits, Reshape(Const(g, mask), rows, columns)))
 	}
 	never := func(int, int) bool { return false }
@@ -65,6 +69,25 @@ func (m ranked) tables(theta *model.Scope, g *Graph) grammar.LogProbs {
 	return t
 }
 
+// neural is one of the tables of a neural grammar, a row for each distribution; nil if there is none.
+func (m ranked) neural(theta *model.Scope, g *Graph, name string, rows, columns int) *Node {
+	if m.init == "" {
+		return nil
+	}
+	kind := grammar.CFG
+	if m.parents {
+		kind = grammar.NCFG
+	}
+	t := grammar.Neural{
+		Kind: kind, Nonterminals: nonterminals, Preterminals: preterminals, Words: vocabulary, Width: 4, DType: dtypes.Float64,
+		ParentScale: 1, Init: m.init,
+	}.LogProbs(theta, g)
+	if name == "emit" {
+		return Transpose(Reshape(t.Emit, columns, rows), 0, 1)
+	}
+	return Reshape(map[string]*Node{"root": t.Root, "rules": t.Rules}[name], rows, columns)
+}
+
 func (m ranked) LogJoint(theta *model.Scope, x gfn.Batch, z gfn.State) *Node {
 	o := forest.Observed(x)
 	s := m.tables(theta, o.Words.Graph()).For(o.Words, o.Lengths).ScoreTrees(forest.FromState(z).Trees())
@@ -83,7 +106,9 @@ func (m ranked) Sample(theta *model.Scope, r *rng.Stream, n int) (gfn.Batch, gfn
 
 // Grammars keep the laws of models, of the kind with parents, too; one that counts its root twice does not.
 func TestModel(t *testing.T) {
-	for name, m := range map[string]ranked{"cfg": {}, "ncfg": {parents: true}} {
+	for name, m := range map[string]ranked{
+		"cfg": {}, "ncfg": {parents: true}, "cfg, xavier": {init: grammar.Xavier}, "ncfg, xavier": {parents: true, init: grammar.Xavier},
+	} {
 		t.Run(name, func(t *testing.T) { lvmtest.Run(t, m, m.env()) })
 	}
 	b, err := backend.Open("")

@@ -3,10 +3,14 @@
 package grammarcmd
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar/results"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -19,6 +23,7 @@ var (
 	_ run.Adjustable     = Task{}
 	_ command.Commander  = Task{}
 	_ command.Documented = Task{}
+	_ command.Evaluator  = Task{}
 	_ command.Shortener  = Task{}
 	_ command.Verifier   = Task{}
 )
@@ -56,6 +61,8 @@ func (Task) Examples(of string) []string {
 		return []string{
 			"gfnem train grammar                                             the synthetic treebank, about a minute",
 			"gfnem train grammar --method gfn                                GFlowNet-EM, about seven minutes",
+			"gfnem train grammar --method gfn --set policy.trees=shapes       the same without labels, which are summed out",
+			"gfnem train grammar --method exact --set mstep.collapse=labels --set mstep.samples=4",
 			"gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent",
 			"gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj",
 			"gfnem train grammar --method gfn --preset paper --set updates=2000 --set horizon=10000     " +
@@ -67,7 +74,10 @@ func (Task) Examples(of string) []string {
 			"gfnem reproduce grammar --rows marginal,exact,gfn --seeds 3",
 			"gfnem reproduce grammar --preset paper --data data/wsj --seeds 1,2,3,4,5 --workers 1",
 			"gfnem reproduce grammar-ablation --set updates=2000 --seeds 2",
+			"gfnem reproduce grammar-shapes --set updates=2000               labels summed out, several walks, weights",
 		}
+	case "eval":
+		return []string{"gfnem eval runs/wsj --max-length 200        also sentences that are longer than those of the training"}
 	case "verify":
 		return []string{"gfnem verify data/wsj                      a data set, from \"gfnem data treebank\""}
 	}
@@ -78,16 +88,39 @@ func (Task) Examples(of string) []string {
 func (Task) Notes(of string) string {
 	switch of {
 	case "eval":
-		return `A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn) and of the best spans of 32
+		return `With eval.select = "best" a grammar is measured as it was when validation sentences were most probable; a note says at which step.
+A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn) and of the best spans of 32
 (gfn-mbr), a bound on log p(x), the flow estimate, which is no bound, and the divergence to the exact posterior.`
 	case "reproduce":
 		return `The tables of grammars:
   grammar             methods, context-free and not, with and without the prior on shapes of trees
   grammar-estep       objectives of the E-step, the grammar being given
   grammar-threshold   how low the loss of the E-step must be before the grammar is updated
-  grammar-ablation    GFlowNet-EM without some of its parts`
+  grammar-ablation    GFlowNet-EM without some of its parts
+  grammar-shapes      labels summed out, several walks, weights, beside EM by exact samples`
 	}
 	return ""
+}
+
+// EvalFlags implements command.Evaluator.
+func (Task) EvalFlags() command.EvalFlags { return &evalFlags{} }
+
+// evalFlags say which sentences a grammar is measured on.
+type evalFlags struct {
+	MaxLength int `help:"Measure a grammar on sentences of at most so many words (default: the run's eval.max_length)." placeholder:"N"`
+}
+
+// Settings implements command.EvalFlags.
+func (f *evalFlags) Settings(task run.Task) ([]string, error) {
+	switch {
+	case f.MaxLength == 0:
+		return nil, nil
+	case f.MaxLength < 0:
+		return nil, badinput.Errorf("--max-length cannot be negative")
+	case !slices.Contains(config.Keys(task.Config(task.Presets()[0])), "eval.max_length"):
+		return nil, badinput.Errorf("--max-length: the task %s has no sentences", task.Name())
+	}
+	return []string{fmt.Sprintf("eval.max_length=%d", f.MaxLength)}, nil
 }
 
 // Verify implements command.Verifier, of data sets.

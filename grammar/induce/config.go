@@ -18,6 +18,18 @@ const (
 	GFN      = "gfn"      // EM with a tree of a GFlowNet for each sentence
 )
 
+// What a GFlowNet builds.
+const (
+	Labelled = "labelled" // trees
+	Shapes   = "shapes"   // trees without labels
+)
+
+// The state of a training that is evaluated and parses.
+const (
+	Last = "last"
+	Best = "best" // by validation likelihood
+)
+
 // What M-steps sum out of sampled trees.
 const (
 	Published = "published" // nothing of exact samples, preterminals of other trees
@@ -50,18 +62,21 @@ type Config struct {
 		Nonterminals int     `toml:"nonterminals" range:"1,500" was:"nonterminals" help:"without ROOT"`
 		Preterminals int     `toml:"preterminals" range:"1,1000" was:"preterminals" help:"symbols above words"`
 		Width        int     `toml:"width" range:"1,16384" was:"width" help:"of embeddings of symbols"`
-		ParentScale  float64 `toml:"parent_scale" range:"0,1e3" was:"parent_scale" help:"standard deviation of parents' embeddings at the start, 1 as published; 0: a Non-CFG starts as a CFG"`
+		Init         string  `toml:"init" oneof:"published xavier" help:"published, or as neural PCFGs are usually made: networks of their own for roots and words, matrices Xavier-uniform at the start"`
+		ParentScale  float64 `toml:"parent_scale" range:"0,1e3" was:"parent_scale" help:"standard deviation of parents' embeddings at the start, 1 as published, or with init = xavier a factor of theirs; 0: a Non-CFG starts as a CFG"`
 	} `toml:"model" help:"the grammar"`
 	Policy struct {
-		Width       int  `toml:"width" range:"1,16384" was:"gfn_width" help:"of the transformer"`
-		Layers      int  `toml:"layers" range:"1,100" was:"gfn_layers" help:"of the transformer"`
-		Heads       int  `toml:"heads" range:"1,1024" was:"gfn_heads" help:"of attention"`
-		Half        bool `toml:"half" was:"gfn_half" help:"products of 16-bit numbers in the transformer"`
-		Linear      bool `toml:"linear" was:"gfn_linear" help:"attention whose cost grows with the number of trees, not with its square"`
-		UniformBack bool `toml:"uniform_back" was:"gfn_uniform_back" help:"P_B is uniform over the trees that can be split; otherwise it is learned, as published"`
+		Width       int    `toml:"width" range:"1,16384" was:"gfn_width" help:"of the transformer"`
+		Layers      int    `toml:"layers" range:"1,100" was:"gfn_layers" help:"of the transformer"`
+		Heads       int    `toml:"heads" range:"1,1024" was:"gfn_heads" help:"of attention"`
+		Half        bool   `toml:"half" was:"gfn_half" help:"products of 16-bit numbers in the transformer"`
+		Linear      bool   `toml:"linear" was:"gfn_linear" help:"attention whose cost grows with the number of trees, not with its square"`
+		Trees       string `toml:"trees" oneof:"labelled shapes" help:"what the GFlowNet builds: labelled trees, as published, or shapes, whose labels are summed out"`
+		UniformBack bool   `toml:"uniform_back" was:"gfn_uniform_back" help:"P_B is uniform over the trees that can be split; otherwise it is learned, as published"`
 	} `toml:"policy" help:"the GFlowNet"`
 	Wake struct {
-		Objective string  `toml:"objective" oneof:"subtb tb hvi none" was:"objective" help:"the loss of walks from bare words"`
+		Objective string  `toml:"objective" oneof:"subtb tb hvi vargrad none" was:"objective" help:"the loss of walks from bare words; vargrad compares those of a sentence"`
+		Samples   int     `toml:"samples" range:"1,1000" help:"walks of each sentence; 1 as published"`
 		Lambda    float64 `toml:"lambda" range:"1e-9,1e3" was:"lambda" help:"of subtb"`
 		Beta      float64 `toml:"beta" range:"1e-6,1e3" was:"temperature: its inverse" help:"factor of the logits of the policy that acts: below 1 it explores"`
 		Epsilon   float64 `toml:"epsilon" range:"0,1" was:"epsilon" help:"probability of a random action"`
@@ -83,8 +98,9 @@ type Config struct {
 		ThresholdEnd float64 `toml:"threshold_end" range:"0,1e300" or:"-1" was:"threshold_end" help:"what it moves to over the horizon; -1 as published: half of it"`
 	} `toml:"gate" help:"when M-steps happen"`
 	MStep struct {
-		Collapse string `toml:"collapse" oneof:"published none tags labels" was:"tags: true is none, false is tags; mstep.tags: true is none, false is tags" help:"what is summed out of sampled trees: nothing, preterminals, or all labels, so that shapes are left; published: nothing for exact, else preterminals"`
-		Samples  int    `toml:"samples" range:"1,1000" help:"of each sentence, for exact"`
+		Collapse string `toml:"collapse" oneof:"published none tags labels" was:"tags: true is none, false is tags; mstep.tags: true is none, false is tags" help:"what is summed out of sampled trees: nothing, preterminals, or all labels, so that shapes are left; published: nothing for exact, labels of shapes, else preterminals"`
+		Samples  int    `toml:"samples" range:"1,1000" help:"of each sentence, for exact; gfn learns from wake.samples"`
+		Weights  bool   `toml:"weights" help:"learn from the trees of wake, each by its importance weight among those of its sentence, instead of from where moves lead"`
 	} `toml:"mstep" help:"M-updates"`
 	Optim struct {
 		Clip   float64 `toml:"clip" range:"0,1e12" was:"clip" help:"greatest norm of a gradient; 0 means none"`
@@ -115,7 +131,11 @@ type Config struct {
 		Anneal         string  `toml:"anneal" oneof:"exp linear" was:"ebm_anneal" help:"what is between them: exp as in the published commands"`
 	} `toml:"prior" help:"the energy-based prior on shapes of trees"`
 	Eval struct {
-		Every int `toml:"every" range:"0,2147483647" was:"eval_every" help:"updates between evaluations on validation sentences; 0 means never"`
+		Every    int    `toml:"every" range:"0,2147483647" was:"eval_every" help:"updates between evaluations on validation sentences; 0 means never"`
+		Select   string `toml:"select" oneof:"last best" help:"the state that is evaluated and parses: the last one, or the best of these evaluations by likelihood"`
+		Patience int    `toml:"patience" range:"0,2147483647" help:"ends a training after so many evaluations without a better one; 0 means never"`
+		// The longest sentences that a GFlowNet reads are those that it was trained on, or has dreamt.
+		MaxLength int `toml:"max_length" range:"2,1000" or:"0" help:"of the sentences that the grammar is measured on at the end; 0 means those of max_length"`
 	} `toml:"eval" help:"what is measured"`
 }
 
@@ -125,9 +145,9 @@ func PaperConfig() Config {
 		Seed: 1111, Data: "synthetic", Method: Marginal, MaxLength: 20, Batch: 32, Updates: 10_000, Pool: 1, Bucket: 20, Chain: 1000,
 	}
 	c.Model.Grammar, c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width = string(grammar.CFG), 29, 60, 256
-	c.Model.ParentScale = 1
-	c.Policy.Width, c.Policy.Layers, c.Policy.Heads = 512, 6, 4
-	c.Wake.Objective, c.Wake.Lambda, c.Wake.Beta = "subtb", 1, 1/1.1
+	c.Model.Init, c.Model.ParentScale = grammar.Published, 1
+	c.Policy.Width, c.Policy.Layers, c.Policy.Heads, c.Policy.Trees = 512, 6, 4, Labelled
+	c.Wake.Objective, c.Wake.Samples, c.Wake.Lambda, c.Wake.Beta = "subtb", 1, 1, 1/1.1
 	c.Sleep.Weight, c.Sleep.Leaves, c.Sleep.Steps = 10, 40, 20
 	c.Moves.Count, c.Moves.ECount, c.Moves.Steps, c.Moves.FirstSteps, c.Moves.Balance = 10, 1, 20, 10, 1
 	c.Gate.Threshold, c.Gate.ThresholdEnd = -1, -1
@@ -139,7 +159,7 @@ func PaperConfig() Config {
 	p := &c.Prior
 	p.Updates, p.Rate, p.L2, p.Reset = 20_000, 1e-4, 1e-4, 0.1
 	p.Temperature, p.TemperatureEnd, p.Anneal = 1, 1000, "exp"
-	c.Eval.Every = 100
+	c.Eval.Every, c.Eval.Select = 100, Last
 	return c
 }
 
@@ -154,7 +174,7 @@ func QuickConfig() Config {
 	c.Gate.Threshold, c.Gate.ThresholdEnd = 6, 3
 	c.Optim.Drop, c.Optim.Theta.Rate, c.Optim.Theta.End = 1, 3e-3, 0.05
 	c.Optim.Phi.Rate, c.Optim.Phi.FlowRate, c.Optim.Phi.End = 1e-3, 1e-2, 0.2
-	c.Prior.Updates, c.Eval.Every = 3000, 500
+	c.Prior.Updates, c.Eval.Every, c.Eval.Select = 3000, 500, Best
 	return c
 }
 
@@ -176,7 +196,10 @@ func SmallConfig() Config {
 func (c *Config) MemoryKeys() []string {
 	keys := []string{"model.nonterminals", "model.preterminals", "max_length", "batch", "model.width"}
 	if c.Method == GFN {
-		keys = append(keys, "policy.width", "policy.layers", "policy.heads", "sleep.leaves", "sleep.steps", "moves.steps")
+		keys = append(keys, "policy.width", "policy.layers", "policy.heads", "wake.samples", "sleep.leaves", "sleep.steps", "moves.steps")
+	}
+	if c.Eval.MaxLength > c.MaxLength {
+		keys = append([]string{"eval.max_length"}, keys...)
 	}
 	return keys
 }
@@ -186,7 +209,8 @@ var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfi
 // model returns the network of a configuration for a vocabulary.
 func (c *Config) model(words int) grammar.Neural {
 	m := grammar.Paper(grammar.Kind(c.Model.Grammar), words, 0)
-	m.Nonterminals, m.Preterminals, m.Width, m.ParentScale = c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width, c.Model.ParentScale
+	m.Nonterminals, m.Preterminals, m.Width = c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width
+	m.Init, m.ParentScale = c.Model.Init, c.Model.ParentScale
 	return m
 }
 

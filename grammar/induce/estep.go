@@ -14,10 +14,12 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// latents are the trees of a batch that an E-step hands on: by merges, or as forests of one tree each.
+// latents are the trees of a batch that an E-step hands on: by merges, or as forests of one tree each, of which every sentence
+// may have several in a row.
 type latents struct {
 	Trees   *grammar.TreeTensors
 	Forests *forest.ForestTensors
+	LogW    *tensors.Tensor // [rows]: the logarithms of their importance weights; nil if all count the same
 }
 
 // gfnStep is the E-step of method gfn (Hu et al., 2023, algorithm 2, as released): wake, moves back and forth, sleep, and one update of
@@ -54,6 +56,7 @@ type walker struct {
 	walks    forest.WalkTensors  // where the chains are
 	down     *forest.WalkTensors // the walks that took dreams apart; nil without sleep
 	logR     *tensors.Tensor
+	latents  latents               // what M-steps learn from
 	next     forest.RolloutTensors // the next move, started
 	learning learnArgs
 	trees    int     // on the line of the learner
@@ -61,7 +64,7 @@ type walker struct {
 }
 
 func (s gfnStep) walker(at em.Moment, b parse.Padded) *walker {
-	w := &walker{gflownet: s.gflownet, it: at.Iteration, seed: s.seed, batch: b}
+	w := &walker{gflownet: s.gflownet, it: at.Iteration, seed: s.seed, batch: b.Repeat(s.Wake.Samples)}
 	if s.prior != nil {
 		w.prior, w.coldness = s.prior(at)
 	}
@@ -81,7 +84,7 @@ func (w *walker) infer(maximize bool, epoch int) (out em.Inference[latents], err
 	if err != nil {
 		return out, err
 	}
-	out = em.NewInference(latents{Forests: &w.walks.Forest})
+	out = em.NewInference(w.latents)
 	out.Wake = em.Update{Loss: l.Wake, GradNorm: l.GradNorm, OK: l.OK}
 	out.Unfit = !l.OK // trees of a network that is not finite are none to learn from
 	out.Metrics = w.metrics(l)
@@ -94,7 +97,13 @@ func (w *walker) run(maximize bool, epoch int) error {
 	if err := w.walk(); err != nil {
 		return err
 	}
-	return w.moveOn()
+	if err := w.moveOn(); err != nil {
+		return err
+	}
+	if !w.MStep.Weights {
+		w.latents = latents{Forests: &w.walks.Forest}
+	}
+	return nil
 }
 
 // update learns from the walks.
@@ -115,12 +124,13 @@ func (w *walker) walk() error {
 		return err
 	}
 	w.walks, w.down, w.logR, w.next = out.Wake, out.Sleep, out.Rewards.LogR, out.Next
+	w.latents = latents{Forests: &out.Wake.Forest, LogW: out.LogW}
 	w.learning = learnArgs{Words: w.batch.Words, Wake: out.Wake.RouteTensors, Rewards: out.Rewards}
 	for _, n := range w.batch.LengthOf {
 		w.trees += forest.Tokens(int(n) - 1)
 	}
 	if dream != nil {
-		w.learning.Sleep = &undoneDreams[*tensors.Tensor, grammar.TreeTensors]{*dream, w.down.Undone}
+		w.learning.Sleep = &undoneDreams[*tensors.Tensor, forest.InsideTensors, grammar.TreeTensors]{*dream, w.down.Inside, w.down.Undone}
 		for _, steps := range w.undone(dream.Lengths) {
 			w.trees += forest.Tokens(steps)
 		}
@@ -190,7 +200,7 @@ func (w *walker) moveOn() error {
 		}
 		if m == len(w.back)-1 && w.trainsMoves() {
 			w.learning.Move = &moveTensors{
-				Before: w.walks.Forest, After: after.RouteTensors, BeforeR: w.logR, ProposedR: out.Proposed,
+				Before: w.walks.RouteTensors, After: after.RouteTensors, BeforeR: w.logR, ProposedR: out.Proposed,
 			}
 			for _, n := range w.batch.LengthOf {
 				w.trees += 2 * forest.Tokens(min(back, int(n)-1))

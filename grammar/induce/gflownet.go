@@ -35,12 +35,16 @@ func (c *Config) newSampler(set *program.Set, tables func(*Graph) grammar.LogPro
 	if err := forest.CanRun(set.Backend); err != nil {
 		return nil, badinput.Errorf("%w", err)
 	}
-	s := forest.NewSampler(set, forest.Network{
+	m := forest.Network{
 		Width: c.Policy.Width, Layers: c.Policy.Layers, Heads: c.Policy.Heads, FeedForward: 4 * c.Policy.Width, DType: dtypes.Float32,
 		Words: words, Labels: c.Model.Nonterminals, Preterminals: c.Model.Preterminals,
 		Positions: max(c.MaxLength, c.dreamt()) + 1, // 22 at the published lengths, as published
 		Half:      c.Policy.Half, Linear: c.Policy.Linear, UniformBack: c.Policy.UniformBack, Mixes: c.Wake.Epsilon > 0,
-	}, tables)
+	}
+	if c.Policy.Trees == Shapes {
+		m.Grammar = tables
+	}
+	s := forest.NewSampler(set, m, tables)
 	if c.Prior.On {
 		s.Energy = prior.Energies
 	}

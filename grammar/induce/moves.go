@@ -41,6 +41,7 @@ type (
 	proposeOut[T, W, R any] struct {
 		Wake    W
 		Rewards forest.Rewards[T]
+		LogW    T  // log R + log P_B - log P_F of the walks of wake, as they were drawn
 		Sleep   *W // nil without a sleep phase
 		Next    R
 	}
@@ -68,22 +69,23 @@ type (
 func (e *gflownet) proposed(in proposeIn[*Node, forest.Walk]) (out proposeOut[*Node, forest.Walk, forest.Rollout]) {
 	out.Wake = in.Walk
 	if e.Sleep.Weight > 0 {
-		wake, down := forest.Apart(in.Walk, e.Batch, in.Target.Weights.Terms.Shape().Dim(1), e.Sleep.Leaves)
+		wake, down := forest.Apart(in.Walk, e.Batch*e.Wake.Samples, in.Target.Weights.Terms.Shape().Dim(1), e.Sleep.Leaves)
 		out.Wake, out.Sleep = wake, &down
 	}
-	out.Rewards = e.RewardOf(in.Target, out.Wake.Forest)
-	out.Next = e.nextMove(moveAt(in.Moves, 0), out.Wake, in.Knobs)
+	out.Rewards = e.RewardOf(in.Target, out.Wake.Forest, out.Wake.Inside)
+	out.LogW = Add(out.Rewards.LogR, Sub(out.Wake.MadeBack, out.Wake.MadeForward))
+	out.Next = e.nextMove(moveAt(in.Moves, 0), in.Target, out.Wake, in.Knobs)
 	return out
 }
 
-func (e *gflownet) nextMove(m move, from forest.Walk, knobs em.Knobs[*Node]) forest.Rollout {
-	return e.Rollout(from, m.move, m.back, Const(m.back.Graph(), true), e.explore().Behaviour(knobs))
+func (e *gflownet) nextMove(m move, t forest.Target[*Node], from forest.Walk, knobs em.Knobs[*Node]) forest.Rollout {
+	return e.RolloutOf(t, from, m.move, m.back, Const(m.back.Graph(), true), e.explore().Behaviour(knobs))
 }
 
 // accepted ends a move, with the probability of Metropolis and Hastings, and starts the next one. It turns the rows of the moves, so that
 // the next one is the first.
 func (e *gflownet) accepted(in acceptIn[*Node, forest.Walk]) (out acceptOut[*Node, forest.Walk, forest.Rollout]) {
-	out.Proposed = e.RewardOf(in.Target, in.After.Forest).LogR
+	out.Proposed = e.RewardOf(in.Target, in.After.Forest, in.After.Inside).LogR
 	yes := gfn.Accept(moveAt(in.Moves, 0).accept, Add(Sub(out.Proposed, in.LogR), in.After.LogRatio()))
 	out.Accepted = Add(in.Accepted, ReduceAllMean(ConvertDType(yes, dtypes.Float32)))
 	out.LogR = Where(yes, out.Proposed, in.LogR)
@@ -94,7 +96,7 @@ func (e *gflownet) accepted(in acceptIn[*Node, forest.Walk]) (out acceptOut[*Nod
 		}
 		return Where(BroadcastToDims(wide, before.Shape().Dimensions...), after, before)
 	})
-	out.Next = e.nextMove(moveAt(in.Moves, 1), out.Walk, in.Knobs)
+	out.Next = e.nextMove(moveAt(in.Moves, 1), in.Target, out.Walk, in.Knobs)
 	out.Moves = program.Map(in.Moves, func(x *Node) *Node {
 		return Concatenate([]*Node{SliceAxis(x, 0, AxisRangeToEnd(1)), SliceAxis(x, 0, AxisElem(0))}, 0)
 	})

@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -24,8 +26,8 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// ReadGrammar returns the grammar of a run's newest checkpoint as a table, with a line for each newer checkpoint that
-// is damaged. The run's data set is not needed. Nonterminals are named NT-1, NT-2, ..., and preterminals T-1, T-2, ...
+// ReadGrammar returns the grammar of a run's newest checkpoint as a table, of the best state if the run keeps that, with
+// a line for each newer checkpoint that is damaged. The run's data set is not needed. Nonterminals are named NT-1, NT-2, ..., and preterminals T-1, T-2, ...
 //
 // The trained parameters are widened before anything is computed of them, so that the table is that of the network in
 // double precision, the same on all backends but for the last digits.
@@ -46,7 +48,7 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *parse.GFlow
 			"%s was trained by method %s and has no GFlowNet: train one with %s",
 			r.Dir(), c.Method, self.Command("train grammar --method gfn"))
 	}
-	p, err := c.readNetwork(b, state, len(g.Words))
+	p, err := c.readNetwork(b, state, g)
 	if err != nil {
 		return nil, nil, warnings, badinput.Errorf(
 			"%s does not hold a GFlowNet that can be used at step %d: %w", r.Dir(), state.Step, err)
@@ -54,19 +56,23 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *parse.GFlow
 	return g, p, warnings, nil
 }
 
-// readNetwork makes the GFlowNet that a state of a training holds, for a vocabulary of so many words.
-func (c *Config) readNetwork(b compute.Backend, state run.State, words int) (*parse.GFlowNet, error) {
+// readNetwork makes the GFlowNet that a state of a training holds, for its grammar.
+func (c *Config) readNetwork(b compute.Backend, state run.State, g *grammar.Grammar) (*parse.GFlowNet, error) {
 	store := model.NewStore()
-	m := c.model(words)
-	tables := func(g *Graph) grammar.LogProbs { return m.LogProbs(store.Scope(em.Theta), g) }
-	sampler, err := c.newSampler(program.NewSet(b, store), tables, words)
+	sampler, err := c.newSampler(program.NewSet(b, store), setFixed(store, g), len(g.Words))
 	if err != nil {
 		return nil, err
 	}
 	if err := sampler.Flow.Declare(shortest()); err != nil {
 		return nil, err
 	}
-	if err := run.SetStore(store, run.Below(state.Arrays, em.Phi)); err != nil {
+	arrays, err := run.StoreArrays(store)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(arrays, func(path string, _ run.Array) bool { return strings.HasPrefix(path, em.Phi+"/") })
+	maps.Copy(arrays, run.Below(state.Arrays, em.Phi))
+	if err := run.SetStore(store, arrays); err != nil {
 		return nil, err
 	}
 	return parse.NewGFlowNet(sampler, c.batches()), nil
@@ -85,7 +91,10 @@ func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state
 	if err != nil {
 		return c, nil, state, warnings, err
 	}
-	if g, err = c.table(b, state); err != nil {
+	if err = bestOf(&state); err == nil {
+		g, err = c.table(b, state)
+	}
+	if err != nil {
 		err = badinput.Errorf("%s does not hold a grammar that can be used at step %d: %w", r.Dir(), state.Step, err)
 	} else {
 		c.adopt(g)

@@ -28,6 +28,9 @@ func savedRun(t *testing.T, kind grammar.Kind) (*Session, *run.Run) {
 	c := QuickConfig()
 	c.Model.Grammar, c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width, c.Batch, c.Bucket, c.MaxLength = string(kind), 3, 4, 8, 8, 8, 8
 	c.Eval.Every, c.Model.ParentScale = 0, 1
+	if kind == grammar.NCFG {
+		c.Model.Init = grammar.Xavier
+	}
 	s, err := Task{}.Start(b, &c)
 	if err != nil {
 		t.Fatal(err)

@@ -35,25 +35,36 @@ func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
 // Start opens the data of a configuration and prepares to learn from it.
 func (Task) Start(b compute.Backend, config any) (*Session, error) {
 	c := *config.(*Config)
-	data, err := openData(c)
+	data, whole, err := openData(c)
 	if err != nil {
 		return nil, err
 	}
-	return NewSession(b, c, data)
+	s, err := NewSession(b, c, data)
+	if err != nil || c.Eval.MaxLength == 0 {
+		return s, err
+	}
+	if err := s.measureOn(whole); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // Session is a grammar in training: run.Session, but for what is made of it at its end.
 type Session struct {
 	Config
-	data  *treebank.Dataset
-	model grammar.Neural
-	set   *program.Set // of what is trained
-	loop  em.Loop[parse.Padded, latents]
-	batch parse.Padded // of the last iteration
+	data *treebank.Dataset
+	// measured are the splits of an evaluation, if they are not those of the data.
+	measured []*treebank.Split
+	model    grammar.Neural
+	set      *program.Set // of what is trained
+	loop     em.Loop[parse.Padded, latents]
+	batch    parse.Padded // of the last iteration
 	// Exact does exact inference with the grammar as it is, and Network parses with the GFlowNet; nil with other methods.
 	Exact   *parse.Exact
 	Network *parse.GFlowNet
 	sampler *sampler
+	best    *run.Best        // nil if the last state is the one that counts
 	prior   *prior.Trainer   // nil without a prior
 	gfn     *gflownet        // nil with other methods
 	fixed   *grammar.Grammar // nil if the grammar is learned
@@ -101,6 +112,9 @@ func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, 
 		return nil, err
 	}
 	if err := s.declare(tables); err != nil {
+		return nil, err
+	}
+	if err := s.keepBest(); err != nil {
 		return nil, err
 	}
 	s.Exact = parse.ExactOf(s.set, tables)
@@ -158,6 +172,9 @@ func (s *Session) made() uint64 {
 
 // total is the number of steps: updates of the prior first, then of the grammar, or iterations of the GFlowNet, at least.
 func (s *Session) total() uint64 {
+	if s.impatient() {
+		return s.at()
+	}
 	n := uint64(s.Config.Updates)
 	if s.gfn != nil {
 		n += s.loop.State().Iteration - s.made()
@@ -174,7 +191,7 @@ func (s *Session) total() uint64 {
 // expected is the number of steps as far as it can be told, once there is a prior if there is to be one. How many iterations an M-step takes is known from those so far; at first, as if
 // a twentieth of all had been made before, by one iteration each.
 func (s *Session) expected() uint64 {
-	if s.gfn == nil {
+	if s.gfn == nil || s.impatient() {
 		return s.total()
 	}
 	done := s.loop.State().Iteration
@@ -224,7 +241,9 @@ func (s *Session) Step() (run.Tick, error) {
 	}
 	if every := uint64(s.Eval.Every); every > 0 && (r.M != nil || s.fixed != nil) && (s.made()%every == 0 || s.Done()) {
 		tick.Log = log
-		return tick, s.watch(log)
+		err := s.watch(log)
+		tick.Total = s.expected()
+		return tick, err
 	}
 	return tick, nil
 }
@@ -284,25 +303,32 @@ func (s *Session) stepPrior() (run.Tick, error) {
 
 // Short explains a training that has ended with fewer updates than it was to make.
 func (s *Session) Short() string {
-	if s.Network == nil || !s.Done() || s.made() >= uint64(s.Config.Updates) {
+	steps := "M-steps"
+	if s.fixed != nil || s.gfn == nil {
+		steps = "updates"
+	}
+	text := fmt.Sprintf("ended the training after %d of %d %s", s.made(), s.Config.Updates, steps)
+	switch {
+	case !s.Done() || s.made() >= uint64(s.Config.Updates):
 		return ""
+	case s.impatient():
+		return fmt.Sprintf("eval.patience = %d %s", s.Eval.Patience, text)
+	case s.fixed != nil:
+		return fmt.Sprintf("max_iterations = %d %s", s.MaxIterations, text)
 	}
-	if s.fixed != nil {
-		return fmt.Sprintf("max_iterations = %d ended the training after %d of %d updates", s.MaxIterations, s.made(), s.Config.Updates)
-	}
-	return fmt.Sprintf("max_iterations = %d ended the training after %d of %d M-steps: raise it, or the threshold of the gate",
-		s.MaxIterations, s.made(), s.Config.Updates)
+	return fmt.Sprintf("max_iterations = %d %s: raise it, or the threshold of the gate", s.MaxIterations, text)
 }
 
 // HeldOut are the splits that the grammar is evaluated on.
-func (s *Session) HeldOut() (out []*treebank.Split) {
-	for _, name := range []string{treebank.Valid, treebank.Test} {
-		if split, err := s.data.Split(name); err == nil && len(split.Sentences) > 0 {
-			out = append(out, split)
-		}
+func (s *Session) HeldOut() []*treebank.Split {
+	if s.measured != nil {
+		return s.measured
 	}
-	return out
+	return heldOut(s.data)
 }
+
+// Shown is the first of these, with the sentences of the lengths that were trained on.
+func (s *Session) Shown() *treebank.Split { return heldOut(s.data)[0] }
 
 // Seed implements run.Session.
 func (s *Session) Seed() uint64 { return s.Config.Seed }
@@ -317,7 +343,13 @@ func (s *Session) Data() map[string]string {
 }
 
 // Parameters implements run.Session.
-func (s *Session) Parameters() (map[string]run.Array, error) { return run.Parameters(s.set.Store) }
+func (s *Session) Parameters() (out map[string]run.Array, err error) {
+	err = s.AtBest(func() error {
+		out, err = run.Parameters(s.set.Store)
+		return err
+	})
+	return out, err
+}
 
 // Programs are those that train, so that their times can be told.
 func (s *Session) Programs() *program.Set { return s.set }

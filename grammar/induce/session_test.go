@@ -34,7 +34,10 @@ func methods() map[string]Config {
 	shapes.MStep.Collapse, shapes.MStep.Samples = Labels, 3
 	prior := chains
 	prior.Prior.On = true
-	return map[string]Config{"marginal": marginal, "exact": exact, "exact without tags": untagged, "exact shapes": shapes, "mcem": chains, "mcem with a prior": prior}
+	xavier := marginal
+	xavier.Model.Init, xavier.Model.Grammar = grammar.Xavier, string(grammar.NCFG)
+	chains.Eval.Select, xavier.Eval.Every = Last, 2
+	return map[string]Config{"marginal": marginal, "marginal, xavier": xavier, "exact": exact, "exact without tags": untagged, "exact shapes": shapes, "mcem": chains, "mcem with a prior": prior}
 }
 
 // A training that is stopped anywhere and continued by another session ends with the same bits.
@@ -349,14 +352,22 @@ func TestValidate(t *testing.T) {
 		`method = "em" is not one of marginal exact mcem`:     func(c *Config) { c.Method = "em" },
 		`model.grammar = "" is not one of cfg ncfg`:           func(c *Config) { c.Model.Grammar = "" },
 		`mstep.collapse = "none" needs method = "exact"`:      func(c *Config) { c.Method, c.MStep.Collapse = GFN, Nothing },
+		`policy.trees = "shapes" hands on no labels: set`:     func(c *Config) { c.Method, c.Policy.Trees, c.MStep.Collapse = GFN, Shapes, Tags },
 		`mstep.samples = 4 needs method = "exact"`:            func(c *Config) { c.MStep.Samples = 4 },
 		`prior.on = true needs method = "mcem"`:               func(c *Config) { c.Prior.On = true },
+		`wake.samples = 4 needs method = "gfn"`:               func(c *Config) { c.Wake.Samples = 4 },
+		`wake.objective = "vargrad" compares the walks`:       func(c *Config) { c.Method, c.Wake.Objective = GFN, "vargrad" },
+		`mstep.weights = true needs method = "gfn"`:           func(c *Config) { c.MStep.Weights = true },
+		`mstep.weights = true weighs the walks`:               func(c *Config) { c.Method, c.MStep.Weights = GFN, true },
+		`set moves.count = 0`:                                 func(c *Config) { c.Method, c.MStep.Weights, c.Wake.Samples = GFN, true, 2 },
 		"model.nonterminals = 0 is not between 1 and 500":     func(c *Config) { c.Model.Nonterminals = 0 },
 		"optim.theta.rate = NaN is not between 0 and 1000":    func(c *Config) { c.Optim.Theta.Rate = math.NaN() },
 		"updates = -1 is neither 0 nor between":               func(c *Config) { c.Updates = -1 },
 		"max_length = 1 is not between 2 and 200":             func(c *Config) { c.MaxLength = 1 },
 		"prior.reset = 2 is not between 0 and 1":              func(c *Config) { c.Prior.Reset = 2 },
 		"optim.theta.end = 0 is not between 1e-09 and 1":      func(c *Config) { c.Optim.Theta.End = 0 }, // it is reached exponentially
+		`eval.patience = 3 waits for a better evaluation`:     func(c *Config) { c.Eval.Patience, c.Eval.Every = 3, 0 },
+		`eval.patience = 2 waits for a better evaluation`:     func(c *Config) { c.Eval.Patience, c.Eval.Select = 2, Last },
 		`prior.anneal = "cosine" is not one of exp linear`:    func(c *Config) { c.Prior.Anneal = "cosine" },
 		"horizon = -5 is not between 0 and":                   func(c *Config) { c.Horizon = -5 },
 		"gate.threshold = -2 is neither -1 nor between 0 and": func(c *Config) { c.Gate.Threshold = -2 },

@@ -27,6 +27,8 @@ type counters struct {
 	Words      []string          `json:"words"`
 	Symbols    *symbols          `json:"symbols,omitempty"` // of a fixed grammar
 	PriorState *prior.Checkpoint `json:"prior,omitempty"`
+	// Selection says which state was best; nil if the last one counts.
+	Selection *run.Selection `json:"selection,omitempty"`
 }
 
 // declare makes all variables of the training: graphs that use the grammar or the network use all of it.
@@ -62,6 +64,9 @@ func (s *Session) State() (run.State, error) {
 	if s.prior != nil {
 		s.PriorState = &s.prior.Checkpoint
 	}
+	if s.best != nil {
+		s.Selection = &s.best.Selection
+	}
 	s.counters.Loop = s.loop.State()
 	extra, err := json.Marshal(s.counters)
 	return run.State{Arrays: arrays, Extra: extra}, err
@@ -80,6 +85,9 @@ func (s *Session) Restore(state run.State) error {
 	if !reflect.DeepEqual(saved.Symbols, s.Symbols) {
 		return badinput.Errorf("the checkpoint is of other symbols than the configuration: was fixed = %q edited?", s.Fixed)
 	}
+	if err := s.older(&state, &saved); err != nil {
+		return err
+	}
 	if err := s.check(saved); err != nil {
 		return err
 	}
@@ -88,6 +96,9 @@ func (s *Session) Restore(state run.State) error {
 	}
 	s.counters = saved
 	s.loop.SetState(saved.Loop)
+	if s.best != nil {
+		s.best.Selection = *saved.Selection
+	}
 	if s.prior != nil {
 		s.prior.Checkpoint = *s.PriorState
 	}
@@ -108,6 +119,11 @@ func (s *Session) check(saved counters) error {
 	}
 	if saved.Loop.M > uint64(s.Config.Updates) {
 		return badinput.Errorf("the counters of the checkpoint say update %d of %d", saved.Loop.M, s.Config.Updates)
+	}
+	if s.best != nil {
+		if err := saved.Selection.Check(saved.OfPrior + saved.Loop.Iteration); err != nil {
+			return err
+		}
 	}
 	if (saved.PriorState != nil) != (s.prior != nil) {
 		return badinput.Errorf("the checkpoint is of a training with prior.on = %t", saved.PriorState != nil)

@@ -58,11 +58,37 @@ func (c *Config) checkTogether() error {
 	if c.MStep.Collapse == Nothing && c.Method != Exact {
 		return fmt.Errorf("mstep.collapse = %q needs method = %q: other trees have no preterminals that could be seen", Nothing, Exact)
 	}
+	if c.Method == GFN && c.Policy.Trees == Shapes && c.collapse() != Labels {
+		return fmt.Errorf("policy.trees = %q hands on no labels: set mstep.collapse = %q", Shapes, Labels)
+	}
 	if c.MStep.Samples > 1 && c.Method != Exact {
-		return fmt.Errorf("mstep.samples = %d needs method = %q: the others hand on one tree for each sentence", c.MStep.Samples, Exact)
+		return fmt.Errorf("mstep.samples = %d needs method = %q; with %q M-steps learn from all wake.samples", c.MStep.Samples, Exact, GFN)
+	}
+	if err := c.checkSamples(); err != nil {
+		return err
+	}
+	if c.Eval.Patience > 0 && (c.Eval.Select != Best || c.Eval.Every == 0) {
+		return fmt.Errorf("eval.patience = %d waits for a better evaluation: set eval.select = %q and eval.every", c.Eval.Patience, Best)
 	}
 	if c.Fixed != "" && c.Method != GFN {
 		return fmt.Errorf("fixed = %q needs method = %q: no other one learns anything from a grammar that stays as it is", c.Fixed, GFN)
+	}
+	return nil
+}
+
+// checkSamples refuses settings of several walks of a sentence that do not go with each other.
+func (c *Config) checkSamples() error {
+	switch several := c.Wake.Samples > 1; {
+	case several && c.Method != GFN:
+		return fmt.Errorf("wake.samples = %d needs method = %q: the others make no walks", c.Wake.Samples, GFN)
+	case c.Wake.Objective == "vargrad" && c.Method == GFN && !several:
+		return fmt.Errorf("wake.objective = %q compares the walks of a sentence: set wake.samples to 2 or more", c.Wake.Objective)
+	case c.MStep.Weights && (c.Method != GFN || c.Fixed != ""):
+		return fmt.Errorf("mstep.weights = true needs method = %q and a grammar that is learned: the weights are those of walks", GFN)
+	case c.MStep.Weights && !several:
+		return fmt.Errorf("mstep.weights = true weighs the walks of a sentence: set wake.samples to 2 or more")
+	case c.MStep.Weights && c.Moves.Count > 0:
+		return fmt.Errorf("mstep.weights = true learns from walks before moves: set moves.count = 0, which leaves the move that is trained")
 	}
 	return nil
 }
@@ -74,6 +100,8 @@ func (c *Config) collapse() string {
 		return c.MStep.Collapse
 	case c.Method == Exact:
 		return Nothing
+	case c.Method == GFN && c.Policy.Trees == Shapes:
+		return Labels
 	}
 	return Tags
 }

@@ -10,8 +10,23 @@ import (
 // Watched is the number of validation sentences behind a point of the curves.
 const Watched = 256
 
-// watch measures the grammar on some validation sentences, for the curves.
+// watch measures the grammar on some validation sentences, for the curves, and keeps it if it never was better.
 func (s *Session) watch(log map[string]float64) error {
+	if err := s.measure(log); err != nil || s.best == nil {
+		return err
+	}
+	key := "valid/nll_per_word"
+	if s.fixed != nil { // that stays as it is
+		key = "valid/bound_per_word"
+	}
+	nats, ok := log[key]
+	if !ok {
+		return nil
+	}
+	return s.best.Measured(s.at(), -nats)
+}
+
+func (s *Session) measure(log map[string]float64) error {
 	split, err := s.data.Split(treebank.Valid)
 	if err != nil || len(split.Sentences) == 0 {
 		return nil

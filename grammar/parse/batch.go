@@ -23,6 +23,26 @@ func (p Padded) Room() int { return p.Words.Shape().Dim(1) }
 // Longest is the greatest number of words.
 func (p Padded) Longest() int { return int(slices.Max(p.LengthOf)) }
 
+// Repeat returns the batch with every row so many times in a row. The same sentences count.
+func (p Padded) Repeat(times int) Padded {
+	if times == 1 {
+		return p
+	}
+	out := p
+	words, n := tensors.MustCopyFlatData[int32](p.Words), p.Room()
+	var rows []int32
+	out.LengthOf = nil
+	for i, length := range p.LengthOf {
+		for range times {
+			rows, out.LengthOf = append(rows, words[i*n:][:n]...), append(out.LengthOf, length)
+		}
+	}
+	out.SentenceTensors = forest.SentenceTensors{
+		Words: tensors.FromFlatDataAndDimensions(rows, len(out.LengthOf), n), Lengths: tensors.FromValue(out.LengthOf),
+	}
+	return out
+}
+
 // Tokens counts words, and one more for the end of each sentence.
 func Tokens(sentences []treebank.Sentence) (n int) {
 	for _, s := range sentences {

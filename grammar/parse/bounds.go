@@ -17,8 +17,9 @@ var fullPlan = drawPlan{samples: mbrSamples, trees: 2, orders: 16}
 // Bounds say how near a GFlowNet is to the posterior of its grammar on some sentences, at temperature 1, without moves
 // and without a prior on shapes.
 type Bounds struct {
-	Samples int `json:"samples"` // trajectories of each sentence
-	Orders  int `json:"orders"`  // of each of the trees that KL over trees looks at
+	Sentences int `json:"sentences"` // no longer than those that it reads
+	Samples   int `json:"samples"`   // trajectories of each sentence
+	Orders    int `json:"orders"`    // of each of the trees that KL over trees looks at
 
 	// Bound is -E[log p(x,z) + log P_B - log P_F] over trajectories, an upper bound of -log p(x).
 	Bound Measure `json:"bound"`
@@ -36,6 +37,8 @@ type Bounds struct {
 
 	// Spearman is the correlation of ranks between log p(x) and its flow estimate; nil where one of them is constant.
 	Spearman *float64 `json:"spearman,omitempty"`
+	// ESS is how many exact samples the trajectories of a sentence are worth, mean of sentences.
+	ESS float64 `json:"effective_samples"`
 	// Labels is the number of nonterminals that the samples use, and LabelPerplexity exp of the entropy of how often.
 	Labels          int     `json:"labels"`
 	LabelPerplexity float64 `json:"label_perplexity"`
@@ -55,7 +58,7 @@ func (p *GFlowNet) Bounds(sentences []treebank.Sentence, logX []float64, seed ui
 }
 
 func newBounds(sentences []treebank.Sentence, logX, flows []float64, d *Draws) *Bounds {
-	r := &Bounds{Samples: fullPlan.samples, Orders: fullPlan.orders}
+	r := &Bounds{Sentences: len(sentences), Samples: fullPlan.samples, Orders: fullPlan.orders}
 	r.Bound = measure(sentences, func(i int) (float64, float64) {
 		mean, variance := average(d.LogW[i])
 		return -mean, variance
@@ -64,6 +67,9 @@ func newBounds(sentences []treebank.Sentence, logX, flows []float64, d *Draws) *
 		e := gfn.EstimateLogZ(d.LogW[i])
 		return -e.LogZ, e.StdErr * e.StdErr
 	})
+	for i := range sentences {
+		r.ESS += gfn.EstimateLogZ(d.LogW[i]).ESS / float64(len(sentences))
+	}
 	r.Flow = measure(sentences, func(i int) (float64, float64) { return -flows[i], 0 })
 	r.KLTrajectories = measure(sentences, func(i int) (float64, float64) {
 		mean, variance := average(d.LogW[i])

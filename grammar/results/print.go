@@ -27,6 +27,9 @@ func (r *Result) tables() []*report.Table {
 			t.Add(report.Text(f.Trees), report.Number(f.Sentence, 2), report.Number(f.Corpus, 2), report.Number(f.Released, 2))
 		}
 		out = append(out, t)
+		if s.ByLength != nil {
+			out = append(out, s.lengthTable())
+		}
 		if s.GFlowNet != nil {
 			out = append(out, s.gfnTable())
 		}
@@ -44,11 +47,15 @@ func (r *Result) Print(w io.Writer) error {
 			return err
 		}
 	}
-	if r.Short == "" {
-		return nil
+	for _, note := range []string{r.Short, r.Measured.Note()} {
+		if note == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "Note: %s.\n", note); err != nil {
+			return err
+		}
 	}
-	_, err := fmt.Fprintf(w, "Note: %s.\n", r.Short)
-	return err
+	return nil
 }
 
 // gfnTable compares a GFlowNet with exact inference.
@@ -70,7 +77,12 @@ func (s SplitResult) gfnTable() *report.Table {
 	if g.Spearman != nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("Spearman correlation of log p(x) with its flow estimate: %.3f", *g.Spearman))
 	}
-	exact := parse.Measure{PerWord: s.NLL, PerSentence: g.Bound.PerSentence - g.KLTrajectories.PerSentence}
+	if g.Sentences < s.Sentences {
+		t.Notes = append(t.Notes, fmt.Sprintf("of %d of the %d sentences: the others are longer than those that it reads", g.Sentences, s.Sentences))
+	}
+	exact := parse.Measure{
+		PerWord: g.Bound.PerWord - g.KLTrajectories.PerWord, PerSentence: g.Bound.PerSentence - g.KLTrajectories.PerSentence,
+	}
 	for _, row := range []struct {
 		name string
 		parse.Measure
@@ -96,10 +108,14 @@ func (s SplitResult) gfnTable() *report.Table {
 func (s SplitResult) listedTable() *report.Table {
 	t := &report.Table{
 		Title:   fmt.Sprintf("%s: the GFlowNet beside the posterior, all trees listed", s.Name),
-		Columns: report.Columns("sentences", "nats per word", "bound", "total variation", "of the worst sentence"),
-		Notes:   []string{"total variation: between where trajectories end and the exact posterior, mean of sentences"},
+		Columns: report.Columns("sentences", "nats per word", "bound", "KL per word", "total variation", "of the worst sentence"),
+		Notes: []string{
+			"KL: from where trajectories end to the exact posterior, in nats",
+			"total variation: between the two, mean of sentences",
+		},
 	}
 	l := s.Listed
-	t.Add(report.Int(l.Sentences), report.Number(l.NLL, 4), report.Number(l.Bound, 4), report.Number(l.TotalVariation, 4), report.Number(l.Worst, 4))
+	t.Add(report.Int(l.Sentences), report.Number(l.NLL, 4), report.Number(l.Bound, 4), report.Number(l.KL, 4),
+		report.Number(l.TotalVariation, 4), report.Number(l.Worst, 4))
 	return t
 }

@@ -26,12 +26,16 @@ func (s session) lead() string {
 
 // Report implements run.Session.
 func (s session) Report(r *run.Run, dir string, res run.Result) error {
+	return s.AtBest(func() error { return s.report(r, dir, res) })
+}
+
+func (s session) report(r *run.Run, dir string, res run.Result) error {
 	own := res.(*Result)
 	points, err := run.ReadMetrics(r.Dir())
 	if err != nil {
 		return err
 	}
-	p, err := s.parseForReport(s.HeldOut()[0])
+	p, err := s.parseForReport(s.Shown())
 	if err != nil {
 		return err
 	}
@@ -45,7 +49,7 @@ func (s session) Report(r *run.Run, dir string, res run.Result) error {
 		return err
 	}
 	page := &report.Page{Title: "Grammar induction", Lead: s.lead()}
-	section := page.Section("Result").Note(own.Short).Note(run.Unfinished(s))
+	section := page.Section("Result").Note(own.Short).Note(own.Measured.Note()).Note(run.Unfinished(s))
 	for _, t := range own.tables() {
 		section.Table(t)
 	}
