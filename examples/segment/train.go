@@ -13,8 +13,8 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// experiment is one corpus, on which both methods learn the same model from the same start by as many updates on the same
-// minibatches.
+// experiment is one corpus, on which both methods learn the same model from the same start by as many updates on the
+// same minibatches.
 type experiment struct {
 	b compute.Backend
 	m Words
@@ -87,8 +87,10 @@ type trained interface {
 	Train(ctx context.Context, until func(em.State) bool, each func(em.Report) error) error
 }
 
-// learn makes all updates, and returns how it went and how some sentences are cut in the end.
-func (e experiment) learn(name string, l trained, store *model.Store, q *em.Posterior) (all []state, cut []Sentence, err error) {
+// learn makes all updates, and returns how it went and how held-out sentences are cut in the end.
+func (e experiment) learn(
+	name string, l trained, store *model.Store, q *em.Posterior,
+) (all []state, cut []Sentence, err error) {
 	meter, err := newMeter(e, store, q)
 	if err != nil {
 		return nil, nil, err
