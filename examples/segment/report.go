@@ -64,7 +64,7 @@ func (r *result) figure() report.Figure {
 	}
 	lines := func(label string, log bool, y func(state) float64) report.Lines {
 		return report.Lines{
-			Axes: report.Axes{X: report.Axis{Label: "updates"}, Y: report.Axis{Label: label, Log: log}},
+			Axes: report.Axes{X: report.Axis{Label: "updates", Log: true}, Y: report.Axis{Label: label, Log: log}},
 			Series: []report.Series{
 				curve("exact EM", r.exact, y), curve("GFlowNet-EM", r.gflownet, y),
 			},
