@@ -359,6 +359,7 @@ func TestValidate(t *testing.T) {
 		`wake.objective = "vargrad" compares the walks`:       func(c *Config) { c.Method, c.Wake.Objective = GFN, "vargrad" },
 		`mstep.weights = true needs method = "gfn"`:           func(c *Config) { c.MStep.Weights = true },
 		`mstep.weights = true weighs the walks`:               func(c *Config) { c.Method, c.MStep.Weights = GFN, true },
+		`moves.persist = true needs method = "gfn"`:           func(c *Config) { c.Moves.Persist = true },
 		`set moves.count = 0`:                                 func(c *Config) { c.Method, c.MStep.Weights, c.Wake.Samples = GFN, true, 2 },
 		"model.nonterminals = 0 is not between 1 and 500":     func(c *Config) { c.Model.Nonterminals = 0 },
 		"optim.theta.rate = NaN is not between 0 and 1000":    func(c *Config) { c.Optim.Theta.Rate = math.NaN() },

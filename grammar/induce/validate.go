@@ -87,6 +87,8 @@ func (c *Config) checkSamples() error {
 		return fmt.Errorf("mstep.weights = true needs method = %q and a grammar that is learned: the weights are those of walks", GFN)
 	case c.MStep.Weights && !several:
 		return fmt.Errorf("mstep.weights = true weighs the walks of a sentence: set wake.samples to 2 or more")
+	case c.Moves.Persist && (c.Method != GFN || c.Fixed != "" || c.Moves.Count == 0):
+		return fmt.Errorf("moves.persist = true needs method = %q, a grammar that is learned, and moves.count of 1 or more", GFN)
 	case c.MStep.Weights && c.Moves.Count > 0:
 		return fmt.Errorf("mstep.weights = true learns from walks before moves: set moves.count = 0, which leaves the move that is trained")
 	}
