@@ -27,29 +27,29 @@ type Folding struct {
 
 var _ gfn.Env = Folding{}
 
-// sequences are observations.
-type sequences struct {
-	Bases *Node // 0 to 3, or -1 beyond the end, [B,N]
-	Code  *Node // candidates, the helices that these bases can form, as numbers (see read), then -1, [B,K]
-	Known *Node // 1 for the candidates of a known structure, [B,K]: for measures and learning with structures alone
+// sequences are observations, in a graph (T is *Node) or on the host (*tensors.Tensor).
+type sequences[T any] struct {
+	Bases T // 0 to 3, or -1 beyond the end, [B,N]
+	Code  T // candidates, the helices that these bases can form, as numbers (see read), then -1, [B,K]
+	Known T // 1 for the candidates of a known structure, [B,K]: for measures and learning with structures alone
 }
 
-func sequencesOf(x gfn.Batch) sequences { return sequences{x[0], x[1], x[2]} }
-func (x sequences) Batch() gfn.Batch    { return gfn.Batch{x.Bases, x.Code, x.Known} }
+func sequencesOf[T any](x []T) sequences[T] { return sequences[T]{x[0], x[1], x[2]} }
+func (x sequences[T]) list() []T            { return []T{x.Bases, x.Code, x.Known} }
 
 // structure is a state.
-type structure struct {
-	Chosen  *Node // 1 for the candidates that it has, [B,K]
-	Blocked *Node // with how many of these each candidate is in conflict, [B,K]
-	Done    *Node // whether it is complete, [B]
-	Code    *Node // the candidates, [B,K]
+type structure[T any] struct {
+	Chosen  T // 1 for the candidates that it has, [B,K]
+	Blocked T // with how many of these each candidate is in conflict, [B,K]
+	Done    T // whether it is complete, [B]
+	Code    T // the candidates, [B,K]
 }
 
-func structureOf(s gfn.State) structure { return structure{s[0], s[1], s[2], s[3]} }
-func (z structure) State() gfn.State    { return gfn.State{z.Chosen, z.Blocked, z.Done, z.Code} }
+func structureOf[T any](s []T) structure[T] { return structure[T]{s[0], s[1], s[2], s[3]} }
+func (z structure[T]) list() []T            { return []T{z.Chosen, z.Blocked, z.Done, z.Code} }
 
 // free marks the candidates that can be added, [B,K].
-func (z structure) free() *Node {
+func free(z structure[*Node]) *Node {
 	return all(IsZero(z.Chosen), IsZero(z.Blocked), GreaterOrEqual(z.Code, ZerosLike(z.Code)))
 }
 
@@ -130,13 +130,13 @@ func (e Folding) BackActions() int { return e.K + 1 }
 func (e Folding) Initial(x gfn.Batch) gfn.State {
 	code := sequencesOf(x).Code
 	zero := ZerosLike(code)
-	return structure{zero, zero, ReduceSum(zero, 1), code}.State()
+	return structure[*Node]{zero, zero, ReduceSum(zero, 1), code}.list()
 }
 
 // Legal implements gfn.Env.
 func (e Folding) Legal(s gfn.State) *Node {
 	z := structureOf(s)
-	free, open := z.free(), InsertAxes(IsZero(z.Done), 1)
+	free, open := free(z), InsertAxes(IsZero(z.Done), 1)
 	return Concatenate([]*Node{LogicalAnd(free, BroadcastToShape(open, free.Shape())), open}, 1)
 }
 
@@ -163,7 +163,7 @@ func (e Folding) put(s gfn.State, a *Node, sign int) gfn.State {
 	stop := ConvertDType(Equal(a, Scalar(a.Graph(), integer, e.K)), integer)
 	z.Chosen, z.Blocked = Add(z.Chosen, MulScalar(hit, sign)), Add(z.Blocked, MulScalar(against, sign))
 	z.Done = Add(z.Done, MulScalar(stop, sign))
-	return z.State()
+	return z.list()
 }
 
 // Back implements gfn.Env.
@@ -174,14 +174,14 @@ func (e Folding) Redo(s gfn.State, b *Node) *Node { return b }
 
 // Of returns the complete structures of candidates that are chosen, [B,K] of zeros and ones.
 func (e Folding) Of(chosen, code *Node) gfn.State {
-	helix := e.helices(structure{Chosen: chosen, Code: code})
+	helix := e.helices(structure[*Node]{Chosen: chosen, Code: code})
 	against := e.conflict(e.read(code).along(2), helix.along(1)) // [B,K,T]
 	blocked := ReduceSum(ConvertDType(against, integer), 2)
-	return structure{chosen, blocked, OnesLike(ReduceSum(chosen, 1)), code}.State()
+	return structure[*Node]{chosen, blocked, OnesLike(ReduceSum(chosen, 1)), code}.list()
 }
 
 // helices lists those that are chosen, [B,T], first of all the ones with the lowest numbers.
-func (e Folding) helices(z structure) helices {
+func (e Folding) helices(z structure[*Node]) helices {
 	g, in := z.Chosen.Graph(), ConvertDType(z.Chosen, float)
 	rank := ConvertDType(times(in, before(g, e.K)), integer) // [B,K]
 	slot := Iota(g, shapes.Make(integer, 1, 1, e.most()), 2)
@@ -264,7 +264,7 @@ func (e Folding) Observe(bases, partner *Node) gfn.Batch {
 		out := Scatter(Reshape(to, b*rows*e.N, 1), Reshape(values, b*rows*e.N), shapes.Make(integer, b*(e.K+1)), false, false)
 		return SliceAxis(Reshape(out, b, e.K+1), 1, AxisRange(0, e.K))
 	}
-	return sequences{bases, MinusOne(place(number)), place(ConvertDType(in, integer))}.Batch()
+	return sequences[*Node]{bases, MinusOne(place(number)), place(ConvertDType(in, integer))}.list()
 }
 
 // loops is 1 at (i,j) where a helix of l pairs can begin, [1,N,N].

@@ -67,60 +67,64 @@ func (p policy) alone(t tables, bases, code *Node) *Node {
 		return Sub(read(to), read(from))
 	}
 	bare := Add(sum(h.I, Add(h.I, h.L)), sum(h.closing(), OnePlus(h.J)))
-	stay := func(level int) *Node {
-		s := SliceAxis(Log(p.steps(t, level, 0).stay), 0, AxisRange(1, p.N+1))
-		return upTo(ConvertDType(s, float))
-	}
-	top, below := stay(0), stay(1)
+	stay := func(level, less int) *Node { return ConvertDType(Log(p.steps(t, level, less).stay), float) }
+	sums := func(x *Node) *Node { return upTo(SliceAxis(x, 0, AxisRange(1, p.N+1))) }
+	top, below := sums(stay(0, 0)), sums(stay(1, 0))
 	left := Sub(InsertAxes(n, 1), h.I)
 	gone := Sub(look(top, left), look(top, Sub(left, OnePlus(Sub(h.J, h.I)))))
-	odds := Add(Sub(pairs, bare), Sub(look(below, Sub(h.closing(), Add(h.I, h.L))), gone))
+	loop := Sub(h.closing(), Add(h.I, h.L))
+	inner := Add(look(stay(1, 1), loop), look(below, MinusOne(loop)))
+	odds := Add(Sub(pairs, bare), Sub(inner, gone))
 	return StopGradient(Where(GreaterThan(h.L, ZerosLike(h.L)), odds, ZerosLike(odds)))
+}
+
+// odds are what each candidate adds to log p(x,z) in N states, [N,K], as far as its beginning knows of the helices there; n is
+// the number of bases, [N]. Besides, they come with numbers that say where a candidate is among these, each [N,K].
+func (p policy) odds(t tables, n, alone *Node, z structure[*Node]) (odds *Node, where []*Node) {
+	h, chosen := p.read(z.Code).along(2), p.helices(z).along(1) // [N,K,1], [N,1,T]
+	over := all(LessThan(chosen.I, h.I), LessThan(h.I, chosen.closing()), GreaterThan(chosen.L, ZerosLike(chosen.L)))
+	next := Where(over, Add(chosen.closing(), ZerosLike(h.I)), BroadcastToShape(InsertAxes(n, 1, 1), over.Shape()))
+	end := ReduceMin(next, 2) // the next base that is claimed
+	level := ReduceMax(ConvertDType(over, integer), 2)
+	below := ReduceSum(ConvertDType(chosen.inside(h), float), 2)
+
+	begin := func(level int) *Node { return Log(MaxScalar(p.steps(t, level, 0).begin, 1e-30)) }
+	begins := ConvertDType(Concatenate([]*Node{begin(0), begin(1)}, 0), float)
+	at := Add(MulScalar(level, p.N+1), Sub(end, Squeeze(h.I, 2)))
+	odds = Add(alone, Gather(begins, InsertAxes(at, 2)))
+	where = []*Node{below, ConvertDType(level, float)}
+	if p.Knots {
+		change, crossings := p.crossing(t, h, chosen, n, end)
+		odds, where = Add(odds, change), append(where, crossings...)
+	}
+	return StopGradient(odds), where
 }
 
 // Heads implements gfn.Policy.
 func (p policy) Heads(phi *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.Heads {
 	e, z := encodedOf(x), structureOf(s)
-	g, b := z.Code.Graph(), x.Size()
-	states := func(x *Node) *Node { return Reshape(x, append([]int{b, k}, x.Shape().Dimensions[1:]...)...) }
-	rows := func(x *Node) *Node { return Reshape(x, append([]int{b * k}, x.Shape().Dimensions[2:]...)...) }
-
-	// What each candidate adds to log p(x,z), as far as its beginning knows of the others.
-	h, chosen := p.read(z.Code).along(2), p.helices(z).along(1) // [N,K,1], [N,1,T]
-	end := gfn.Batch{e.Number}.Repeat(k)[0]
-	over := all(LessThan(chosen.I, h.I), LessThan(h.I, chosen.closing()), GreaterThan(chosen.L, ZerosLike(chosen.L)))
-	next := ReduceMin(Where(over, Add(chosen.closing(), ZerosLike(h.I)), BroadcastToShape(InsertAxes(end, 1, 1), over.Shape())), 2)
-	level := ReduceMax(ConvertDType(over, integer), 2)
-	below := ReduceSum(ConvertDType(chosen.inside(h), float), 2)
-	t := p.tables(phi.Store().Scope(em.Theta), g)
-	begin := func(level int) *Node { return Log(MaxScalar(p.steps(t, level, 0).begin, 1e-30)) }
-	begins := ConvertDType(Concatenate([]*Node{begin(0), begin(1)}, 0), float)
-	room := Sub(next, Squeeze(h.I, 2))
-	now := Add(states(Gather(begins, InsertAxes(Add(MulScalar(level, p.N+1), room), 2))), InsertAxes(e.Alone, 1)) // [B,k,K]
-	features := []*Node{states(below), states(ConvertDType(level, float))}
-	if p.Knots {
-		var crossings []*Node
-		now, crossings = p.crossing(t, h, chosen, next, end, now)
-		features = append(features, crossings...)
-	}
-	now = StopGradient(now)
+	states := func(x *Node) *Node { return Reshape(ConvertDType(x, float), e.Code.Shape().Dim(0), k, -1) }
+	t := p.tables(phi.Store().Scope(em.Theta), z.Code.Graph())
+	many := gfn.Batch{e.Number, e.Alone}.Repeat(k)
+	odds, where := p.odds(t, many[0], many[1], z)
+	odds = states(odds)
 
 	// What those in conflict add, and what they say.
-	free := states(ConvertDType(z.free(), float))
-	rivals := OnePlus(Einsum("bsj,bjk->bsk", Mul(free, Exp(MinScalar(now, 20))), e.Rivals))
-	share := Sub(now, Log(rivals))
-	number := ReduceAndKeep(states(ConvertDType(z.Chosen, float)), ReduceSum, 2)
-	numbers := BroadcastToShape(number, share.Shape())
-	in := Stack(append(features, DivScalar(now, 4), DivScalar(share, 4), Sigmoid(share), numbers), 3)
-	hidden := Add(nn.Linear(phi.At("state"), in, width), InsertAxes(e.Hidden, 1))
-	says := Mul(Softplus(nn.Linear(phi.At("says"), nn.ReLU(hidden), channels)), InsertAxes(free, 3)) // [B,k,K,channels]
+	open := states(free(z))
+	rivals := OnePlus(Einsum("bsj,bjk->bsk", Mul(open, Exp(MinScalar(odds, 20))), e.Rivals))
+	share := Sub(odds, Log(rivals))
+	number := ReduceAndKeep(states(z.Chosen), ReduceSum, 2)
+	in := []*Node{DivScalar(odds, 4), DivScalar(share, 4), Sigmoid(share), BroadcastToShape(number, share.Shape())}
+	for _, w := range where {
+		in = append(in, states(w))
+	}
+	hidden := Add(nn.Linear(phi.At("state"), Stack(in, 3), width), InsertAxes(e.Hidden, 1))
+	says := Mul(Softplus(nn.Linear(phi.At("says"), nn.ReLU(hidden), channels)), InsertAxes(open, 3)) // [B,k,K,channels]
 	heard := Einsum("bsjc,bjk->bskc", says, e.Rivals)
 	total := ReduceAndKeep(says, ReduceSum, 2)
 	hidden = Add(hidden, nn.Linear(phi.At("heard"), Log1P(heard), width))
 	hidden = Add(hidden, nn.Linear(phi.At("left"), Log1P(MaxScalar(Sub(total, heard), 0)), width))
-	logit := Squeeze(nn.Linear(phi.At("logit"), nn.ReLU(hidden), 1), 3)
-	logit = Add(logit, now)
-	stop := nn.MLP{Widths: []int{width, 1}}.Apply(phi.At("stop"),
-		Concatenate([]*Node{Log1P(Squeeze(total, 2)), number}, 2)) // [B,k,1]
-	return gfn.Heads{Forward: rows(Concatenate([]*Node{logit, stop}, 2))}
+	logit := Add(Squeeze(nn.Linear(phi.At("logit"), nn.ReLU(hidden), 1), 3), odds)
+	stop := nn.MLP{Widths: []int{width, 1}}.Apply(phi.At("stop"), Concatenate([]*Node{Log1P(Squeeze(total, 2)), number}, 2))
+	return gfn.Heads{Forward: Reshape(Concatenate([]*Node{logit, stop}, 2), -1, p.K+1)}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gomlx/gomlx/support/xslices"
+
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
@@ -19,9 +21,10 @@ import (
 
 // small is a model whose segmentations can be listed.
 func small() Words {
-	sentences := []Sentence{{Letters: "abab"}, {Letters: "bab"}, {Letters: "abbab"}}
-	return Words{NewLexicon(sentences, 6, 3, 2)}
+	return Words{NewLexicon(sentences("abab", "bab", "abbab"), 6, 3, 2)}
 }
+
+func sentences(spaced ...string) []Sentence { return xslices.Map(spaced, without) }
 
 func open(t *testing.T) compute.Backend {
 	t.Helper()
@@ -34,7 +37,7 @@ func open(t *testing.T) compute.Backend {
 
 func TestLaws(t *testing.T) {
 	m := small()
-	envtest.Run(t, m.Env(), m.Observe("a", "bab", "abcab"))
+	envtest.Run(t, m.Env(), m.Observe(sentences("a", "bab", "abcab")...))
 	lvmtest.Run(t, m, m.Env())
 }
 
@@ -47,15 +50,15 @@ func TestLogLikelihood(t *testing.T) {
 		logP, words := m.LogLikelihood(root.Store().Scope(em.Theta), x)
 		return []*Node{logP, Gradient(ReduceAllSum(logP), words)[0]}
 	})
-	out := exec.MustCall(m.Observe(x...))
+	out := exec.MustCall(m.Observe(sentences(x...)...))
 	logP, words := tensors.MustCopyFlatData[float32](out[0]), tensors.MustCopyFlatData[float32](out[1])
 	exact := em.Classical{Model: m, Env: m.Env()}
 	for i, s := range x {
-		d, err := gfn.Enumerate(b, m.Env(), []*tensors.Tensor{m.Observe(s)}, 1000)
+		d, err := gfn.Enumerate(b, m.Env(), []*tensors.Tensor{m.Observe(without(s))}, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := exact.Posteriors(b, store, m.Observe(s))
+		all, err := exact.Posteriors(b, store, m.Observe(without(s)))
 		if err != nil {
 			t.Fatal(err)
 		}

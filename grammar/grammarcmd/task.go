@@ -3,10 +3,14 @@
 package grammarcmd
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
+	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar/results"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -19,6 +23,7 @@ var (
 	_ run.Adjustable     = Task{}
 	_ command.Commander  = Task{}
 	_ command.Documented = Task{}
+	_ command.Evaluator  = Task{}
 	_ command.Shortener  = Task{}
 	_ command.Verifier   = Task{}
 )
@@ -71,6 +76,8 @@ func (Task) Examples(of string) []string {
 			"gfnem reproduce grammar-ablation --set updates=2000 --seeds 2",
 			"gfnem reproduce grammar-shapes --set updates=2000               labels summed out, several walks, weights",
 		}
+	case "eval":
+		return []string{"gfnem eval runs/wsj --max-length 200        also sentences that are longer than those of the training"}
 	case "verify":
 		return []string{"gfnem verify data/wsj                      a data set, from \"gfnem data treebank\""}
 	}
@@ -93,6 +100,27 @@ A grammar by method gfn is measured by exact inference, and its GFlowNet beside 
   grammar-shapes      labels summed out, several walks, weights, beside EM by exact samples`
 	}
 	return ""
+}
+
+// EvalFlags implements command.Evaluator.
+func (Task) EvalFlags() command.EvalFlags { return &evalFlags{} }
+
+// evalFlags say which sentences a grammar is measured on.
+type evalFlags struct {
+	MaxLength int `help:"Measure a grammar on sentences of at most so many words (default: the run's eval.max_length)." placeholder:"N"`
+}
+
+// Settings implements command.EvalFlags.
+func (f *evalFlags) Settings(task run.Task) ([]string, error) {
+	switch {
+	case f.MaxLength == 0:
+		return nil, nil
+	case f.MaxLength < 0:
+		return nil, badinput.Errorf("--max-length cannot be negative")
+	case !slices.Contains(config.Keys(task.Config(task.Presets()[0])), "eval.max_length"):
+		return nil, badinput.Errorf("--max-length: the task %s has no sentences", task.Name())
+	}
+	return []string{fmt.Sprintf("eval.max_length=%d", f.MaxLength)}, nil
 }
 
 // Verify implements command.Verifier, of data sets.

@@ -135,6 +135,8 @@ type Config struct {
 		Every    int    `toml:"every" range:"0,2147483647" was:"eval_every" help:"updates between evaluations on validation sentences; 0 means never"`
 		Select   string `toml:"select" oneof:"last best" help:"the state that is evaluated and parses: the last one, or the best of these evaluations by likelihood"`
 		Patience int    `toml:"patience" range:"0,2147483647" help:"ends a training after so many evaluations without a better one; 0 means never"`
+		// The longest sentences that a GFlowNet reads are those that it was trained on, or has dreamt.
+		MaxLength int `toml:"max_length" range:"2,1000" or:"0" help:"of the sentences that the grammar is measured on at the end; 0 means those of max_length"`
 	} `toml:"eval" help:"what is measured"`
 }
 
@@ -196,6 +198,9 @@ func (c *Config) MemoryKeys() []string {
 	keys := []string{"model.nonterminals", "model.preterminals", "max_length", "batch", "model.width"}
 	if c.Method == GFN {
 		keys = append(keys, "policy.width", "policy.layers", "policy.heads", "wake.samples", "sleep.leaves", "sleep.steps", "moves.steps")
+	}
+	if c.Eval.MaxLength > c.MaxLength {
+		keys = append([]string{"eval.max_length"}, keys...)
 	}
 	return keys
 }

@@ -15,10 +15,9 @@ import (
 )
 
 // openData reads the data set of a configuration: sentences from two words up to the greatest length, and the words that occur
-// in them.
-func openData(c Config) (*treebank.Dataset, error) {
+// in them; and the whole data set.
+func openData(c Config) (data, whole *treebank.Dataset, err error) {
 	var d *treebank.Dataset
-	var err error
 	switch c.Data {
 	case "synthetic":
 		d, err = synthetic.Treebank(grammar.CFG, 0)
@@ -33,9 +32,37 @@ func openData(c Config) (*treebank.Dataset, error) {
 		if here, e := os.Getwd(); e == nil && !filepath.IsAbs(c.Data) {
 			err = badinput.Errorf("%w; data = %q is relative to the folder that the program runs in, %s", err, c.Data, here)
 		}
-		return nil, err
+		return nil, nil, err
 	}
-	return d.Between(2, c.MaxLength).Compact(), nil // no nonterminal covers a single word
+	return d.Between(2, c.MaxLength).Compact(), d, nil // no nonterminal covers a single word
+}
+
+// heldOut are the validation and the test sentences of a data set.
+func heldOut(d *treebank.Dataset) (out []*treebank.Split) {
+	for _, name := range []string{treebank.Valid, treebank.Test} {
+		if split, err := d.Split(name); err == nil && len(split.Sentences) > 0 {
+			out = append(out, split)
+		}
+	}
+	return out
+}
+
+// measureOn evaluates on sentences of other lengths than those of the training, the shortest first. Words that were not
+// there become <unk>.
+func (s *Session) measureOn(whole *treebank.Dataset) error {
+	d := *whole.Between(2, s.Eval.MaxLength)
+	d.Splits = slices.DeleteFunc(slices.Clone(d.Splits), func(x treebank.Split) bool { return x.Name == treebank.Train })
+	known, err := translate(&d, s.Words)
+	if err != nil {
+		return err
+	}
+	for _, split := range known.Splits {
+		slices.SortStableFunc(split.Sentences, func(a, b treebank.Sentence) int { return cmp.Compare(len(a.Words), len(b.Words)) })
+	}
+	if s.measured = heldOut(known); s.measured == nil {
+		return badinput.Errorf("%s has no validation or test sentences of 2 to %d words", s.Config.Data, s.Eval.MaxLength)
+	}
+	return nil
 }
 
 // sampler gives the batch of every update, as a pure function of its number: every epoch is a new order of the sentences, in

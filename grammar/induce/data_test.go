@@ -170,7 +170,7 @@ func TestSingleWords(t *testing.T) {
 	}
 	c := tinyConfig(Marginal)
 	c.Data = dir
-	got, err := openData(c)
+	got, _, err := openData(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,13 +196,54 @@ func TestRelativeData(t *testing.T) {
 	t.Chdir(dir)
 	c := tinyConfig(Marginal)
 	c.Data = "data/none"
-	_, err := openData(c)
+	_, _, err := openData(c)
 	var input *badinput.Error
 	if !errors.As(err, &input) || !strings.Contains(err.Error(), "relative to the folder that the program runs in, ") {
 		t.Errorf("error %v", err)
 	}
 	c.Data = filepath.Join(dir, "none")
-	if _, err := openData(c); !errors.As(err, &input) || strings.Contains(err.Error(), "relative") {
+	if _, _, err := openData(c); !errors.As(err, &input) || strings.Contains(err.Error(), "relative") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// An evaluation can have other lengths than the training, with the words of that, the shortest sentences first.
+func TestMeasureOn(t *testing.T) {
+	whole := tinyData(t)
+	c := tinyConfig(Marginal)
+	c.MaxLength, c.Bucket, c.Eval.MaxLength = 3, 3, 4
+	s, err := NewSession(simd(), c, whole.Between(2, 3).Compact())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	hash := s.Data()["treebank"]
+	if err := s.measureOn(whole); err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range s.HeldOut() {
+		all, last, count := whole.Splits[i+1], 0, 0
+		for _, x := range all.Sentences {
+			if len(x.Words) <= 4 {
+				count++
+			}
+		}
+		for _, x := range got.Sentences {
+			if len(x.Words) < last || len(x.Words) > 4 || len(x.Gold) != len(x.Words)-1 {
+				t.Errorf("%s: %+v after a sentence of %d words", got.Name, x, last)
+			}
+			last = len(x.Words)
+		}
+		if got.Name != all.Name || len(got.Sentences) != count || last != 4 {
+			t.Errorf("%s has %d sentences of up to %d words, want %d of %s", got.Name, len(got.Sentences), last, count, all.Name)
+		}
+	}
+	if n := parse.Longest(s.Shown().Sentences); n != 3 || s.Data()["treebank"] != hash {
+		t.Errorf("a report shows sentences of %d words; the data's hash was %s and is %v", n, hash, s.Data())
+	}
+	s.Eval.MaxLength = 2
+	whole.Splits[1].Sentences, whole.Splits[2].Sentences = nil, nil
+	if err := s.measureOn(whole); err == nil || !strings.Contains(err.Error(), "no validation or test sentences of 2 to 2 words") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -98,7 +98,7 @@ func translate(d *treebank.Dataset, words []string) (*treebank.Dataset, error) {
 	number := make([]int32, d.Vocabulary.Size())
 	for id, word := range d.Vocabulary.Words() {
 		if number[id] = v.ID(word); number[id] < 0 {
-			return nil, badinput.Errorf("the fixed grammar does not know the word %.60q of the data, and has no %s", word,
+			return nil, badinput.Errorf("the grammar does not know the word %.60q of the data, and has no %s", word,
 				treebank.Unknown)
 		}
 	}

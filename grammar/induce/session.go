@@ -35,21 +35,31 @@ func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
 // Start opens the data of a configuration and prepares to learn from it.
 func (Task) Start(b compute.Backend, config any) (*Session, error) {
 	c := *config.(*Config)
-	data, err := openData(c)
+	data, whole, err := openData(c)
 	if err != nil {
 		return nil, err
 	}
-	return NewSession(b, c, data)
+	s, err := NewSession(b, c, data)
+	if err != nil || c.Eval.MaxLength == 0 {
+		return s, err
+	}
+	if err := s.measureOn(whole); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // Session is a grammar in training: run.Session, but for what is made of it at its end.
 type Session struct {
 	Config
-	data  *treebank.Dataset
-	model grammar.Neural
-	set   *program.Set // of what is trained
-	loop  em.Loop[parse.Padded, latents]
-	batch parse.Padded // of the last iteration
+	data *treebank.Dataset
+	// measured are the splits of an evaluation, if they are not those of the data.
+	measured []*treebank.Split
+	model    grammar.Neural
+	set      *program.Set // of what is trained
+	loop     em.Loop[parse.Padded, latents]
+	batch    parse.Padded // of the last iteration
 	// Exact does exact inference with the grammar as it is, and Network parses with the GFlowNet; nil with other methods.
 	Exact   *parse.Exact
 	Network *parse.GFlowNet
@@ -315,14 +325,15 @@ func (s *Session) Short() string {
 }
 
 // HeldOut are the splits that the grammar is evaluated on.
-func (s *Session) HeldOut() (out []*treebank.Split) {
-	for _, name := range []string{treebank.Valid, treebank.Test} {
-		if split, err := s.data.Split(name); err == nil && len(split.Sentences) > 0 {
-			out = append(out, split)
-		}
+func (s *Session) HeldOut() []*treebank.Split {
+	if s.measured != nil {
+		return s.measured
 	}
-	return out
+	return heldOut(s.data)
 }
+
+// Shown is the first of these, with the sentences of the lengths that were trained on.
+func (s *Session) Shown() *treebank.Split { return heldOut(s.data)[0] }
 
 // Seed implements run.Session.
 func (s *Session) Seed() uint64 { return s.Config.Seed }

@@ -17,8 +17,9 @@ var fullPlan = drawPlan{samples: mbrSamples, trees: 2, orders: 16}
 // Bounds say how near a GFlowNet is to the posterior of its grammar on some sentences, at temperature 1, without moves
 // and without a prior on shapes.
 type Bounds struct {
-	Samples int `json:"samples"` // trajectories of each sentence
-	Orders  int `json:"orders"`  // of each of the trees that KL over trees looks at
+	Sentences int `json:"sentences"` // no longer than those that it reads
+	Samples   int `json:"samples"`   // trajectories of each sentence
+	Orders    int `json:"orders"`    // of each of the trees that KL over trees looks at
 
 	// Bound is -E[log p(x,z) + log P_B - log P_F] over trajectories, an upper bound of -log p(x).
 	Bound Measure `json:"bound"`
@@ -57,7 +58,7 @@ func (p *GFlowNet) Bounds(sentences []treebank.Sentence, logX []float64, seed ui
 }
 
 func newBounds(sentences []treebank.Sentence, logX, flows []float64, d *Draws) *Bounds {
-	r := &Bounds{Samples: fullPlan.samples, Orders: fullPlan.orders}
+	r := &Bounds{Sentences: len(sentences), Samples: fullPlan.samples, Orders: fullPlan.orders}
 	r.Bound = measure(sentences, func(i int) (float64, float64) {
 		mean, variance := average(d.LogW[i])
 		return -mean, variance

@@ -38,6 +38,8 @@ type SplitResult struct {
 	// TrueNLL is the same of the distribution the sentences were drawn from, if it is known.
 	TrueNLL *float64 `json:"true_nll_per_word,omitempty"`
 	F1      []F1     `json:"f1,omitempty"`
+	// ByLength tells shorter sentences from longer ones, the last entry being all; nil if all are short.
+	ByLength []Length `json:"by_length,omitempty"`
 	// Labels is the number of nonterminals that most probable derivations use, and LabelPerplexity exp of the entropy
 	// of how often: a grammar that has collapsed uses few.
 	Labels          int     `json:"labels"`
@@ -92,7 +94,7 @@ func (s session) evaluate(split *treebank.Split) (SplitResult, error) {
 	if err != nil {
 		return r, err
 	}
-	r.NLL = parse.NatsPerWord(logX, split.Sentences)
+	r.NLL, r.ByLength = parse.NatsPerWord(logX, split.Sentences), byLength(split.Sentences, logX)
 	if split.TrueLogProb != nil {
 		v := -*split.TrueLogProb / float64(parse.Tokens(split.Sentences))
 		r.TrueNLL = &v
@@ -137,35 +139,40 @@ func labels(trees []*grammar.Tree, count int) []float64 {
 	return out
 }
 
-// compare adds what the GFlowNet does on a split, given the exact log p(x) of its sentences.
+// compare adds what the GFlowNet does on a split, given the exact log p(x) of its sentences. Those that are longer than it
+// reads are left out; then there is no F1 of its trees for all.
 func (s session) compare(r *SplitResult, split *treebank.Split, logX []float64) error {
-	bounds, draws, err := s.Network.Bounds(split.Sentences, logX, s.Config.Seed)
+	short := *split
+	short.Sentences, logX = upTo(s.Network.Longest(), split.Sentences, logX)
+	if len(short.Sentences) == 0 {
+		return nil
+	}
+	bounds, draws, err := s.Network.Bounds(short.Sentences, logX, s.Config.Seed)
 	if err != nil {
 		return err
 	}
 	bounds.Labels, bounds.LabelPerplexity = report.Usage(draws.Labels)
 	r.GFlowNet = bounds
-	err = cmp.Or(r.score(string(parse.GFNSample), split, parse.Spans(draws.First)),
-		r.score(string(parse.GFNMBR), split, parse.Spans(draws.Best)))
+	err = cmp.Or(r.score(string(parse.GFNSample), &short, parse.Spans(draws.First)),
+		r.score(string(parse.GFNMBR), &short, parse.Spans(draws.Best)))
 	if err == nil && s.Fixed != "" {
-		r.Listed, err = s.Network.List(split.Sentences)
+		r.Listed, err = s.Network.List(short.Sentences)
 	}
 	return err
 }
 
-// score adds the F1 of trees, if there are gold trees.
+// score adds the F1 of trees, if there are gold trees; of all sentences of a split, or of the shorter ones.
 func (r *SplitResult) score(name string, split *treebank.Split, spans [][]treebank.Span) error {
 	if !split.Gold {
 		return nil
 	}
-	own, err := treebank.F1(split.Sentences, spans, treebank.Standard)
+	if len(split.Sentences) < r.Sentences {
+		return r.scoreLengths(name, split.Sentences, spans)
+	}
+	one, err := f1Of(name, split.Sentences, spans)
 	if err != nil {
 		return err
 	}
-	released, err := treebank.F1(split.Sentences, spans, treebank.Released)
-	if err != nil {
-		return err
-	}
-	r.F1 = append(r.F1, F1{Trees: name, Sentence: own.Sentence, Corpus: own.Corpus, Released: released.Sentence})
-	return nil
+	r.F1 = append(r.F1, one)
+	return r.scoreLengths(name, split.Sentences, spans)
 }

@@ -27,6 +27,9 @@ func (r *Result) tables() []*report.Table {
 			t.Add(report.Text(f.Trees), report.Number(f.Sentence, 2), report.Number(f.Corpus, 2), report.Number(f.Released, 2))
 		}
 		out = append(out, t)
+		if s.ByLength != nil {
+			out = append(out, s.lengthTable())
+		}
 		if s.GFlowNet != nil {
 			out = append(out, s.gfnTable())
 		}
@@ -74,7 +77,12 @@ func (s SplitResult) gfnTable() *report.Table {
 	if g.Spearman != nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("Spearman correlation of log p(x) with its flow estimate: %.3f", *g.Spearman))
 	}
-	exact := parse.Measure{PerWord: s.NLL, PerSentence: g.Bound.PerSentence - g.KLTrajectories.PerSentence}
+	if g.Sentences < s.Sentences {
+		t.Notes = append(t.Notes, fmt.Sprintf("of %d of the %d sentences: the others are longer than those that it reads", g.Sentences, s.Sentences))
+	}
+	exact := parse.Measure{
+		PerWord: g.Bound.PerWord - g.KLTrajectories.PerWord, PerSentence: g.Bound.PerSentence - g.KLTrajectories.PerSentence,
+	}
 	for _, row := range []struct {
 		name string
 		parse.Measure

@@ -35,7 +35,7 @@ func (s session) report(r *run.Run, dir string, res run.Result) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.parseForReport(s.HeldOut()[0])
+	p, err := s.parseForReport(s.Shown())
 	if err != nil {
 		return err
 	}

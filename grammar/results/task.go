@@ -4,7 +4,7 @@
 // Where things are:
 //
 //	task.go        the task as commands see it
-//	evaluate.go    how good a grammar is, and print.go, which says so
+//	evaluate.go    how good a grammar is, lengths.go on which sentences, and print.go, which says so
 //	report*.go     report.html
 //	table*.go      tables of the paper beside ours
 package results
