@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -103,37 +104,57 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// Alone, a candidate adds to log p(x,z) what the policy reads of the model.
+// What a candidate adds to log p(x,z) is what the policy reads of the model, whatever else is chosen.
 func TestOdds(t *testing.T) {
-	b, m := open(t), small(false)
-	store := truth(4, 1)
-	p, err := lvm.Draw(b, store.Scope(em.Theta), m, rng.Key(4, "test"), 12)
+	b := open(t)
+	m := RNA{Folding{N: 24, K: 160, Shortest: 1, Longest: 2}, uniform(20, 24)}
+	store := truth(4, 2)
+	p, err := lvm.Draw(b, store.Scope(em.Theta), m, rng.Key(4, "test"), 200)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := model.MustNewExec(b, store, func(root *model.Scope, x []*Node) []*Node {
-		theta, in, q := root.Store().Scope(em.Theta), sequencesOf(x), policy{m}
-		t := q.tables(theta, in.Bases.Graph())
-		alone, _ := q.odds(t, count(in.Bases), q.alone(t, in.Bases, in.Code), structureOf(m.Initial(x)))
-		none := m.LogJoint(theta, x, m.Of(ZerosLike(in.Code), in.Code))
-		var joint []*Node
-		for k := range m.K {
-			hit := Equal(Iota(none.Graph(), in.Code.Shape(), 1), Scalar(none.Graph(), integer, k))
-			joint = append(joint, Sub(m.LogJoint(theta, x, m.Of(ConvertDType(hit, integer), in.Code)), none))
+	exec := model.MustNewExec(b, store, func(root *model.Scope, in []*Node) []*Node {
+		theta, q := root.Store().Scope(em.Theta), policy{m}
+		x, z := sequencesOf(in), structureOf(in[3:])
+		of := m.Of(z.Chosen, z.Code)
+		t := q.tables(theta, z.Code.Graph())
+		odds, _ := q.odds(t, count(x.Bases), q.bases(t, x), structureOf(of))
+		return []*Node{odds, m.LogJoint(theta, in[:3], of)}
+	})
+	ask := func(chosen []int32) (odds, joint []float32) {
+		z := tensors.FromFlatDataAndDimensions(chosen, 200, m.K)
+		out := exec.MustCall(p.X[0], p.X[1], p.X[2], z, z, p.X[1], p.X[1])
+		return tensors.MustCopyFlatData[float32](out[0]), tensors.MustCopyFlatData[float32](out[1])
+	}
+	full := tensors.MustCopyFlatData[int32](structureOf(p.Z).Chosen)
+	_, with := ask(full)
+	compared, most := 0, 0
+	for drop := range 3 { // of the helices of each structure
+		less, which := slices.Clone(full), make([]int, 200)
+		for i := range which {
+			var in []int
+			for k := i * m.K; k < (i+1)*m.K; k++ {
+				if full[k] == 1 {
+					in = append(in, k)
+				}
+			}
+			if which[i] = -1; len(in) > drop {
+				which[i], most = in[drop], max(most, len(in))
+				less[in[drop]] = 0
+			}
 		}
-		return []*Node{alone, Stack(joint, 1)}
-	}).MustCall(p.X[0], p.X[1], p.X[2])
-	alone, joint := tensors.MustCopyFlatData[float32](got[0]), tensors.MustCopyFlatData[float32](got[1])
-	n := 0
-	for i, code := range codes(p.X) {
-		if code >= 0 {
-			if n++; math.Abs(float64(alone[i]-joint[i])) > 1e-3 {
-				t.Errorf("candidate %d of sequence %d adds %.4f, and the policy reads %.4f", i%m.K, i/m.K, joint[i], alone[i])
+		odds, without := ask(less)
+		for i, k := range which {
+			if k < 0 {
+				continue
+			}
+			if compared++; math.Abs(float64(odds[k]-(with[i]-without[i]))) > 1e-3 {
+				t.Errorf("sequence %d: helix %d adds %.4f, and the policy reads %.4f", i, k%m.K, with[i]-without[i], odds[k])
 			}
 		}
 	}
-	if n < 20 {
-		t.Errorf("there are %d candidates", n)
+	if compared < 300 || most < 3 {
+		t.Errorf("%d helices were compared, of at most %d in a structure", compared, most)
 	}
 }
 

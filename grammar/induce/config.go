@@ -91,6 +91,7 @@ type Config struct {
 		ECount     int     `toml:"e_count" range:"0,1e6" was:"e_moves" help:"and in iterations without an M-update; none if balance = 0, since nothing would come of them"`
 		Steps      int     `toml:"steps" range:"1,1000" was:"back_steps" help:"the most steps that a move goes back"`
 		FirstSteps int     `toml:"first_steps" range:"0,1000" was:"back_start" help:"one less than that for the trained move in the first epoch; it grows by one in each epoch"`
+		Persist    bool    `toml:"persist" help:"moves before an M-update go on where those before the last one on the same sentence have ended, instead of from a fresh tree"`
 		Balance    float64 `toml:"balance" range:"0,1e9" was:"balance" help:"weight of the balance between the two trees of a move; 0 means it is not trained"`
 	} `toml:"moves" help:"refinement of latents"`
 	Gate struct {

@@ -28,13 +28,17 @@ func gfnMethods() map[string]Config {
 	weights.Updates, weights.MaxIterations, weights.Wake.Objective = 100, 24, "vargrad"
 	bare := prior
 	bare.Policy.Trees = Shapes
-	return map[string]Config{"cfg": plain, "ncfg with a prior": prior, "weights": weights, "shapes, ncfg with a prior": bare}
+	going := persistent(Shapes)
+	going.Updates, going.MaxIterations = 100, 24
+	return map[string]Config{
+		"cfg": plain, "ncfg with a prior": prior, "weights": weights, "shapes, ncfg with a prior": bare, "chains that persist": going,
+	}
 }
 
 // A GFlowNet training that is stopped anywhere and continued by another session ends with the same bits.
 func TestGFNResume(t *testing.T) {
 	t.Parallel()
-	stops := map[string]int{"cfg": 15, "ncfg with a prior": 5, "weights": 10, "shapes, ncfg with a prior": 5}
+	stops := map[string]int{"cfg": 15, "ncfg with a prior": 5, "weights": 10, "shapes, ncfg with a prior": 5, "chains that persist": 13}
 	for name, c := range gfnMethods() {
 		start := func() run.Job { return tinySession(t, c) }
 		whole := runtest.Job(t, start, runtest.Options{Stops: []int{stops[name]}}).(*Session)

@@ -89,13 +89,7 @@ func (e *gflownet) accepted(in acceptIn[*Node, forest.Walk]) (out acceptOut[*Nod
 	yes := gfn.Accept(moveAt(in.Moves, 0).accept, Add(Sub(out.Proposed, in.LogR), in.After.LogRatio()))
 	out.Accepted = Add(in.Accepted, ReduceAllMean(ConvertDType(yes, dtypes.Float32)))
 	out.LogR = Where(yes, out.Proposed, in.LogR)
-	out.Walk = program.Zip(in.Before, in.After, func(before, after *Node) *Node {
-		wide := yes
-		for wide.Rank() < before.Rank() {
-			wide = InsertAxes(wide, -1)
-		}
-		return Where(BroadcastToDims(wide, before.Shape().Dimensions...), after, before)
-	})
+	out.Walk = chosen(yes, in.After, in.Before)
 	out.Next = e.nextMove(moveAt(in.Moves, 1), in.Target, out.Walk, in.Knobs)
 	out.Moves = program.Map(in.Moves, func(x *Node) *Node {
 		return Concatenate([]*Node{SliceAxis(x, 0, AxisRangeToEnd(1)), SliceAxis(x, 0, AxisElem(0))}, 0)

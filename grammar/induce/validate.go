@@ -78,19 +78,28 @@ func (c *Config) checkTogether() error {
 
 // checkSamples refuses settings of several walks of a sentence that do not go with each other.
 func (c *Config) checkSamples() error {
+	if c.Method != GFN {
+		return nil
+	}
 	switch several := c.Wake.Samples > 1; {
-	case several && c.Method != GFN:
-		return fmt.Errorf("wake.samples = %d needs method = %q: the others make no walks", c.Wake.Samples, GFN)
-	case c.Wake.Objective == "vargrad" && c.Method == GFN && !several:
+	case c.Wake.Objective == "vargrad" && !several:
 		return fmt.Errorf("wake.objective = %q compares the walks of a sentence: set wake.samples to 2 or more", c.Wake.Objective)
-	case c.MStep.Weights && (c.Method != GFN || c.Fixed != ""):
-		return fmt.Errorf("mstep.weights = true needs method = %q and a grammar that is learned: the weights are those of walks", GFN)
 	case c.MStep.Weights && !several:
 		return fmt.Errorf("mstep.weights = true weighs the walks of a sentence: set wake.samples to 2 or more")
 	case c.MStep.Weights && c.Moves.Count > 0:
 		return fmt.Errorf("mstep.weights = true learns from walks before moves: set moves.count = 0, which leaves the move that is trained")
+	case c.Moves.Persist && c.Moves.Count == 0:
+		return fmt.Errorf("moves.persist = true needs moves: set moves.count to 1 or more")
 	}
 	return nil
+}
+
+// walks is how many there are of each sentence.
+func (c *Config) walks() int {
+	if c.Method != GFN {
+		return 1
+	}
+	return c.Wake.Samples
 }
 
 // collapse says what M-steps sum out.
