@@ -69,7 +69,6 @@ func (s *Session) measureOn(whole *treebank.Dataset) error {
 // wholeBatch is the number of words up to which batches of an evaluation have as many sentences as others.
 const wholeBatch = 40
 
-
 // sampler gives the batch of every update, as a pure function of its number: every epoch is a new order of the sentences, in
 // pools that are sorted by length, whose batches come in a new order. Sentences that do not fill a batch are left out.
 type sampler struct {
