@@ -123,12 +123,12 @@ func (o outside) kill(args ...string) {
 func TestModuleOutside(t *testing.T) {
 	t.Parallel()
 	o := newOutside(t)
-	whole := o.result(o.says("outside", "train", "coins", "--seed", "3", "--out", "whole", "--json"))
+	whole := o.result(o.says("outside", "train", "words", "--seed", "3", "--out", "whole", "--json"))
 	o.kill("train", "--seed", "3", "--out", "killed", "--save-every", "1ms")
 	if got := o.result(o.says("outside", "resume", "killed", "--json")); !reflect.DeepEqual(got, whole) {
 		t.Errorf("killed and resumed %v, not killed %v", got, whole)
 	}
-	if whole["finished"] != true || whole["m_steps"] != 1000.0 {
+	if whole["finished"] != true || whole["m_steps"] != 600.0 {
 		t.Errorf("the run ended as %v", whole)
 	}
 	var logs [2][]byte
@@ -150,44 +150,44 @@ func TestModuleOutside(t *testing.T) {
 	if got := o.says("outside", "verify", "whole", "killed"); !strings.Contains(got, " 0 notes, 0 damaged, 0 unread\n") {
 		t.Errorf("verify says %s", got)
 	}
-	cmd := o.command("outside", "train", "coins", "--out", "whole")
+	cmd := o.command("outside", "train", "words", "--out", "whole")
 	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 2 ||
 		!strings.HasPrefix(string(out), "outside: whole already holds a run: continue it with \"outside resume whole\"") {
 		t.Errorf("%v, %s", err, out)
 	}
-	o.infers(o.says("infer", "killed"))
-	if a, b := o.says("infer", "killed"), o.says("infer", "whole"); a != b {
+	model, err := os.ReadFile(filepath.Join(o.dir, "model", "model.go"))
+	if lines := bytes.Count(model, []byte("\n")); err != nil || lines > 150 {
+		t.Errorf("the model, its policy and its task have %d lines, %v", lines, err)
+	}
+	asked := []string{"infer", "killed", "abdec", "fcfcab", "decabfc", "abababab"}
+	o.infers(o.says(asked[0], asked[1:]...))
+	if a, b := o.says(asked[0], asked[1:]...), o.says("infer", append([]string{"whole"}, asked[2:]...)...); a != b {
 		t.Errorf("samples of equal runs: %q, %q", a, b)
 	}
 }
 
-// infers checks what the posterior is asked: which coin shows eight heads and which eight tails, of 100 samples, and how
-// likely that is. The coins with which data were drawn do so with log-probabilities of -1.54 and -2.48.
+// infers checks what the posterior says of sentences: where words end, and how probable the sentence is. Letters of the
+// three words follow from each other, so that the other segmentations are improbable.
 func (o outside) infers(got string) {
 	o.Helper()
 	lines := strings.Split(strings.TrimSpace(got), "\n")
-	if len(lines) != 2 {
+	want := []string{"ab dec", "fc fc ab", "dec ab fc", "ab ab ab ab"}
+	if len(lines) != len(want) {
 		o.Fatalf("inferred %q", got)
 	}
-	var second [2]float64
-	for i, c := range []struct {
-		name string
-		logP float64
-	}{
-		{"heads", math.Log(0.5*math.Pow(0.9, 8) + 0.5*math.Pow(0.2, 8))},
-		{"tails", math.Log(0.5*math.Pow(0.1, 8) + 0.5*math.Pow(0.8, 8))},
-	} {
-		f := strings.Fields(lines[i])
-		var logP float64
-		if len(f) != 3 || f[0] != c.name || json.Unmarshal([]byte(f[1]), &second[i]) != nil || json.Unmarshal([]byte(f[2]), &logP) != nil {
-			o.Fatalf("inferred %q", lines[i])
+	for i, line := range lines {
+		var often, estimate, exact float64
+		f := strings.Split(line, ",")
+		if len(f) != 4 || json.Unmarshal([]byte(f[1]), &often) != nil || json.Unmarshal([]byte(f[2]), &estimate) != nil ||
+			json.Unmarshal([]byte(f[3]), &exact) != nil {
+			o.Fatalf("inferred %q", line)
 		}
-		o.Logf("%s: log p(x) = %.3f, of the coins with which data were drawn %.3f", c.name, logP, c.logP)
-		if math.Abs(logP-c.logP) > 0.5 { // of 200 observations learned; the seeds are fixed
-			o.Errorf("%s: log p(x) = %.3f, want about %.3f", c.name, logP, c.logP)
+		o.Log(line)
+		if f[0] != want[i] || often < 95 {
+			o.Errorf("%v of 100 samples are %q, want nearly all of them to be %q", often, f[0], want[i])
 		}
-	}
-	if math.Abs(second[0]-second[1]) < 95 { // the other coin is at least 500 times less probable
-		o.Errorf("of 100 samples, %v are of the second coin, for heads and for tails", second)
+		if math.Abs(estimate-exact) > 0.05 {
+			o.Errorf("%s: log p(x) = %.4f by samples, %.4f by enumeration", f[0], estimate, exact)
+		}
 	}
 }

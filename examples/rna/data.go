@@ -237,7 +237,8 @@ const forValidation, forTests = 100, 200
 func (o options) sequences(b compute.Backend) (d dataset, err error) {
 	e := Folding{N: 77, K: 128, Shortest: 4, Longest: 7}
 	if o.data == "" {
-		return o.made(b, e)
+		e.Knots = o.knots
+		return o.made(b, RNA{e, uniform(60, e.N)}, 0.5)
 	}
 	all, err := read(o.data)
 	if err != nil {

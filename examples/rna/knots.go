@@ -4,23 +4,21 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// crossing says what it means for candidates h, [N,K,1], that they cross chosen helices, [N,1,T]: the log odds now, [B,k,K],
-// of those that cross the next claimed base, [N,K], are others; and how many cross, for the network.
-func (p policy) crossing(t tables, h, chosen helices, next, end, now *Node) (odds *Node, features []*Node) {
-	states := func(x *Node) *Node { return Reshape(ConvertDType(x, float), now.Shape().Dimensions...) }
+// crossing says what changes about the log odds of candidates h, [N,K,1], if they cross chosen helices, [N,1,T]: an estimate,
+// [N,K], and how many they cross, for the network. N is the number of bases, [N], and end the next claimed one, [N,K].
+func (p policy) crossing(t tables, h, chosen helices, n, end *Node) (change *Node, crossings []*Node) {
 	one := helices{Squeeze(h.I, 2), Squeeze(h.J, 2), Squeeze(h.L, 2)}
 	length := AddScalar(one.L, -p.Shortest)
 	below := Add(look(t.helix, length), look(t.loop, Sub(one.closing(), Add(one.I, one.L))))
-	room := Sub(next, one.I)
-	begin := Add(Squeeze(SliceAxis(t.start, 0, AxisElem(1)), 0), Neg(p.fits(t))) // of a helix that does not cross
-	ways := Log(MaxScalar(ConvertDType(Sub(InsertAxes(end, 1), next), float), 1))
-	across := Sub(Add(look(t.bend, length), BroadcastToShape(Squeeze(t.knot, 0), below.Shape())), ways)
-	change := Sub(across, Add(below, look(begin, MinScalar(MaxScalar(room, 0), p.N))))
+	begin := Sub(Squeeze(SliceAxis(t.start, 0, AxisElem(1)), 0), p.fits(t)) // of a helix that does not cross, [N+1]
+	below = Add(below, look(begin, Sub(end, one.I)))
+	ways := Log(MaxScalar(ConvertDType(Sub(InsertAxes(n, 1), end), float), 1))
+	knot := BroadcastToShape(Squeeze(t.knot, 0), below.Shape())
+	across := Sub(Add(look(t.bend, length), knot), ways)
 
-	ahead := GreaterThan(one.J, next) // it closes behind the next claimed base
-	behind := ReduceSum(ConvertDType(all(LessThan(h.I, chosen.I), LessThan(chosen.I, h.closing()), GreaterThan(chosen.J, h.J)), float), 2)
-	knot := BroadcastToShape(Squeeze(t.knot, 0), behind.Shape())
-	odds = Add(now, states(Where(ahead, change, ZerosLike(change))))
-	odds = Add(odds, states(Mul(behind, AddScalar(knot, -2))))
-	return odds, []*Node{states(ahead), states(behind)}
+	ahead := GreaterThan(one.J, end) // it closes behind the next claimed base
+	behind := all(LessThan(h.I, chosen.I), LessThan(chosen.I, h.closing()), GreaterThan(chosen.J, h.J))
+	count := ReduceSum(ConvertDType(behind, float), 2)
+	change = Where(ahead, Sub(across, below), ZerosLike(below))
+	return Add(change, Mul(count, AddScalar(knot, -2))), []*Node{ConvertDType(ahead, float), count}
 }

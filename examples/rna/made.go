@@ -9,14 +9,13 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/em"
-	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/lvm"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
 )
 
 // truth is a model at sensible parameters: pairs of C and G are frequent in helices, and A is so elsewhere.
-func truth(m RNA, seed uint64, start float32) *model.Store {
+func truth(seed uint64, start float32) *model.Store {
 	store := nn.NewStore(seed)
 	theta := store.Scope(em.Theta)
 	pair := []float32{0.3, 0.3, 1.5, 1.5, -1, -1}
@@ -34,7 +33,7 @@ func truth(m RNA, seed uint64, start float32) *model.Store {
 		}
 	}
 	theta.VariableWithValue("start", starts)
-	theta.VariableWithValue("knot", []float32{5})
+	theta.VariableWithValue("knot", []float32{2})
 	return store
 }
 
@@ -49,11 +48,10 @@ func uniform(from, to int) []float32 {
 	return out
 }
 
-// made draws sequences with their structures.
-func (o options) made(b compute.Backend, e Folding) (d dataset, err error) {
-	e.Knots = o.knots
-	d = dataset{seed: o.seed, model: RNA{e, uniform(60, e.N)}}
-	store := truth(d.model, o.seed, 0.5)
+// made draws sequences with their structures from a model with probable helices, more so with a greater logit of beginning one.
+func (o options) made(b compute.Backend, m RNA, start float32) (d dataset, err error) {
+	d = dataset{seed: o.seed, model: m}
+	e, store := m.Folding, truth(o.seed, start)
 	for _, part := range []struct {
 		to   *observed
 		name string
@@ -63,12 +61,12 @@ func (o options) made(b compute.Backend, e Folding) (d dataset, err error) {
 		if err != nil {
 			return d, err
 		}
-		bases, chosen := tensors.MustCopyFlatData[int32](p.X[0]), tensors.MustCopyFlatData[int32](p.Z[0])
-		code := tensors.MustCopyFlatData[int32](p.X[1])
-		part.to.X = []*tensors.Tensor{p.X[0], p.X[1], p.Z[0]}
-		for i := range part.n {
+		x := sequencesOf(p.X)
+		x.Known = structureOf(p.Z).Chosen
+		part.to.X = x.list()
+		bases := tensors.MustCopyFlatData[int32](x.Bases)
+		for i, in := range e.drawn(p.Z) {
 			s := strand{Name: fmt.Sprint(part.name, " ", i+1)}
-			in := e.drawn(chosen[i*e.K:(i+1)*e.K], code[i*e.K:(i+1)*e.K])
 			for at, base := range bases[i*e.N : (i+1)*e.N] {
 				if base < 0 {
 					break
@@ -84,55 +82,4 @@ func (o options) made(b compute.Backend, e Folding) (d dataset, err error) {
 		}
 	}
 	return d, nil
-}
-
-// variation learns from short sequences and says how far q is from the exact posterior: total variation, by enumeration.
-func (o options) variation(b compute.Backend) error {
-	m := RNA{Folding{N: 14, K: 64, Shortest: 1, Longest: 4, Knots: o.knots}, uniform(12, 14)}
-	store := truth(m, o.seed, 1)
-	draw := func(name string, n int) (lvm.Pairs, error) {
-		return lvm.Draw(b, store.Scope(em.Theta), m, rng.Key(o.seed, name), n)
-	}
-	train, err := draw("train", o.train)
-	if err != nil {
-		return err
-	}
-	test, err := draw("test", 40)
-	if err != nil {
-		return err
-	}
-	s := defaults(o.seed, o.updates)
-	data, err := em.Shuffled(o.seed, s.Batch, train.X...)
-	if err != nil {
-		return err
-	}
-	learned := nn.NewStore(s.Seed)
-	if err := s.learn(b, learned, m, data); err != nil {
-		return err
-	}
-	exact, err := em.Classical{Model: m, Env: m.Folding}.Posteriors(b, learned, test.X...)
-	if err != nil {
-		return err
-	}
-	dags, of, err := gfn.EnumerateEach(b, m.Folding, test.X, 1<<17)
-	if err != nil {
-		return err
-	}
-	mean, most, structures, top := 0.0, 0.0, 0, 0.0
-	for i, l := range exact {
-		tables, err := dags[of[i]].Tabulate(b, learned, em.Phi, policy{m}, take(test.X, i, i+1))
-		if err != nil {
-			return err
-		}
-		tv := gfn.TotalVariation(l.P, dags[of[i]].Terminating(tables[0]))
-		mean, most, structures = mean+tv/float64(len(exact)), max(most, tv), structures+len(l.P)
-		best := 0.0
-		for _, p := range l.P {
-			best = max(best, p)
-		}
-		top += best / float64(len(exact))
-	}
-	fmt.Printf("short, seed %d: total variation of q from the exact posterior %.4f, at most %.4f, on %d test sequences with %d structures"+
-		" on average, of which the most probable one has %.2f\n", o.seed, mean, most, len(exact), structures/len(exact), top)
-	return nil
 }

@@ -22,7 +22,7 @@ func main() {
 	o := options{}
 	flag.StringVar(&o.data, "data", "", "a Stockholm or FASTA `file`, also .gz; without one, sequences are drawn from a model")
 	flag.StringVar(&o.methods, "methods", "exact,gfn,told", "what learns, of exact, gfn and told, with commas")
-	flag.StringVar(&o.figure, "figure", "", "write an arc diagram of a test sequence to this SVG `file`")
+	flag.StringVar(&o.figure, "figure", "", "write arc diagrams of a test sequence to `NAME`.svg and NAME.png")
 	flag.BoolVar(&o.knots, "knots", false, "allow pseudoknots, where exact learns nested structures still")
 	flag.BoolVar(&o.short, "short", false, "instead, learn from sequences of 12 to 14 bases and list all their structures")
 	flag.Uint64Var(&o.seed, "seed", 1, "of everything random")
@@ -52,7 +52,7 @@ func (o options) run() error {
 		return err
 	}
 	if o.short {
-		return o.variation(b)
+		return o.learnShort(b)
 	}
 	methods := strings.Split(o.methods, ",")
 	for _, name := range methods {
@@ -64,23 +64,29 @@ func (o options) run() error {
 	if err != nil {
 		return err
 	}
+	var shown []panel
 	for _, name := range methods {
-		if err := o.learn(b, d, name); err != nil {
+		more, err := o.learn(b, d, name)
+		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		shown = append(shown, more...)
 	}
-	return nil
+	if o.figure == "" {
+		return nil
+	}
+	return d.save(o.figure, shown)
 }
 
 // learn trains a model and measures it.
-func (o options) learn(b compute.Backend, d dataset, name string) error {
+func (o options) learn(b compute.Backend, d dataset, name string) ([]panel, error) {
 	store := nn.NewStore(o.seed + 1)
 	m := d.model
 	m.Knots = o.knots && name != "exact"
 	s := defaults(o.seed, o.updates)
 	data, err := em.Shuffled(o.seed, s.Batch, d.train.X...)
 	if err != nil {
-		return badinput.Errorf("%w", err)
+		return nil, badinput.Errorf("%w", err)
 	}
 	switch name {
 	case "exact":
@@ -91,7 +97,7 @@ func (o options) learn(b compute.Backend, d dataset, name string) error {
 		err = s.learn(b, store, m, data)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return d.report(b, store, m, name, o.figure)
+	return d.report(b, store, m, name)
 }

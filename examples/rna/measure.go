@@ -11,7 +11,6 @@ import (
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
-	"github.com/gfnem/gfnem/nn"
 )
 
 // pairs are numbers of pairs of bases, [i*N+j] for i < j: probabilities, or 1 and 0.
@@ -21,7 +20,8 @@ type pairs []float64
 type score struct{ right, said, known float64 }
 
 // add counts the pairs of a sequence that are more probable than not.
-func (s *score) add(p pairs, n int, partner []int32) {
+func (s *score) add(p pairs, partner []int32) {
+	n := int(math.Sqrt(float64(len(p))))
 	for i, j := range partner {
 		if int(j) > i {
 			s.known++
@@ -73,57 +73,53 @@ func take(x []*tensors.Tensor, from, to int) (out []*tensors.Tensor) {
 	return out
 }
 
-// folded is what samples of q say of a sequence.
-type folded struct {
-	estimate gfn.Estimate
-	sampled  []pairs // of samples
-	weighted pairs   // probabilities by importance weights
+// samples are what structures drawn by a policy say of sequences.
+type samples struct {
+	estimates []gfn.Estimate // of log p(x), by sequence
+	weighted  []pairs        // probabilities by importance weights, by sequence
+	sampled   []pairs        // n of each sequence
 }
 
 // sample draws n structures of each sequence.
-func (m RNA) sample(b compute.Backend, store *model.Store, p gfn.Policy, n int, x []*tensors.Tensor) (all []folded, err error) {
+func (m RNA) sample(b compute.Backend, store *model.Store, p gfn.Policy, n int, x []*tensors.Tensor) (out samples, err error) {
 	q, err := em.NewPosterior(b, store, em.Spec{Model: m, Env: m.Folding, Policy: p, Seed: 1})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	defer q.Close()
 	s, err := q.Sample(n, x...)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	z := gfn.State{}
-	_ = z
-	chosen, code := tensors.MustCopyFlatData[int32](s.Z[0]), tensors.MustCopyFlatData[int32](s.Z[3])
+	out.sampled = m.drawn(s.Z)
 	for i, w := range s.LogWeights {
-		f := folded{estimate: gfn.EstimateLogZ(w), weighted: make(pairs, m.N*m.N)}
-		share := gfn.Normalise(w)
-		for k := range w {
-			at := (i*n + k) * m.K
-			one := m.drawn(chosen[at:at+m.K], code[at:at+m.K])
-			for j, v := range one {
-				f.weighted[j] += share[k] * v
+		sum := make(pairs, m.N*m.N)
+		for k, share := range gfn.Normalise(w) {
+			for j, v := range out.sampled[i*n+k] {
+				sum[j] += share * v
 			}
-			f.sampled = append(f.sampled, one)
 		}
-		all = append(all, f)
+		out.estimates, out.weighted = append(out.estimates, gfn.EstimateLogZ(w)), append(out.weighted, sum)
 	}
-	return all, nil
+	return out, nil
 }
 
-// drawn are the pairs of candidates that are chosen.
-func (e Folding) drawn(chosen, code []int32) pairs {
-	out := make(pairs, e.N*e.N)
-	for k, in := range chosen {
-		if in == 0 {
-			continue
+// drawn are the pairs of structures.
+func (e Folding) drawn(states []*tensors.Tensor) (all []pairs) {
+	z := structureOf(states)
+	chosen, code := tensors.MustCopyFlatData[int32](z.Chosen), tensors.MustCopyFlatData[int32](z.Code)
+	n := int32(e.N)
+	for from := 0; from < len(code); from += e.K {
+		p := make(pairs, n*n)
+		for k := from; k < from+e.K; k++ {
+			i, j, l := code[k]/n%n, code[k]%n, code[k]/n/n
+			for s := range l * chosen[k] {
+				p[(i+s)*n+j-s] = 1
+			}
 		}
-		n := int32(e.N)
-		i, j, l := code[k]/n%n, code[k]%n, code[k]/n/n
-		for s := range l {
-			out[(i+s)*n+j-s] = 1
-		}
+		all = append(all, p)
 	}
-	return out
+	return all
 }
 
 // blind is a policy that adds helices at random until no other fits.
@@ -135,61 +131,94 @@ func (p blind) Heads(_ *model.Scope, _ gfn.Batch, s gfn.State, _ int) gfn.Heads 
 	return gfn.Heads{Forward: Concatenate([]*Node{zero, stop}, 1)}
 }
 
-// report measures a model on validation and test data.
-func (d dataset) report(b compute.Backend, store *model.Store, m RNA, name, figure string) error {
+// panel shows pairs of the sequence that the figure is of.
+type panel struct {
+	title string
+	pairs pairs
+}
+
+// report prints what a model says of validation and test data, and returns panels for a test sequence.
+func (d dataset) report(b compute.Backend, store *model.Store, m RNA, name string) (shown []panel, err error) {
 	for _, part := range []struct {
 		name string
 		observed
 	}{{"validation", d.valid}, {"test", d.test}} {
-		bases := 0.0
-		for _, s := range part.Strands {
-			bases += float64(len(s.Bases))
+		found, err := part.measure(b, store, m, name)
+		if err != nil {
+			return nil, err
 		}
-		line := fmt.Sprintf("%s, seed %d, %s:", name, d.seed, part.name)
-		mean := func(v []float64) (sum float64) {
-			for _, x := range v {
-				sum += x / bases
-			}
-			return sum
+		fmt.Printf("%s, seed %d, %s:\n", name, d.seed, part.name)
+		for _, f := range found {
+			fmt.Printf("  %s\n", f.text)
 		}
-		f1 := func(of func(i int) []pairs) float64 {
-			var s score
-			for i, strand := range part.Strands {
-				for _, p := range of(i) {
-					s.add(p, m.N, strand.Partner)
-				}
+		if part.name == "test" {
+			for _, f := range found {
+				shown = append(shown, panel{name + ", " + f.title, f.pairs[d.figured()]})
 			}
-			return s.F1()
 		}
-		if !m.Knots {
-			logP, exact, err := m.exactly(b, store, part.X)
-			if err != nil {
-				return err
-			}
-			line += fmt.Sprintf(" log p(x) per base %.4f, F1 of exact pairs %.3f;", mean(logP), f1(func(i int) []pairs { return exact[i : i+1] }))
-		}
-		if name == "gfn" {
-			q, err := m.sample(b, store, policy{m}, 64, part.X)
-			if err != nil {
-				return err
-			}
-			var elbo, logZ, ess []float64
-			for _, f := range q {
-				elbo, logZ = append(elbo, f.estimate.ELBO), append(logZ, f.estimate.LogZ)
-				ess = append(ess, f.estimate.ESS*bases/float64(len(q)))
-			}
-			line += fmt.Sprintf(" by q: ELBO per base %.4f, estimate %.4f, effective samples %.1f of 64, F1 of pairs %.3f, of samples %.3f",
-				mean(elbo), mean(logZ), mean(ess), f1(func(i int) []pairs { return []pairs{q[i].weighted} }),
-				f1(func(i int) []pairs { return q[i].sampled }))
-		}
-		if name == "told" {
-			random, err := m.sample(b, nn.NewStore(1), blind{m.Folding}, 16, part.X)
-			if err != nil {
-				return err
-			}
-			line += fmt.Sprintf(" random structures have an F1 of %.3f", f1(func(i int) []pairs { return random[i].sampled }))
-		}
-		fmt.Println(line)
 	}
-	return nil
+	return shown, nil
+}
+
+// finding is what a measure found: a line of text, and pairs of each sequence.
+type finding struct {
+	title, text string
+	pairs       []pairs
+}
+
+// measure asks for exact answers if structures are nested, q if there is one, and random structures beside those told.
+func (o observed) measure(b compute.Backend, store *model.Store, m RNA, name string) (found []finding, err error) {
+	if !m.Knots {
+		logP, all, err := m.exactly(b, store, o.X)
+		if err != nil {
+			return nil, err
+		}
+		text := fmt.Sprintf("exact: log p(x) per base %.4f, F1 of pairs %.3f", o.perBase(logP), o.f1(all, 1))
+		found = append(found, finding{"exact", text, all})
+	}
+	switch name {
+	case "gfn":
+		const n = 64
+		q, err := m.sample(b, store, policy{m}, n, o.X)
+		if err != nil {
+			return nil, err
+		}
+		of := em.Summarise(q.estimates)
+		bases := o.bases() / float64(len(o.Strands))
+		text := fmt.Sprintf("q: log p(x) per base at least %.4f, by importance sampling %.4f (%.1f effective samples of %d), "+
+			"F1 of pairs %.3f, of samples %.3f", of.ELBO/bases, of.LogP/bases, of.ESS, n, o.f1(q.weighted, 1), o.f1(q.sampled, n))
+		found = append(found, finding{"GFlowNet", text, q.weighted})
+	case "told":
+		random, err := m.sample(b, store, blind{m.Folding}, 16, o.X)
+		if err != nil {
+			return nil, err
+		}
+		text := fmt.Sprintf("F1 of random structures %.3f", o.f1(random.sampled, 16))
+		found = append(found, finding{"random", text, random.weighted})
+	}
+	return found, nil
+}
+
+// bases is how many there are.
+func (o observed) bases() (n float64) {
+	for _, s := range o.Strands {
+		n += float64(len(s.Bases))
+	}
+	return n
+}
+
+func (o observed) perBase(logP []float64) (sum float64) {
+	for _, v := range logP {
+		sum += v / o.bases()
+	}
+	return sum
+}
+
+// f1 is that of pairs, each so many for a sequence.
+func (o observed) f1(all []pairs, each int) float64 {
+	var s score
+	for i, p := range all {
+		s.add(p, o.Strands[i/each].Partner)
+	}
+	return s.F1()
 }

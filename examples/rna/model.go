@@ -41,7 +41,7 @@ func (m RNA) tables(theta *model.Scope, g *Graph) (t tables) {
 	t.helix, t.bend = LogSoftmax(p("helix", m.depth())), LogSoftmax(p("bend", m.depth()))
 	length := ConvertDType(Iota(g, shapes.Make(integer, m.N), 0), float)
 	t.loop = Sub(p("loop", m.N), MulScalar(length, 0.05))
-	t.knot = AddScalar(p("knot", 1), -6)
+	t.knot = AddScalar(p("knot", 1), -3)
 	bucket := MinScalar(DivScalar(Iota(g, shapes.Make(integer, m.N+1), 0), 6), distances-1)
 	t.start = AddScalar(times(p("start", 2, distances), TransposeAllAxes(OneHot(bucket, distances, float), 1, 0)), -2)
 	t.unpaired, t.outer = LogSoftmax(p("unpaired", 4)), LogSoftmax(p("outer", kinds))
@@ -247,7 +247,7 @@ func (m RNA) Sample(theta *model.Scope, r *rng.Stream, b int) (gfn.Batch, gfn.St
 	x := sequencesOf(m.Observe(bases, partner))
 	z := m.Of(x.Known, x.Code)
 	x.Known = ZerosLike(x.Known)
-	return x.Batch(), z
+	return x.list(), z
 }
 
 func col2(x *Node) *Node { return InsertAxes(x, 0) }

@@ -25,7 +25,7 @@ const (
 type encoded struct {
 	Number *Node // of bases, [B]
 	Code   *Node // [B,K]
-	Alone  *Node // log odds of a candidate without its beginning, if there is no other, [B,K]
+	Bases  *Node // log odds of the bases of a candidate and of its lengths, [B,K]
 	Hidden *Node // what a network says of each candidate, [B,K,width]
 	Rivals *Node // 1 for two in conflict, [B,K,K]
 }
@@ -34,93 +34,139 @@ func encodedOf(x gfn.Batch) encoded { return encoded{x[0], x[1], x[2], x[3], x[4
 
 // Encode implements gfn.Encoder.
 func (p policy) Encode(phi *model.Scope, x gfn.Batch) gfn.Batch {
-	bases, code := sequencesOf(x).Bases, sequencesOf(x).Code
-	h, n := p.read(code), MaxScalar(count(bases), 1)
-	alone := p.alone(p.tables(phi.Store().Scope(em.Theta), bases.Graph()), bases, code)
-	kind := OneHot(AddScalar(h.L, -p.Shortest), p.depth(), float)
+	in := sequencesOf(x)
+	h, n := p.read(in.Code), MaxScalar(count(in.Bases), 1)
+	odds := p.bases(p.tables(phi.Store().Scope(em.Theta), in.Bases.Graph()), in)
+	length := OneHot(AddScalar(h.L, -p.Shortest), p.depth(), float)
 	loop := ConvertDType(Sub(h.closing(), Add(h.I, h.L)), float)
 	at := func(i *Node) *Node { return Div(ConvertDType(i, float), ConvertDType(InsertAxes(n, 1), float)) }
-	in := Concatenate([]*Node{kind, Stack([]*Node{
-		DivScalar(alone, 4), at(h.I), at(h.J), Log1P(MaxScalar(loop, 0)), DivScalar(loop, 20)}, 2)}, 2)
-	hidden := nn.MLP{Widths: []int{width, width}}.Apply(phi.At("candidate"), in)
-	rivals := ConvertDType(p.conflict(h.along(2), h.along(1)), float)
-	return gfn.Batch{n, code, alone, hidden, rivals}
+	numbers := []*Node{DivScalar(odds, 4), at(h.I), at(h.J), Log1P(MaxScalar(loop, 0)), DivScalar(loop, 20)}
+	hidden := nn.MLP{Widths: []int{width, width}}.Apply(phi.At("candidate"), Concatenate([]*Node{length, Stack(numbers, 2)}, 2))
+	return gfn.Batch{n, in.Code, odds, hidden, ConvertDType(p.conflict(h.along(2), h.along(1)), float)}
 }
 
-// alone is the log odds of each candidate as the only helix, without that of its beginning, [B,K].
-func (p policy) alone(t tables, bases, code *Node) *Node {
-	g, b, n := bases.Graph(), bases.Shape().Dim(0), count(bases)
-	h := p.read(code)
-	place := AddScalar(MaxScalar(code, p.Shortest*p.N*p.N), -p.Shortest*p.N*p.N)
-	size := p.depth() * p.N * p.N
+// bases are log odds: of the pairs of each candidate and its lengths, beside the same bases unpaired, [B,K].
+func (p policy) bases(t tables, x sequences[*Node]) *Node {
+	g, b := x.Bases.Graph(), x.Bases.Shape().Dim(0)
+	h := p.read(x.Code)
+	first, size := p.Shortest*p.N*p.N, p.depth()*p.N*p.N
+	place := AddScalar(MaxScalar(x.Code, first), -first)
 	place = Add(place, MulScalar(Iota(g, shapes.Make(integer, b, 1), 0), size))
-	weight := Log(MaxScalar(p.weights(t, bases), 1e-30)) // [B,D,N,N]
+	weight := Log(MaxScalar(p.weights(t, x.Bases), 1e-30)) // [B,D,N,N]
 	pairs := Gather(Reshape(ConvertDType(weight, float), b*size), InsertAxes(place, 2))
-
-	upTo := func(x *Node) *Node { // sums before each place, [...,N+1]
-		g, v := x.Graph(), x.Shape().Dim(-1)
-		return times(x, SliceAxis(before(g, p.N+1), 0, AxisRange(0, v)))
-	}
-	single := times(OneHot(bases, 4, float), AddScalar(t.unpaired, math.Log(4)))
+	single := sums(times(OneHot(x.Bases, 4, float), AddScalar(t.unpaired, math.Log(4)))) // [B,N+1]
 	sum := func(from, to *Node) *Node {
-		read := func(at *Node) *Node { return Einsum("bkn,bn->bk", OneHot(at, p.N+1, float), upTo(single)) }
-		return Sub(read(to), read(from))
+		return Einsum("bkn,bn->bk", Sub(OneHot(to, p.N+1, float), OneHot(from, p.N+1, float)), single)
 	}
-	bare := Add(sum(h.I, Add(h.I, h.L)), sum(h.closing(), OnePlus(h.J)))
-	stay := func(level int) *Node {
-		s := SliceAxis(Log(p.steps(t, level, 0).stay), 0, AxisRange(1, p.N+1))
-		return upTo(ConvertDType(s, float))
-	}
-	top, below := stay(0), stay(1)
-	left := Sub(InsertAxes(n, 1), h.I)
-	gone := Sub(look(top, left), look(top, Sub(left, OnePlus(Sub(h.J, h.I)))))
-	odds := Add(Sub(pairs, bare), Sub(look(below, Sub(h.closing(), Add(h.I, h.L))), gone))
+	odds := Sub(pairs, Add(sum(h.I, Add(h.I, h.L)), sum(h.closing(), OnePlus(h.J))))
 	return StopGradient(Where(GreaterThan(h.L, ZerosLike(h.L)), odds, ZerosLike(odds)))
+}
+
+// sums adds up what comes before each place of the last axis, and all of it, [...,N+1].
+func sums(x *Node) *Node {
+	n := x.Shape().Dim(-1)
+	return times(x, SliceAxis(before(x.Graph(), n+1), 0, AxisRange(0, n)))
+}
+
+// stories are log-probabilities of staying unpaired and of beginning a helix, by the distance to the next claimed base. There
+// are three kinds, one after the other, [3*(N+1)]: below no helix, below one, and the same just behind its strand.
+type stories struct{ stay, stays, begin *Node } // stays are sums over lesser distances than a number
+
+func (p policy) stories(t tables) (s stories) {
+	var stay, begin, all []*Node
+	for _, kind := range [][2]int{{0, 0}, {1, 0}, {1, 1}} {
+		of := p.steps(t, kind[0], kind[1])
+		stay = append(stay, ConvertDType(Log(of.stay), float))
+		begin = append(begin, ConvertDType(Log(MaxScalar(of.begin, 1e-30)), float))
+		all = append(all, SliceAxis(sums(stay[len(stay)-1]), 0, AxisRange(1, p.N+2))) // of distances up to one
+	}
+	return stories{Concatenate(stay, 0), Concatenate(all, 0), Concatenate(begin, 0)}
+}
+
+// odds are what each candidate adds to log p(x,z) in N states, [N,K], if it crosses no other; n is the number of bases, [N].
+// Besides, they come with numbers that say where a candidate is among those chosen, each [N,K].
+func (p policy) odds(t tables, n, bases *Node, z structure[*Node]) (odds *Node, where []*Node) {
+	s := p.stories(t)
+	h, c := p.read(z.Code), p.helices(z)            // [N,K], [N,T]
+	end, kind, level := p.around(n, h, c)           // [N,K]
+	chosenEnd, chosenKind, _ := p.around(n, c, c)   // [N,T]
+	at := func(table, kind, distance *Node) *Node { // with distances from 0
+		return Gather(table, InsertAxes(Add(MulScalar(kind, p.N+1), MaxScalar(distance, 0)), -1))
+	}
+	stays := func(kind, end, from, to *Node) *Node { // bases from one to another
+		return Sub(at(s.stays, kind, Sub(end, from)), at(s.stays, kind, Sub(end, OnePlus(to))))
+	}
+	closing, inner := h.closing(), Add(h.I, h.L)
+
+	// The helix begins, and its bases no longer stay unpaired; those below it do so for another reason.
+	begins := at(s.begin, kind, Sub(end, h.I))
+	gone := Add(at(s.stay, kind, Sub(end, h.I)), stays(level, end, OnePlus(h.I), h.J))
+	below := OnesLike(h.I)
+	two := AddScalar(below, 1)
+	come := Add(at(s.stay, two, Sub(closing, inner)), stays(below, closing, OnePlus(inner), MinusOne(closing)))
+	odds = Add(Add(bases, begins), Sub(come, gone))
+
+	// Chosen helices directly below it begin for another reason, too, and no base of theirs stays unpaired.
+	hk, ct := h.along(2), c.along(1)
+	direct := all(ct.inside(hk), Equal(InsertAxes(end, 2), InsertAxes(chosenEnd, 1)))
+	wide := func(x *Node) *Node { return BroadcastToShape(x, direct.Shape()) }
+	closes := wide(InsertAxes(closing, 2))
+	first := Equal(wide(ct.I), wide(InsertAxes(inner, 2)))
+	one := OnesLike(closes)
+	start := Where(first, AddScalar(one, 1), one)
+	now := at(s.begin, start, Sub(closes, wide(ct.I)))
+	now = Sub(now, Add(at(s.stay, start, Sub(closes, wide(ct.I))), stays(one, closes, OnePlus(wide(ct.I)), wide(ct.J))))
+	chosenLevel := MinScalar(chosenKind, 1)
+	old := Sub(at(s.begin, chosenKind, Sub(chosenEnd, c.I)), stays(chosenLevel, chosenEnd, c.I, c.J))
+	change := Sub(now, wide(InsertAxes(old, 1)))
+	odds = Add(odds, ReduceSum(Where(direct, change, ZerosLike(change)), 2))
+
+	where = []*Node{ReduceSum(ConvertDType(direct, float), 2), ConvertDType(level, float)}
+	if p.Knots {
+		change, crossings := p.crossing(t, hk, ct, n, end)
+		odds, where = Add(odds, change), append(where, crossings...)
+	}
+	odds = Where(GreaterThan(h.L, ZerosLike(h.L)), odds, ZerosLike(odds))
+	return StopGradient(odds), where
+}
+
+// around finds the helix c, [N,T], that a helix h, [N,K], is directly below: the next base that is claimed where h begins, the
+// kind of story there, and whether there is such a helix.
+func (p policy) around(n *Node, h, c helices) (end, kind, level *Node) {
+	hk, ct := h.along(2), c.along(1)
+	over := all(LessThan(ct.I, hk.I), LessThan(hk.I, ct.closing()), GreaterThan(ct.L, ZerosLike(ct.L)))
+	next := Where(over, Add(ct.closing(), ZerosLike(hk.I)), BroadcastToShape(InsertAxes(n, 1, 1), over.Shape()))
+	end = ReduceMin(next, 2)
+	level = ReduceMax(ConvertDType(over, integer), 2)
+	behind := all(over, Equal(next, InsertAxes(end, 2)), Equal(BroadcastToShape(hk.I, over.Shape()), Add(ct.I, ct.L)))
+	return end, Add(level, ReduceMax(ConvertDType(behind, integer), 2)), level
 }
 
 // Heads implements gfn.Policy.
 func (p policy) Heads(phi *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.Heads {
 	e, z := encodedOf(x), structureOf(s)
-	g, b := z.Code.Graph(), x.Size()
-	states := func(x *Node) *Node { return Reshape(x, append([]int{b, k}, x.Shape().Dimensions[1:]...)...) }
-	rows := func(x *Node) *Node { return Reshape(x, append([]int{b * k}, x.Shape().Dimensions[2:]...)...) }
-
-	// What each candidate adds to log p(x,z), as far as its beginning knows of the others.
-	h, chosen := p.read(z.Code).along(2), p.helices(z).along(1) // [N,K,1], [N,1,T]
-	end := gfn.Batch{e.Number}.Repeat(k)[0]
-	over := all(LessThan(chosen.I, h.I), LessThan(h.I, chosen.closing()), GreaterThan(chosen.L, ZerosLike(chosen.L)))
-	next := ReduceMin(Where(over, Add(chosen.closing(), ZerosLike(h.I)), BroadcastToShape(InsertAxes(end, 1, 1), over.Shape())), 2)
-	level := ReduceMax(ConvertDType(over, integer), 2)
-	below := ReduceSum(ConvertDType(chosen.inside(h), float), 2)
-	t := p.tables(phi.Store().Scope(em.Theta), g)
-	begin := func(level int) *Node { return Log(MaxScalar(p.steps(t, level, 0).begin, 1e-30)) }
-	begins := ConvertDType(Concatenate([]*Node{begin(0), begin(1)}, 0), float)
-	room := Sub(next, Squeeze(h.I, 2))
-	now := Add(states(Gather(begins, InsertAxes(Add(MulScalar(level, p.N+1), room), 2))), InsertAxes(e.Alone, 1)) // [B,k,K]
-	features := []*Node{states(below), states(ConvertDType(level, float))}
-	if p.Knots {
-		var crossings []*Node
-		now, crossings = p.crossing(t, h, chosen, next, end, now)
-		features = append(features, crossings...)
-	}
-	now = StopGradient(now)
+	states := func(x *Node) *Node { return Reshape(ConvertDType(x, float), e.Code.Shape().Dim(0), k, -1) }
+	t := p.tables(phi.Store().Scope(em.Theta), z.Code.Graph())
+	many := gfn.Batch{e.Number, e.Bases}.Repeat(k)
+	odds, where := p.odds(t, many[0], many[1], z)
+	odds = states(odds)
 
 	// What those in conflict add, and what they say.
-	free := states(ConvertDType(z.free(), float))
-	rivals := OnePlus(Einsum("bsj,bjk->bsk", Mul(free, Exp(MinScalar(now, 20))), e.Rivals))
-	share := Sub(now, Log(rivals))
-	number := ReduceAndKeep(states(ConvertDType(z.Chosen, float)), ReduceSum, 2)
-	numbers := BroadcastToShape(number, share.Shape())
-	in := Stack(append(features, DivScalar(now, 4), DivScalar(share, 4), Sigmoid(share), numbers), 3)
-	hidden := Add(nn.Linear(phi.At("state"), in, width), InsertAxes(e.Hidden, 1))
-	says := Mul(Softplus(nn.Linear(phi.At("says"), nn.ReLU(hidden), channels)), InsertAxes(free, 3)) // [B,k,K,channels]
+	open := states(free(z))
+	rivals := OnePlus(Einsum("bsj,bjk->bsk", Mul(open, Exp(MinScalar(odds, 20))), e.Rivals))
+	share := Sub(odds, Log(rivals))
+	number := ReduceAndKeep(states(z.Chosen), ReduceSum, 2)
+	in := []*Node{DivScalar(odds, 4), DivScalar(share, 4), Sigmoid(share), BroadcastToShape(number, share.Shape())}
+	for _, w := range where {
+		in = append(in, states(w))
+	}
+	hidden := Add(nn.Linear(phi.At("state"), Stack(in, 3), width), InsertAxes(e.Hidden, 1))
+	says := Mul(Softplus(nn.Linear(phi.At("says"), nn.ReLU(hidden), channels)), InsertAxes(open, 3)) // [B,k,K,channels]
 	heard := Einsum("bsjc,bjk->bskc", says, e.Rivals)
 	total := ReduceAndKeep(says, ReduceSum, 2)
 	hidden = Add(hidden, nn.Linear(phi.At("heard"), Log1P(heard), width))
 	hidden = Add(hidden, nn.Linear(phi.At("left"), Log1P(MaxScalar(Sub(total, heard), 0)), width))
-	logit := Squeeze(nn.Linear(phi.At("logit"), nn.ReLU(hidden), 1), 3)
-	logit = Add(logit, now)
-	stop := nn.MLP{Widths: []int{width, 1}}.Apply(phi.At("stop"),
-		Concatenate([]*Node{Log1P(Squeeze(total, 2)), number}, 2)) // [B,k,1]
-	return gfn.Heads{Forward: rows(Concatenate([]*Node{logit, stop}, 2))}
+	logit := Add(Squeeze(nn.Linear(phi.At("logit"), nn.ReLU(hidden), 1), 3), odds)
+	stop := nn.MLP{Widths: []int{width, 1}}.Apply(phi.At("stop"), Concatenate([]*Node{Log1P(Squeeze(total, 2)), number}, 2))
+	return gfn.Heads{Forward: Reshape(Concatenate([]*Node{logit, stop}, 2), -1, p.K+1)}
 }

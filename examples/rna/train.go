@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/em"
@@ -92,9 +93,17 @@ func (m told) LogJoint(theta *model.Scope, x gfn.Batch, _ gfn.State) *Node {
 
 // classical trains a model that hides nothing: its only latent is one that says nothing.
 func (s setting) classical(b compute.Backend, store *model.Store, m lvm.Model, data em.Data) error {
-	began := time.Now()
-	c := em.Classical{Model: m, Env: envs.Sequence{Sizes: []int{1}}, Data: data, Optimizer: adam(em.Theta, s.RateTheta, s.Updates)}
-	bound, err := c.Train(b, store, s.Updates)
-	fmt.Printf("  after %d updates: %.2f, %.0f s\n", s.Updates, bound, time.Since(began).Seconds())
+	began, every := time.Now(), max(1, s.Updates/10)
+	c := em.Classical{Model: m, Env: envs.Sequence{Sizes: []int{1}}, Optimizer: adam(em.Theta, s.RateTheta, s.Updates)}
+	c.Data = func(at uint64) []*tensors.Tensor {
+		if at > 0 && at%every == 0 {
+			fmt.Printf("  update %5d of %d, %.0f s\n", at, s.Updates, time.Since(began).Seconds())
+		}
+		return data(at)
+	}
+	last, err := c.Train(b, store, s.Updates)
+	if err == nil {
+		fmt.Printf("  update %5d of %[1]d: mean log-probability of the last batch %.2f, %.0f s\n", s.Updates, last, time.Since(began).Seconds())
+	}
 	return err
 }

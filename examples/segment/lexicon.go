@@ -3,25 +3,35 @@ package main
 import (
 	"math"
 	"slices"
-	"strings"
 )
 
-// Lexicon lists the strings that may be words, as entries sorted by length. The last entry of each length stands for all
-// other strings of so many letters.
+// Lexicon lists the strings that may be words, as entries sorted by length.
 type Lexicon struct {
-	Max, Longest int       // the number of letters of sentences and of words is at most that
-	Entries      []string  // "" stands for other strings
-	LogLengths   []float32 // log-probabilities of the number of letters of a sentence, [Max+1]
+	Max, Longest int      // sentences and words have at most so many letters
+	Entries      []string // the last one of each length is "", for all other words of so many letters
+	// LogLengths are log-probabilities of the number of letters of a sentence, [Max+1].
+	LogLengths []float32
 
-	first []int // the first entry of each length, and the number of entries
-	// next leads from an entry (or the empty string, or none) and a letter to the entry that is one letter longer. All
-	// beginnings of an entry are entries, too, since they are seen as often.
+	start    []float32 // weights of entries at which all segmentations are about equally probable, [E]
+	first    []int32   // entry of each length, and in the end the number of entries, [Longest+1]
+	spelling []int32   // of entries, letter by letter, 0 where there is none, [E*Longest]
+	// next leads from an entry and a letter to the entry that is longer by this letter, [(E+2)*27]. Behind the entries
+	// come the empty string, from which all words are reached, and none, which is never left. No entry is missing on the
+	// way: the beginning of a string is seen at least as often.
 	next []int32
 }
 
-// NewLexicon takes from sentences all strings of up to so many letters that are seen often enough in them.
-func NewLexicon(sentences []Sentence, largest, longest, often int) Lexicon {
-	seen, lengths := map[string]int{}, make([]float64, largest+1)
+const letters = 26
+
+// code is the number of a letter, from 1 on.
+func code(letter byte) int { return int(letter-'a') + 1 }
+
+// root is the number of the empty string.
+func (m *Lexicon) root() int { return len(m.Entries) }
+
+// NewLexicon takes from sentences of at most so many letters all strings that are seen often enough.
+func NewLexicon(sentences []Sentence, most, longest, often int) Lexicon {
+	seen, lengths := map[string]int{}, make([]int, most+1)
 	for _, s := range sentences {
 		lengths[len(s.Letters)]++
 		for i := range s.Letters {
@@ -30,86 +40,44 @@ func NewLexicon(sentences []Sentence, largest, longest, often int) Lexicon {
 			}
 		}
 	}
-	byLength := make([][]string, longest)
-	for w, n := range seen {
+	strings := make([][]string, longest)
+	for s, n := range seen {
 		if n >= often {
-			byLength[len(w)-1] = append(byLength[len(w)-1], w)
+			strings[len(s)-1] = append(strings[len(s)-1], s)
 		}
 	}
-	m := Lexicon{Max: largest, Longest: longest}
-	for _, words := range byLength {
-		m.first = append(m.first, len(m.Entries))
-		slices.Sort(words)
-		m.Entries = append(append(m.Entries, words...), "")
-	}
-	m.first = append(m.first, len(m.Entries))
-	m.LogLengths = append(m.LogLengths, float32(math.Inf(-1)))
+	m := Lexicon{Max: most, Longest: longest, LogLengths: []float32{float32(math.Inf(-1))}}
 	for _, n := range lengths[1:] { // none is impossible
-		m.LogLengths = append(m.LogLengths, float32(math.Log((n+1)/float64(len(sentences)+largest))))
+		m.LogLengths = append(m.LogLengths, float32(math.Log(float64(n+1)/float64(len(sentences)+most))))
 	}
+	for _, some := range strings {
+		slices.Sort(some)
+		m.first = append(m.first, int32(len(m.Entries)))
+		m.Entries = append(append(m.Entries, some...), "")
+	}
+	m.first = append(m.first, int32(len(m.Entries)))
 	m.link()
 	return m
 }
 
-// root is the number of the empty string in next, and nowhere that of no entry.
-func (m *Lexicon) root() int    { return len(m.Entries) }
-func (m *Lexicon) nowhere() int { return len(m.Entries) + 1 }
-
+// link makes what is not exported.
 func (m *Lexicon) link() {
-	m.next = slices.Repeat([]int32{int32(m.nowhere())}, (len(m.Entries)+2)*(letters+1))
+	none := int32(m.root() + 1)
+	m.spelling = make([]int32, len(m.Entries)*m.Longest)
+	m.next = slices.Repeat([]int32{none}, (len(m.Entries)+2)*(letters+1))
 	number := map[string]int{"": m.root()}
-	for i, w := range m.Entries {
-		if w != "" {
-			last := len(w) - 1
-			m.next[number[w[:last]]*(letters+1)+code(w[last])] = int32(i)
-			number[w] = i
-		}
-	}
-}
-
-// code is the number of a letter, from 1 on.
-func code(letter byte) int { return int(letter-'a') + 1 }
-
-// sizes returns a number for each entry, by its length.
-func (m *Lexicon) sizes(of func(l int) float32) (all []float32) {
 	for l := range m.Longest {
-		all = append(all, slices.Repeat([]float32{of(l + 1)}, m.first[l+1]-m.first[l])...)
+		weight := float32(math.Exp(-2 * float64(l)))
+		m.start = append(m.start, slices.Repeat([]float32{weight}, int(m.first[l+1]-m.first[l]))...)
 	}
-	return all
-}
-
-// letters are those of all entries, [E*Longest], 0 where there is none.
-func (m *Lexicon) letters() []int32 {
-	all := make([]int32, len(m.Entries)*m.Longest)
-	for i, w := range m.Entries {
-		for j := range w {
-			all[i*m.Longest+j] = int32(code(w[j]))
+	for e, s := range m.Entries {
+		for i := range s {
+			m.spelling[e*m.Longest+i] = int32(code(s[i]))
+		}
+		if s != "" {
+			last := len(s) - 1
+			m.next[number[s[:last]]*(letters+1)+code(s[last])] = int32(e)
+			number[s] = e
 		}
 	}
-	return all
-}
-
-func (m *Lexicon) firsts() (all []int32) {
-	for _, i := range m.first {
-		all = append(all, int32(i))
-	}
-	return all
-}
-
-// Sentence is a string without spaces and where its words end.
-type Sentence struct {
-	Letters string
-	Ends    []bool // behind each letter but the last; nil if not known
-}
-
-// spaced writes a sentence with spaces where words end.
-func spaced(s string, ends func(i int) bool) string {
-	var out strings.Builder
-	for i := range s {
-		out.WriteByte(s[i])
-		if i < len(s)-1 && ends(i) {
-			out.WriteByte(' ')
-		}
-	}
-	return out.String()
 }

@@ -9,21 +9,30 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// policy is q(z|x). It looks at what the model thinks of the words around a gap, so that it follows when the model changes.
+// policy is q(z|x). It reads what the model thinks of the words around a gap, and so follows when the model changes.
 type policy struct{ Words }
 
 var _ gfn.Encoder = policy{}
 
-// Encode returns log odds that a word ends behind each letter, if it then has 1, 2, ... letters: [B,Max,Longest].
+// Encode returns log odds that a word ends behind each letter, if it then has 1, 2, ... letters: [B,Max,Longest]. They are
+// those of this word against all longer ones that begin where it begins, and what a network says of the words around.
 func (p policy) Encode(phi *model.Scope, x gfn.Batch) gfn.Batch {
+	const least = -20
 	t := p.tables(phi.Store().Scope(em.Theta), x[0].Graph())
-	words := MulScalar(AddScalar(MaxScalar(p.words(t, x[0]), -20), 10), 0.2) // of words that begin at a letter
+	words := MaxScalar(p.words(t, x[0]), least) // [B,Max,Longest], by where they begin
 	window := []*Node{words}
 	for i := 1; i <= p.Longest; i++ {
-		left, right := ShiftWithScalar(words, 1, ShiftDirRight, i, -2), ShiftWithScalar(words, 1, ShiftDirLeft, i, -2)
-		window = append(window, left, right)
+		window = append(window, shifted(words, i, least), shifted(words, -i, least))
 	}
-	return gfn.Batch{nn.MLP{Widths: []int{128, 128, p.Longest}}.Apply(phi, StopGradient(Concatenate(window, 2)))}
+	in := MulScalar(AddScalar(Concatenate(window, 2), -least/2), 0.2)
+	odds := nn.MLP{Widths: []int{128, 128, p.Longest}}.Apply(phi, in)
+	var against []*Node
+	for l := range p.Longest - 1 {
+		this, longer := SliceAxis(words, 2, AxisElem(l)), SliceAxis(words, 2, AxisRange(l+1, p.Longest))
+		against = append(against, shifted(Sub(Squeeze(this, 2), nn.LogSumExp(longer, 2)), l, 0))
+	}
+	against = append(against, ZerosLike(against[0])) // the longest words end in any case
+	return gfn.Batch{Add(odds, Stack(against, 2))}
 }
 
 // Heads returns logits of both actions in k states of each sentence: it looks up what Encode said.

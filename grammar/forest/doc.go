@@ -4,7 +4,8 @@
 // # Glossary
 //
 //	forest    an ordered list of trees over the words of a sentence: a state. An action joins two neighbours under a
-//	          label.
+//	          label; over shapes it has none.
+//	shape     a tree without labels, which are summed out exactly. What its nodes weigh as each symbol is Inside.
 //	gap       the place between two neighbouring words. A binary tree over n words has exactly one inner node for each of
 //	          the n-1 gaps, the node whose left part ends there. So a node is named by its gap, whenever it was made, and
 //	          equal forests are equal tensors.
@@ -29,6 +30,7 @@
 //	embed.go, embed_loop.go    embeddings of trees, bottom-up: unrolled, and in loops for a GPU
 //	walk.go, rollout.go        walks, and the loop that makes them; together.go makes two batches of walks at once
 //	history.go, line.go        trajectories, all their trees on one line; score.go has what the network says of them
+//	inside.go, labels.go       shapes: what labels add up to, and drawing them afterwards
 //	sampler.go, segments.go    the same from the host, by typed programs, for learning (package induce) and parsing
 //
 // Letters of axes: B sentences, P histories, n words (or leaves), G = n-1 gaps, N labels, T steps, d the width of the

@@ -68,10 +68,18 @@ func (p Plan) Fold(leaves *Node, node func(gap, left, right *Node) *Node) *Node 
 	return done
 }
 
-// embed computes embeddings of all nodes of trees over leaves [B,n], by slot.
-func (w *weights) embed(p Plan, leaves *Node, z grammar.Trees) *Node {
-	if w.Rolled {
-		return w.rolled(p, w.token(leaves), rows(z.Label, p.gap))
+// embed computes embeddings of all nodes of trees over leaves [B,n], by slot. Symbols are Inside.Symbols where labels are summed out,
+// and nil where trees have them.
+func (w *weights) embed(p Plan, leaves *Node, z grammar.Trees, symbols *Node) *Node {
+	switch {
+	case symbols != nil:
+		labels := w.expected(w.labels(SliceAxis(symbols, 1, AxisRangeToEnd(leaves.Shape().Dim(1))))) // [B,G,d]
+		if w.Rolled {
+			return w.rolled(p, w.token(leaves), rows(labels, p.gap))
+		}
+		return p.Fold(w.token(leaves), func(gap, left, right *Node) *Node { return w.layers(rows(labels, gap), left, right).out })
+	case w.Rolled:
+		return w.rolled(p, w.token(leaves), w.symbol(rows(z.Label, p.gap)))
 	}
 	return p.Fold(w.token(leaves), func(gap, left, right *Node) *Node { return w.tree(rows(z.Label, gap), left, right) })
 }

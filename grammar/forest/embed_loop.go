@@ -11,12 +11,11 @@ import (
 )
 
 // rolled computes embeddings of all nodes by slot, as Fold does with tree, in a loop over steps: a program of few operations, where one
-// that is unrolled has dozens for each step. Leaves are [B,n,d], labels by step [B,G].
+// that is unrolled has dozens for each step. Leaves are [B,n,d], and e, embeddings of labels, [B,G,d] by step.
 //
 // No gradient goes through a loop. So all nodes are computed once more, all at once, from the embeddings of their children that
 // the loop has found, and that can be differentiated; and gradients go down from node to node in a loop of their own, the other way round.
-func (w *weights) rolled(p Plan, leaves, labels *Node) *Node {
-	e := w.symbol(labels) // [B,G,d]
+func (w *weights) rolled(p Plan, leaves, e *Node) *Node {
 	found := w.up(p, leaves, e)
 	h := w.layers(e, rows(found, p.left), rows(found, p.right))
 	all := Concatenate([]*Node{leaves, h.out}, 1)

@@ -133,7 +133,7 @@ func (r *rig) walked(wake, move WalkTensors) walked[SentenceTensors, WalkTensors
 // histories are what wake made, what the move undid of it, and what it made instead.
 func histories(w walked[Sentences, Walk]) []History {
 	words := w.Sentences.Words
-	return []History{w.Wake.Built(words), UndoneHistory(w.Move.Undone, w.Wake.Forest, words), w.Move.Built(words)}
+	return []History{w.Wake.Built(words), UndoneHistory(w.Move.Undone, w.Wake.Forest, w.Wake.Inside, words), w.Move.Built(words)}
 }
 
 // scoreTensors are gfn.Scores on the host.
@@ -151,7 +151,9 @@ func tensorsOf(s any) (all []named) {
 	for i := range v.NumField() {
 		field, name := v.Field(i).Interface(), v.Type().Field(i).Name
 		if x, ok := field.(*tensors.Tensor); ok {
-			all = append(all, named{x, name})
+			if x != nil {
+				all = append(all, named{x, name})
+			}
 			continue
 		}
 		for _, x := range tensorsOf(field) {

@@ -14,21 +14,26 @@ import (
 type History struct {
 	Trees  grammar.Trees // in order of gaps, [P,G]
 	Leaves *Node         // [P,n]
-	Length *Node         // [P]
-	When   *Node         // [P,G] int32: -1 for gaps that are closed from the start
-	Steps  *Node         // [P] int32
+	// Symbols are Inside.Symbols of the trees, if labels are summed out, and nil if they are not.
+	Symbols *Node
+	Length  *Node // [P]
+	When    *Node // [P,G] int32: -1 for gaps that are closed from the start
+	Steps   *Node // [P] int32
 }
 
 // Built is what a walk from bare words made, or the second half of a move.
 func (r Route) Built(leaves *Node) History {
-	return History{Trees: r.Forest.Trees(), Leaves: leaves, Length: r.Forest.Length, When: r.Made, Steps: made(r.Made)}
+	return History{
+		Trees: r.Forest.Trees(), Leaves: leaves, Symbols: r.Inside.Symbols, Length: r.Forest.Length, When: r.Made, Steps: made(r.Made),
+	}
 }
 
-// UndoneHistory is what a walk undid, in forward order, given its numbers of steps: from is the walk's start.
-func UndoneHistory(undone *Node, from Forest, leaves *Node) History {
+// UndoneHistory is what a walk undid, in forward order, given its numbers of steps: from is the walk's start, and in what is known
+// of its nodes if labels are summed out.
+func UndoneHistory(undone *Node, from Forest, in Inside, leaves *Node) History {
 	steps := made(undone)
 	when := Where(GreaterOrEqual(undone, ZerosLike(undone)), Sub(InsertAxes(SubScalar(steps, 1), -1), undone), undone)
-	return History{Trees: from.Trees(), Leaves: leaves, Length: from.Length, When: when, Steps: steps}
+	return History{Trees: from.Trees(), Leaves: leaves, Symbols: in.Symbols, Length: from.Length, When: when, Steps: steps}
 }
 
 // widen makes room for more words, which are padding.
@@ -44,7 +49,11 @@ func (p History) widen(words int) History {
 		return pad(Where(GreaterOrEqual(x, Const(x.Graph(), int32(n))), AddScalar(x, words-n), x))
 	}
 	z := grammar.Trees{Left: node(p.Trees.Left), Right: node(p.Trees.Right), Label: pad(p.Trees.Label)}
-	return History{Trees: z, Leaves: pad(p.Leaves), Length: p.Length, When: pad(p.When), Steps: p.Steps}
+	out := History{Trees: z, Leaves: pad(p.Leaves), Length: p.Length, When: pad(p.When), Steps: p.Steps}
+	if p.Symbols != nil {
+		out.Symbols = spread(p.Symbols, n, words)
+	}
+	return out
 }
 
 // join puts histories below each other.

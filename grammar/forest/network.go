@@ -11,6 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/nn"
 )
 
@@ -33,6 +34,9 @@ type Network struct {
 	// Values and gradients are the same up to rounding.
 	Rolled bool
 	DType  dtypes.DType
+	// Grammar, if not nil, is one under which labels are summed out: merges have none, trees are shapes, and what is known of a node is
+	// what its words weigh as each symbol (see Inside). Nothing of the grammar is learned here.
+	Grammar func(g *Graph) grammar.LogProbs
 }
 
 // baseWidth is the width at which the released code's scaling of readouts is 1.
@@ -106,6 +110,9 @@ func (m Network) weights(scope *model.Scope, g *Graph) *weights {
 		path string
 		out  int
 	}{{positionHead, 1}, {labelHead, m.Labels}, {splitHead, 1}, {flowHead, 1}} {
+		if h.path == labelHead && m.Grammar != nil {
+			continue
+		}
 		norm(h.path + "/norm")
 		linear(h.path+"/hidden", h.path+"/hidden", d, d, scaled(d))
 		bound := scaled(d) / math.Sqrt(float64(d))

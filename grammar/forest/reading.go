@@ -101,7 +101,10 @@ func (p Policy) Heads(scope *model.Scope, x gfn.Batch, s gfn.State, k int) gfn.H
 	left := rows(r.place, SliceAxis(f.First, 1, AxisRange(0, gaps))) // the place of the tree that ends at a gap, or has it inside
 	position, _ := r.position()
 	split, _ := r.split()
-	label := LogSoftmax(r.head(labelHead, r.hidden)) // [B,M,N]
-	joint := Add(InsertAxes(rows(position, left), -1), rows(label, left))
-	return gfn.Heads{Forward: Reshape(joint, b, gaps*p.Labels), Backward: rows(split, left), Flow: r.flow()}
+	joint := InsertAxes(rows(position, left), -1)
+	if p.Grammar == nil {
+		label := LogSoftmax(r.head(labelHead, r.hidden)) // [B,M,N]
+		joint = Add(joint, rows(label, left))
+	}
+	return gfn.Heads{Forward: Reshape(joint, b, gaps*p.kinds()), Backward: rows(split, left), Flow: r.flow()}
 }

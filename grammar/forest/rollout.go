@@ -28,13 +28,14 @@ type Rollout struct {
 
 	Back, Rise    *Node // [B]: how many steps back; whether to go forward to whole trees then
 	Beta, Epsilon *Node // [B], of the behaviour
+	Rules         *Node // probabilities, [N,S,S] or [N,K,S,S]; nil if merges have labels
 }
 
 // RolloutTensors is the same on the host.
 type RolloutTensors struct {
 	WalkTensors
 	More, Done, Ups, Gap, Label, Kind, Key *tensors.Tensor
-	Back, Rise, Beta, Epsilon              *tensors.Tensor
+	Back, Rise, Beta, Epsilon, Rules       *tensors.Tensor
 }
 
 // Rollout prepares walks: first back for so many steps (int32; walks that reach bare words stay there), then, if rise (bool) holds,
@@ -49,8 +50,11 @@ func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beh
 		return each(ConvertDType(x, m.DType))
 	}
 	s := Rollout{
-		Walk: newWalk(from.Forest, from.Nodes), Back: each(back), Rise: each(rise), Key: r.State(),
+		Walk: newWalk(from.Forest, from.Inside, from.Nodes), Back: each(back), Rise: each(rise), Key: r.State(),
 		Beta: number(how.Beta, 1), Epsilon: number(how.Epsilon, 0),
+	}
+	if m.Grammar != nil {
+		s.Rules = m.ruleTable(m.Grammar(from.Nodes.Graph()))
 	}
 	// The first step back, from whole trees, if there is one to make.
 	on := GreaterThan(s.Back, ZerosLike(s.Back))
@@ -147,21 +151,27 @@ func (s *stepper) pass() {
 	g, b, m, most := r.hidden.Graph(), s.Gap.Shape().Dim(0), mayJoin.Shape().Dim(1), min(s.Forest.Words(), s.Positions)
 	// As many random numbers as for the most trees, so that draws do not depend on the maximum.
 	random := rng.In(s.Key)
-	u := random.Uniform(s.DType, b, most+s.Labels)
+	u := random.Uniform(s.DType, b, most+s.kinds())
 	s.Key = random.State()
 	was := rows(r.place, rows(s.Forest.First, s.Gap))
 	next := rng.Choose(SliceAxis(u, 1, AxisRange(0, m)), Exp(choice(logSplit, logJoin)))
-	logits := s.head(labelHead, rows(r.hidden, Stack([]*Node{was, next}, 1))) // [B,2,N]
-	logLabel := s.logProbs(logits, always(logits))
-	label := rng.Choose(SliceAxis(u, 1, AxisRangeToEnd(most)), Exp(part(logLabel, 1)))
+	logWas, logNext := rows(logJoin, was), rows(logJoin, next) // of the last step and the next
+	label := ZerosLike(next)
+	if s.Grammar == nil {
+		logits := s.head(labelHead, rows(r.hidden, Stack([]*Node{was, next}, 1))) // [B,2,N]
+		logLabel := s.logProbs(logits, always(logits))
+		label = rng.Choose(SliceAxis(u, 1, AxisRangeToEnd(most)), Exp(part(logLabel, 1)))
+		logWas = Add(logWas, rows(part(logLabel, 0), s.Label))
+		logNext = Add(logNext, rows(part(logLabel, 1), label))
+	}
 	add := func(to **Node, on, value *Node) { *to = Add(*to, Where(on, value, ZerosLike(value))) }
 	last := func(kind int32) *Node { return Equal(s.Kind, Const(g, kind)) }
-	add(&s.UndoneForward, last(stepBack), Add(rows(logJoin, was), rows(part(logLabel, 0), s.Label)))
+	add(&s.UndoneForward, last(stepBack), logWas)
 	add(&s.MadeBack, last(stepForward), rows(logSplit, was))
 
 	can := rows(choice(maySplit, mayJoin), next)
 	parts, joins := LogicalAnd(down, can), LogicalAnd(LogicalAnd(LogicalNot(down), s.Rise), can)
-	add(&s.MadeForward, joins, Add(rows(logJoin, next), rows(part(logLabel, 1), label)))
+	add(&s.MadeForward, joins, logNext)
 	add(&s.UndoneBack, parts, rows(logSplit, next))
 	word := rows(r.word, next)
 	top := MaxScalar(SubScalar(rows(s.Forest.Root, word), s.Forest.Words()), 0)
@@ -194,7 +204,7 @@ func (s *stepper) move(joins, parts, join, part, label *Node) {
 
 	children := rows(s.Nodes, Stack([]*Node{rows(f.Root, join), rows(f.Root, AddScalar(join, 1))}, 1)) // [B,2,d]
 	child := func(i int) *Node { return Squeeze(SliceAxis(children, 1, AxisElem(i)), 1) }
-	made := s.tree(label, child(0), child(1)) // [B,d]
+	made := s.embedding(label, join, joins, child) // [B,d]
 	all := s.Nodes.Shape().Dimensions
 	node := Iota(made.Graph(), shapes.Make(dtypes.Int32, all[0], all[1]), 1)
 	here := LogicalAnd(Equal(node, InsertAxes(AddScalar(join, f.Words()), -1)), InsertAxes(joins, -1))
@@ -203,4 +213,23 @@ func (s *stepper) move(joins, parts, join, part, label *Node) {
 	s.Made = put(mark(s.Made, join, joins), s.Ups, s.Made)
 	s.Undone = put(mark(s.Undone, part, parts), s.Done, s.Undone)
 	s.Forest = f.Merge(join, label, joins).Split(part, parts)
+}
+
+// embedding is that of the trees that are joined. Where labels are summed out, it also says what they are as symbols.
+func (s *stepper) embedding(label, join, joins *Node, child func(i int) *Node) *Node {
+	if s.Grammar == nil {
+		return s.tree(label, child(0), child(1))
+	}
+	f, in := s.Forest, s.Inside
+	part := func(gap *Node) (symbols, log *Node) {
+		return rows(in.Symbols, rows(f.Root, gap)), rows(in.Log, rows(f.Root, gap))
+	}
+	left, logLeft := part(join)
+	right, logRight := part(AddScalar(join, 1))
+	symbols, added := s.merged(s.Rules, left, right)
+	here := mark(in.Log, AddScalar(join, f.Words()), joins)
+	s.Inside.Log = put(here, Add(added, Add(logLeft, logRight)), in.Log)
+	wide := in.Symbols.Shape().Dimensions
+	s.Inside.Symbols = Where(BroadcastToDims(InsertAxes(here, -1), wide...), BroadcastToDims(InsertAxes(symbols, 1), wide...), in.Symbols)
+	return s.layers(s.expected(s.labels(symbols)), child(0), child(1)).out
 }

@@ -36,6 +36,7 @@ type Sampler struct {
 	// StandAt makes walks that stand at whole trees in order of gaps.
 	StandAt *program.Program[TreesTensors, WalkTensors]
 
+	labels  *program.Program[labelTensors, labelled[*tensors.Tensor]]
 	start   *program.Program[startTensors, RolloutTensors]
 	undo    *program.Program[undoTensors, RolloutTensors]
 	segment *program.Program[segmentTensors, RolloutTensors]
@@ -86,9 +87,10 @@ type (
 		Passes   P // nil: all of them
 		Rollout  R
 	}
-	rewardIn[T, F any] struct {
+	rewardIn[T, F, I any] struct {
 		Target Target[T]
 		Forest F
+		Inside I // of shapes
 	}
 	embedIn[S, Z any] struct {
 		Sentences S
@@ -96,10 +98,18 @@ type (
 	}
 	Flows[T any] struct{ LogZ T }
 
+	labelIn[T, F, I any] struct {
+		Key    T
+		Forest F
+		Inside I
+	}
+	labelled[T any] struct{ Labels T }
+
 	startTensors   = startIn[*tensors.Tensor, SentenceTensors]
 	undoTensors    = undoIn[*tensors.Tensor, int32, WalkTensors]
 	segmentTensors = segmentIn[*int32, RolloutTensors]
-	RewardTensors  = rewardIn[*tensors.Tensor, ForestTensors]
+	RewardTensors  = rewardIn[*tensors.Tensor, ForestTensors, InsideTensors]
+	labelTensors   = labelIn[*tensors.Tensor, ForestTensors, InsideTensors]
 	TreesTensors   = embedIn[SentenceTensors, grammar.TreeTensors]
 )
 
@@ -122,7 +132,9 @@ func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogPr
 	s.whole = program.New[segmentTensors, WalkTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Walk {
 		return s.Run(s.scope(), in.Rollout, in.MaxTrees)
 	})
-	reward := func(in rewardIn[*Node, Forest]) Rewards[*Node] { return s.RewardOf(in.Target, in.Forest) }
+	reward := func(in rewardIn[*Node, Forest, Inside]) Rewards[*Node] {
+		return s.RewardOf(in.Target, in.Forest, in.Inside)
+	}
 	s.Reward = program.New[RewardTensors, Rewards[*tensors.Tensor]](set, "reward", reward)
 	s.Flow = program.New[SentenceTensors, Flows[*tensors.Tensor]](set, "flow", func(x Sentences) Flows[*Node] {
 		return Flows[*Node]{ConvertDType(s.LogZ(s.scope(), x), dtypes.Float64)}
@@ -130,22 +142,50 @@ func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogPr
 	s.StandAt = program.New[TreesTensors, WalkTensors](set, "embed", func(in embedIn[Sentences, grammar.Trees]) Walk {
 		return s.Embed(s.scope(), FromTrees(in.Trees, in.Sentences.Lengths), in.Sentences.Words)
 	})
+	label := func(in labelIn[*Node, Forest, Inside]) labelled[*Node] {
+		return labelled[*Node]{s.drawLabels(s.LogProbs(in.Key.Graph()), rng.In(in.Key), in.Forest, in.Inside)}
+	}
+	s.labels = program.New[labelTensors, labelled[*tensors.Tensor]](set, "labels", label)
 	return s
 }
 
 func (s *Sampler) scope() *model.Scope { return s.Set.Store.Scope(em.Phi) }
 
-// RewardOf returns log R and the scores of nodes of whole trees, in a graph.
-func (s *Sampler) RewardOf(t Target[*Node], f Forest) Rewards[*Node] {
-	q := grammar.Potentials{Root: t.Weights.Root, Rules: t.Weights.Rules, Terms: t.Weights.Terms, Lengths: t.Lengths}
+// RewardOf returns log R and the scores of nodes of whole trees, in a graph: of labelled trees, or of shapes by what is known of
+// their nodes.
+func (s *Sampler) RewardOf(t Target[*Node], f Forest, in Inside) Rewards[*Node] {
 	z := f.Trees()
-	score := q.ScoreTrees(z)
-	logR := Add(ReduceSum(score.Nodes, 1), score.Root)
+	r := s.weigh(t, f, z, in)
 	if s.Energy != nil && t.Prior != nil {
-		energy := ConvertDType(s.Energy(t.Prior, z, t.Lengths), logR.DType())
-		logR = Sub(logR, Mul(ConvertDType(t.Coldness, logR.DType()), energy))
+		energy := ConvertDType(s.Energy(t.Prior, z, t.Lengths), r.LogR.DType())
+		r.LogR = Sub(r.LogR, Mul(ConvertDType(t.Coldness, r.LogR.DType()), energy))
 	}
-	return Rewards[*Node]{logR, score.Nodes}
+	return r
+}
+
+// weigh is RewardOf without a prior.
+func (s *Sampler) weigh(t Target[*Node], f Forest, z grammar.Trees, in Inside) Rewards[*Node] {
+	if s.Grammar != nil {
+		return s.shapeRewards(t.Weights.Root, f, in)
+	}
+	q := grammar.Potentials{Root: t.Weights.Root, Rules: t.Weights.Rules, Terms: t.Weights.Terms, Lengths: t.Lengths}
+	score := q.ScoreTrees(z)
+	return Rewards[*Node]{Add(ReduceSum(score.Nodes, 1), score.Root), score.Nodes}
+}
+
+// Kind is that of the grammar, as partial rewards see it (Scored.Rewarded): those of shapes know every node at once.
+func (s *Sampler) Kind(of grammar.Kind) grammar.Kind {
+	if s.Grammar != nil {
+		return grammar.CFG
+	}
+	return of
+}
+
+// RolloutOf starts walks by the rules of a target, so that its tables are not made again.
+func (s *Sampler) RolloutOf(
+	t Target[*Node], from Walk, r *rng.Stream, back, rise *Node, how gfn.Behaviour,
+) Rollout {
+	return s.of(t.Weights.Rules).Rollout(from, r, back, rise, how)
 }
 
 // Draw makes walks from bare words, of which the longest sentence has so many, to whole trees.
@@ -157,6 +197,13 @@ func (s *Sampler) Draw(
 		return WalkTensors{}, err
 	}
 	return s.Finish(Rising(longest), r)
+}
+
+// LabelsOf draws labels of the whole shapes that walks stand at from the posterior given the shape: one more than the label of the node
+// at each gap, [B,G].
+func (s *Sampler) LabelsOf(key *tensors.Tensor, at RouteTensors) (*tensors.Tensor, error) {
+	out, err := s.labels.Call(labelTensors{key, at.Forest, at.Inside})
+	return out.Labels, err
 }
 
 // Undo makes walks from whole trees, of which the longest sentence has so many words, back to bare words.

@@ -36,7 +36,7 @@ func (m Network) Score(scope *model.Scope, size int, batches ...Histories) []Sco
 		most = max(most, b.Most)
 	}
 	l := newLine(join(all), most, size)
-	hidden := l.encode(w, w.embed(l.plan, l.Leaves, l.Trees)) // [C,d]
+	hidden := l.encode(w, w.embed(l.plan, l.Leaves, l.Trees, l.Symbols)) // [C,d]
 	scores := reader{w, l, hidden}.scores()
 
 	out := make([]Scored, len(batches))
@@ -77,10 +77,13 @@ func (r reader) scores() gfn.Scores {
 	logSplit := gfn.Behaviour{}.LogProbs(head(splitHead), maySplit)
 	flow := head(flowHead)
 
-	chosen := Gather(r.hidden, InsertAxes(r.clamp(Add(p.base, p.place)), -1)) // [P,T,d]
-	logits := r.head(labelHead, chosen)
-	logLabel := gfn.Behaviour{}.LogProbs(logits, always(logits))
-	logPF := Add(gfn.Pick(logJoin, p.place), gfn.Pick(logLabel, p.label))
+	logPF := gfn.Pick(logJoin, p.place)
+	if r.Grammar == nil {
+		chosen := Gather(r.hidden, InsertAxes(r.clamp(Add(p.base, p.place)), -1)) // [P,T,d]
+		logits := r.head(labelHead, chosen)
+		logLabel := gfn.Behaviour{}.LogProbs(logits, always(logits))
+		logPF = Add(logPF, gfn.Pick(logLabel, p.label))
+	}
 
 	// A step is undone from the forest after it; the last one leads to a whole tree, which has one top to split.
 	later := func(x *Node) *Node {

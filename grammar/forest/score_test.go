@@ -3,6 +3,7 @@ package forest
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -10,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/internal/testkit"
 )
@@ -42,11 +44,17 @@ func replay(env Env, x gfn.Batch, h History) gfn.Trajectory {
 // in loops.
 func TestScore(t *testing.T) {
 	seed := testkit.Seed(t)
-	for _, back := range []int32{1, 2, 4, 7} {
-		t.Run(fmt.Sprint(back), func(t *testing.T) {
+	for what, back := range map[string]int32{"1": 1, "2": 2, "4": 4, "7": 7, "shapes of a CFG, 3": 3, "shapes of a Non-CFG, 5": 5} {
+		t.Run(what, func(t *testing.T) {
 			r := newRig(t, seed, dtypes.Float64, 5, 2, 7, 3, 7)
+			switch {
+			case strings.Contains(what, "Non-CFG"):
+				r.sumOut(randomTables(seed, grammar.NCFG, r.Labels, r.Preterminals, r.Words))
+			case strings.Contains(what, "CFG"):
+				r.sumOut(randomTables(seed, grammar.CFG, r.Labels, r.Preterminals, r.Words))
+			}
 			wake, move := r.walk(t, seed, back, plain)
-			env := Env{Words: r.n, Labels: r.Labels}
+			env := r.Env(r.n)
 			build := func(fast, rolled bool) func(in walked[Sentences, Walk]) scoredAll[*Node, gfn.Scores] {
 				return func(in walked[Sentences, Walk]) scoredAll[*Node, gfn.Scores] {
 					made := histories(in)

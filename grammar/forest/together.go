@@ -49,14 +49,27 @@ func (w Walk) resize(words int) Walk {
 		}
 		return Concatenate([]*Node{x, SliceAxis(place, 1, AxisRangeToEnd(n))}, 1)
 	}
-	zero := ScalarZero(g, w.Nodes.DType())
-	w.Nodes = Concatenate([]*Node{
-		fit(SliceAxis(w.Nodes, 1, AxisRange(0, n)), words, zero), fit(SliceAxis(w.Nodes, 1, AxisRangeToEnd(n)), words-1, zero),
-	}, 1)
+	w.Nodes = spread(w.Nodes, n, words)
+	w.Inside = program.Map(w.Inside, func(x *Node) *Node { return spread(x, n, words) })
 	w.Undone, w.Made = gaps(w.Undone, -1), gaps(w.Made, -1)
 	w.Forest = Forest{
 		Label: gaps(f.Label, 0), Left: gaps(node(f.Left), 0), Right: gaps(node(f.Right), 0),
 		Root: byWord(node(f.Root)), First: byWord(f.First), Last: byWord(f.Last), Length: f.Length,
 	}
 	return w
+}
+
+// spread makes room for more words, or takes it away, in values of n words and the nodes between them, [B,n+G,...].
+func spread(x *Node, n, words int) *Node {
+	fit := func(part *Node, size int) *Node {
+		s := part.Shape().Clone()
+		if size <= s.Dimensions[1] {
+			return SliceAxis(part, 1, AxisRange(0, size))
+		}
+		s.Dimensions[1] = size - s.Dimensions[1]
+		return Concatenate([]*Node{part, Zeros(x.Graph(), s)}, 1)
+	}
+	return Concatenate([]*Node{
+		fit(SliceAxis(x, 1, AxisRange(0, n)), words), fit(SliceAxis(x, 1, AxisRangeToEnd(n)), words-1),
+	}, 1)
 }

@@ -223,8 +223,8 @@ type hostPath struct {
 
 // historyTensors are a History on the host.
 type historyTensors struct {
-	Trees                       grammar.TreeTensors
-	Leaves, Length, When, Steps *tensors.Tensor
+	Trees                                grammar.TreeTensors
+	Leaves, Symbols, Length, When, Steps *tensors.Tensor
 }
 
 // pack makes tensors of paths, padded to n words.

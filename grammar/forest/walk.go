@@ -5,11 +5,14 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/gfnem/gfnem/internal/program"
 )
 
 // Route is where walks have been, as far as their trajectories depend on it.
 type Route struct {
 	Forest Forest // where the walks are
+	Inside Inside // what its nodes are as symbols, if labels are summed out
 	// Undone and Made [B,G] number the steps at which a gap was opened and closed; -1 if it was not.
 	Undone, Made *Node
 }
@@ -30,6 +33,7 @@ type (
 	ForestTensors struct{ Label, Left, Right, Root, First, Last, Length *tensors.Tensor }
 	RouteTensors  struct {
 		Forest       ForestTensors
+		Inside       InsideTensors
 		Undone, Made *tensors.Tensor
 	}
 	WalkTensors struct {
@@ -46,7 +50,11 @@ func (f ForestTensors) Words() int { return f.Root.Shape().Dim(1) }
 func (m Network) Embed(scope *model.Scope, f Forest, leaves *Node) Walk {
 	w, z := m.weights(scope, leaves.Graph()), f.Trees()
 	order := NewPlan(z, GreaterThan(f.Label, ZerosLike(f.Label)))
-	return newWalk(f, rows(w.embed(order, leaves, z), order.slot))
+	var in Inside
+	if m.Grammar != nil {
+		in = program.Map(m.inside(order, leaves), func(x *Node) *Node { return rows(x, order.slot) })
+	}
+	return newWalk(f, in, rows(w.embed(order, leaves, z, in.Symbols), order.slot))
 }
 
 // Begin starts walks at bare words.
@@ -54,14 +62,22 @@ func (m Network) Begin(scope *model.Scope, x Sentences) Walk {
 	leaves := m.weights(scope, x.Words.Graph()).token(x.Words) // [B,n,d]
 	b, n := x.Words.Shape().Dim(0), x.Words.Shape().Dim(1)
 	empty := Zeros(x.Words.Graph(), shapes.Make(m.DType, b, n-1, m.Width))
-	return newWalk(Start(n, x.Lengths), Concatenate([]*Node{leaves, empty}, 1))
+	var in Inside
+	if m.Grammar != nil {
+		in = program.Map(m.leafInside(m.Grammar(x.Words.Graph()), x.Words), func(x *Node) *Node {
+			s := x.Shape().Clone()
+			s.Dimensions[1] = n - 1
+			return Concatenate([]*Node{x, Zeros(x.Graph(), s)}, 1)
+		})
+	}
+	return newWalk(Start(n, x.Lengths), in, Concatenate([]*Node{leaves, empty}, 1))
 }
 
-func newWalk(f Forest, nodes *Node) Walk {
+func newWalk(f Forest, in Inside, nodes *Node) Walk {
 	zero := Zeros(nodes.Graph(), shapes.Make(nodes.DType(), f.Length.Shape().Dim(0)))
 	never := Neg(OnesLike(f.Label))
 	return Walk{
-		Route: Route{Forest: f, Undone: never, Made: never}, Nodes: nodes,
+		Route: Route{Forest: f, Inside: in, Undone: never, Made: never}, Nodes: nodes,
 		UndoneBack: zero, UndoneForward: zero, MadeForward: zero, MadeBack: zero,
 	}
 }

@@ -61,6 +61,8 @@ func (Task) Examples(of string) []string {
 		return []string{
 			"gfnem train grammar                                             the synthetic treebank, about a minute",
 			"gfnem train grammar --method gfn                                GFlowNet-EM, about seven minutes",
+			"gfnem train grammar --method gfn --set policy.trees=shapes       the same without labels, which are summed out",
+			"gfnem train grammar --method exact --set mstep.collapse=labels --set mstep.samples=4",
 			"gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent",
 			"gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj",
 			"gfnem train grammar --method gfn --preset paper --set updates=2000 --set horizon=10000     " +
@@ -72,6 +74,7 @@ func (Task) Examples(of string) []string {
 			"gfnem reproduce grammar --rows marginal,exact,gfn --seeds 3",
 			"gfnem reproduce grammar --preset paper --data data/wsj --seeds 1,2,3,4,5 --workers 1",
 			"gfnem reproduce grammar-ablation --set updates=2000 --seeds 2",
+			"gfnem reproduce grammar-shapes --set updates=2000               labels summed out, several walks, weights",
 		}
 	case "eval":
 		return []string{"gfnem eval runs/wsj --max-length 200        also sentences that are longer than those of the training"}
@@ -93,7 +96,8 @@ A grammar by method gfn is measured by exact inference, and its GFlowNet beside 
   grammar             methods, context-free and not, with and without the prior on shapes of trees
   grammar-estep       objectives of the E-step, the grammar being given
   grammar-threshold   how low the loss of the E-step must be before the grammar is updated
-  grammar-ablation    GFlowNet-EM without some of its parts`
+  grammar-ablation    GFlowNet-EM without some of its parts
+  grammar-shapes      labels summed out, several walks, weights, beside EM by exact samples`
 	}
 	return ""
 }

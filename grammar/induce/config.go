@@ -18,6 +18,12 @@ const (
 	GFN      = "gfn"      // EM with a tree of a GFlowNet for each sentence
 )
 
+// What a GFlowNet builds.
+const (
+	Labelled = "labelled" // trees
+	Shapes   = "shapes"   // trees without labels
+)
+
 // The state of a training that is evaluated and parses.
 const (
 	Last = "last"
@@ -60,12 +66,13 @@ type Config struct {
 		ParentScale  float64 `toml:"parent_scale" range:"0,1e3" was:"parent_scale" help:"standard deviation of parents' embeddings at the start, 1 as published, or with init = xavier a factor of theirs; 0: a Non-CFG starts as a CFG"`
 	} `toml:"model" help:"the grammar"`
 	Policy struct {
-		Width       int  `toml:"width" range:"1,16384" was:"gfn_width" help:"of the transformer"`
-		Layers      int  `toml:"layers" range:"1,100" was:"gfn_layers" help:"of the transformer"`
-		Heads       int  `toml:"heads" range:"1,1024" was:"gfn_heads" help:"of attention"`
-		Half        bool `toml:"half" was:"gfn_half" help:"products of 16-bit numbers in the transformer"`
-		Linear      bool `toml:"linear" was:"gfn_linear" help:"attention whose cost grows with the number of trees, not with its square"`
-		UniformBack bool `toml:"uniform_back" was:"gfn_uniform_back" help:"P_B is uniform over the trees that can be split; otherwise it is learned, as published"`
+		Width       int    `toml:"width" range:"1,16384" was:"gfn_width" help:"of the transformer"`
+		Layers      int    `toml:"layers" range:"1,100" was:"gfn_layers" help:"of the transformer"`
+		Heads       int    `toml:"heads" range:"1,1024" was:"gfn_heads" help:"of attention"`
+		Half        bool   `toml:"half" was:"gfn_half" help:"products of 16-bit numbers in the transformer"`
+		Linear      bool   `toml:"linear" was:"gfn_linear" help:"attention whose cost grows with the number of trees, not with its square"`
+		Trees       string `toml:"trees" oneof:"labelled shapes" help:"what the GFlowNet builds: labelled trees, as published, or shapes, whose labels are summed out"`
+		UniformBack bool   `toml:"uniform_back" was:"gfn_uniform_back" help:"P_B is uniform over the trees that can be split; otherwise it is learned, as published"`
 	} `toml:"policy" help:"the GFlowNet"`
 	Wake struct {
 		Objective string  `toml:"objective" oneof:"subtb tb hvi vargrad none" was:"objective" help:"the loss of walks from bare words; vargrad compares those of a sentence"`
@@ -84,6 +91,7 @@ type Config struct {
 		ECount     int     `toml:"e_count" range:"0,1e6" was:"e_moves" help:"and in iterations without an M-update; none if balance = 0, since nothing would come of them"`
 		Steps      int     `toml:"steps" range:"1,1000" was:"back_steps" help:"the most steps that a move goes back"`
 		FirstSteps int     `toml:"first_steps" range:"0,1000" was:"back_start" help:"one less than that for the trained move in the first epoch; it grows by one in each epoch"`
+		Persist    bool    `toml:"persist" help:"moves before an M-update go on where those before the last one on the same sentence have ended, instead of from a fresh tree"`
 		Balance    float64 `toml:"balance" range:"0,1e9" was:"balance" help:"weight of the balance between the two trees of a move; 0 means it is not trained"`
 	} `toml:"moves" help:"refinement of latents"`
 	Gate struct {
@@ -91,7 +99,7 @@ type Config struct {
 		ThresholdEnd float64 `toml:"threshold_end" range:"0,1e300" or:"-1" was:"threshold_end" help:"what it moves to over the horizon; -1 as published: half of it"`
 	} `toml:"gate" help:"when M-steps happen"`
 	MStep struct {
-		Collapse string `toml:"collapse" oneof:"published none tags labels" was:"tags: true is none, false is tags; mstep.tags: true is none, false is tags" help:"what is summed out of sampled trees: nothing, preterminals, or all labels, so that shapes are left; published: nothing for exact, else preterminals"`
+		Collapse string `toml:"collapse" oneof:"published none tags labels" was:"tags: true is none, false is tags; mstep.tags: true is none, false is tags" help:"what is summed out of sampled trees: nothing, preterminals, or all labels, so that shapes are left; published: nothing for exact, labels of shapes, else preterminals"`
 		Samples  int    `toml:"samples" range:"1,1000" help:"of each sentence, for exact; gfn learns from wake.samples"`
 		Weights  bool   `toml:"weights" help:"learn from the trees of wake, each by its importance weight among those of its sentence, instead of from where moves lead"`
 	} `toml:"mstep" help:"M-updates"`
@@ -139,7 +147,7 @@ func PaperConfig() Config {
 	}
 	c.Model.Grammar, c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width = string(grammar.CFG), 29, 60, 256
 	c.Model.Init, c.Model.ParentScale = grammar.Published, 1
-	c.Policy.Width, c.Policy.Layers, c.Policy.Heads = 512, 6, 4
+	c.Policy.Width, c.Policy.Layers, c.Policy.Heads, c.Policy.Trees = 512, 6, 4, Labelled
 	c.Wake.Objective, c.Wake.Samples, c.Wake.Lambda, c.Wake.Beta = "subtb", 1, 1, 1/1.1
 	c.Sleep.Weight, c.Sleep.Leaves, c.Sleep.Steps = 10, 40, 20
 	c.Moves.Count, c.Moves.ECount, c.Moves.Steps, c.Moves.FirstSteps, c.Moves.Balance = 10, 1, 20, 10, 1

@@ -75,7 +75,7 @@ type sampler struct {
 	*Config
 	sentences []treebank.Sentence
 	epoch     uint64
-	order     [][]treebank.Sentence // of the epoch; nil at first
+	order     [][]int // of the epoch, by number of the sentence; nil at first
 }
 
 // perEpoch is the number of batches of an epoch.
@@ -86,17 +86,27 @@ func (s *sampler) at(update uint64) parse.Padded {
 	if e := update / perEpoch; s.order == nil || e != s.epoch {
 		s.epoch, s.order = e, s.shuffle(e)
 	}
-	return s.batches().Pad(s.order[update%perEpoch])
+	numbers := s.order[update%perEpoch]
+	var some []treebank.Sentence
+	for _, i := range numbers {
+		some = append(some, s.sentences[i])
+	}
+	b := s.batches().Pad(some)
+	b.Numbers = numbers
+	return b
 }
 
-func (s *sampler) shuffle(epoch uint64) [][]treebank.Sentence {
+func (s *sampler) shuffle(epoch uint64) [][]int {
 	r := rng.New(s.Seed, "grammar/epoch", epoch)
-	all := slices.Clone(s.sentences)
+	all := make([]int, len(s.sentences))
+	for i := range all {
+		all[i] = i
+	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	var out [][]treebank.Sentence
+	var out [][]int
 	for pool := range slices.Chunk(all, s.Pool*s.Batch) {
 		if s.Pool > 1 {
-			slices.SortStableFunc(pool, func(a, b treebank.Sentence) int { return cmp.Compare(len(a.Words), len(b.Words)) })
+			slices.SortStableFunc(pool, func(a, b int) int { return cmp.Compare(len(s.sentences[a].Words), len(s.sentences[b].Words)) })
 		}
 		for part := range slices.Chunk(pool, s.Batch) {
 			if len(part) == s.Batch {

@@ -125,7 +125,14 @@ func TestSamplerIsPure(t *testing.T) {
 // Batches of a sorted pool have sentences of about the same length.
 func TestSamplerSortsPools(t *testing.T) {
 	c := &Config{Batch: 4, Bucket: 1, MaxLength: 20, Pool: 100}
-	order := (&sampler{Config: c, sentences: numbered(44)}).shuffle(0)
+	shuffled := func(c *Config) (out [][]treebank.Sentence) {
+		s := &sampler{Config: c, sentences: numbered(44)}
+		for k := range s.perEpoch() {
+			out = append(out, s.at(k).Sentences)
+		}
+		return out
+	}
+	order := shuffled(c)
 	slices.SortFunc(order, func(a, b []treebank.Sentence) int { return len(a[0].Words) - len(b[0].Words) })
 	longest := 0
 	for _, b := range order {
@@ -139,7 +146,7 @@ func TestSamplerSortsPools(t *testing.T) {
 	mixed := *c
 	mixed.Pool = 1
 	spread := 0
-	for _, b := range (&sampler{Config: &mixed, sentences: numbered(44)}).shuffle(0) {
+	for _, b := range shuffled(&mixed) {
 		for _, s := range b {
 			spread = max(spread, len(s.Words)-len(b[0].Words))
 		}

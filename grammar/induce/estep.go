@@ -61,10 +61,11 @@ type walker struct {
 	learning learnArgs
 	trees    int     // on the line of the learner
 	accepted float64 // the fraction of moves that was
+	resumed  float64 // and of chains that went on
 }
 
 func (s gfnStep) walker(at em.Moment, b parse.Padded) *walker {
-	w := &walker{gflownet: s.gflownet, it: at.Iteration, seed: s.seed, batch: b.Repeat(s.Wake.Samples)}
+	w := &walker{gflownet: s.gflownet, it: at.Iteration, seed: s.seed, batch: b.Repeat(s.Wake.Samples), resumed: -1}
 	if s.prior != nil {
 		w.prior, w.coldness = s.prior(at)
 	}
@@ -97,8 +98,17 @@ func (w *walker) run(maximize bool, epoch int) error {
 	if err := w.walk(); err != nil {
 		return err
 	}
+	persists := maximize && w.kept != nil
+	if persists {
+		if err := w.goOn(); err != nil {
+			return err
+		}
+	}
 	if err := w.moveOn(); err != nil {
 		return err
+	}
+	if persists {
+		w.kept.keep(w.batch, w.walks.Forest)
 	}
 	if !w.MStep.Weights {
 		w.latents = latents{Forests: &w.walks.Forest}
@@ -130,7 +140,7 @@ func (w *walker) walk() error {
 		w.trees += forest.Tokens(int(n) - 1)
 	}
 	if dream != nil {
-		w.learning.Sleep = &undoneDreams[*tensors.Tensor, grammar.TreeTensors]{*dream, w.down.Undone}
+		w.learning.Sleep = &undoneDreams[*tensors.Tensor, forest.InsideTensors, grammar.TreeTensors]{*dream, w.down.Inside, w.down.Undone}
 		for _, steps := range w.undone(dream.Lengths) {
 			w.trees += forest.Tokens(steps)
 		}
@@ -200,7 +210,7 @@ func (w *walker) moveOn() error {
 		}
 		if m == len(w.back)-1 && w.trainsMoves() {
 			w.learning.Move = &moveTensors{
-				Before: w.walks.Forest, After: after.RouteTensors, BeforeR: w.logR, ProposedR: out.Proposed,
+				Before: w.walks.RouteTensors, After: after.RouteTensors, BeforeR: w.logR, ProposedR: out.Proposed,
 			}
 			for _, n := range w.batch.LengthOf {
 				w.trees += 2 * forest.Tokens(min(back, int(n)-1))
@@ -270,6 +280,9 @@ func (w *walker) metrics(l learnResult) map[string]float64 {
 	}
 	if len(w.back) > 0 {
 		out["moves/accepted"] = w.accepted
+		if w.kept != nil && w.resumed >= 0 {
+			out["moves/resumed"] = w.resumed
+		}
 	}
 	return out
 }

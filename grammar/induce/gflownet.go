@@ -26,8 +26,10 @@ type gflownet struct {
 	dream   *program.Program[dreamArgs, dreamResult]           // weights of derivations, and trees of the grammar, from tables made once
 	start   *program.Program[startArgs, forest.RolloutTensors] // from bare words up and from dreamt trees down
 	propose *program.Program[proposeArgs, proposeResult]       // what start led to, rewarded; starts the first move
+	resume  *program.Program[resumeArgs, resumeResult]         // starts the first move where chains are that persist
 	accept  *program.Program[acceptArgs, acceptResult]         // ends a move, starts the next one
 	learn   *program.Program[learnArgs, learnResult]
+	kept    *keptChains // nil if none persist
 }
 
 // newSampler prepares the network of a configuration, whose variables live in the store of a set.
@@ -35,12 +37,16 @@ func (c *Config) newSampler(set *program.Set, tables func(*Graph) grammar.LogPro
 	if err := forest.CanRun(set.Backend); err != nil {
 		return nil, badinput.Errorf("%w", err)
 	}
-	s := forest.NewSampler(set, forest.Network{
+	m := forest.Network{
 		Width: c.Policy.Width, Layers: c.Policy.Layers, Heads: c.Policy.Heads, FeedForward: 4 * c.Policy.Width, DType: dtypes.Float32,
 		Words: words, Labels: c.Model.Nonterminals, Preterminals: c.Model.Preterminals,
 		Positions: max(c.MaxLength, c.dreamt()) + 1, // 22 at the published lengths, as published
 		Half:      c.Policy.Half, Linear: c.Policy.Linear, UniformBack: c.Policy.UniformBack, Mixes: c.Wake.Epsilon > 0,
-	}, tables)
+	}
+	if c.Policy.Trees == Shapes {
+		m.Grammar = tables
+	}
+	s := forest.NewSampler(set, m, tables)
 	if c.Prior.On {
 		s.Energy = prior.Energies
 	}
@@ -65,6 +71,7 @@ func newGFlowNet(set *program.Set, tables func(*Graph) grammar.LogProbs, words i
 	e.dream = program.New[dreamArgs, dreamResult](set, "dream", e.dreams)
 	e.start = program.New[startArgs, forest.RolloutTensors](set, "start", e.rollouts)
 	e.propose = program.New[proposeArgs, proposeResult](set, "propose", e.proposed)
+	e.resume = program.New[resumeArgs, resumeResult](set, "resume", e.resumed)
 	e.accept = program.New[acceptArgs, acceptResult](set, "accept", e.accepted)
 	e.learn = program.New[learnArgs, learnResult](set, "learn", e.losses)
 	return e, nil

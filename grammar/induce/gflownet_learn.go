@@ -26,32 +26,32 @@ func (e *gflownet) lineSize(trees int) int {
 }
 
 type (
-	// learnIn is what an iteration has to learn from: L are learning rates, F forests, R routes, Z trees.
-	learnIn[T, L, F, R, Z any] struct {
+	// learnIn is what an iteration has to learn from: L are learning rates, R routes, I what nodes are as symbols, Z trees.
+	learnIn[T, L, R, I, Z any] struct {
 		Size    int // of the line
 		Rates   L
 		Words   T
 		Wake    R
-		Rewards forest.Rewards[T]     // of wake's trees
-		Move    *trainedMove[T, F, R] // nil without one
-		Sleep   *undoneDreams[T, Z]   // nil without a sleep phase
+		Rewards forest.Rewards[T]      // of wake's trees
+		Move    *trainedMove[T, R]     // nil without one
+		Sleep   *undoneDreams[T, I, Z] // nil without a sleep phase
 	}
 
-	learnArgs   = learnIn[*tensors.Tensor, []float32, forest.ForestTensors, forest.RouteTensors, grammar.TreeTensors]
+	learnArgs   = learnIn[*tensors.Tensor, []float32, forest.RouteTensors, forest.InsideTensors, grammar.TreeTensors]
 	learnResult = losses[float64, bool]
-	moveTensors = trainedMove[*tensors.Tensor, forest.ForestTensors, forest.RouteTensors]
+	moveTensors = trainedMove[*tensors.Tensor, forest.RouteTensors]
 )
 
 // trainedMove is the move whose balance is trained: where it started, how it went, and log R at both ends.
-type trainedMove[T, F, R any] struct {
-	Before             F
-	After              R
+type trainedMove[T, R any] struct {
+	Before, After      R
 	BeforeR, ProposedR T
 }
 
 // undoneDreams are dreams and the steps by which walks took them apart.
-type undoneDreams[T, Z any] struct {
+type undoneDreams[T, I, Z any] struct {
 	Dream  dreamt[T, Z]
+	Inside I
 	Undone T
 }
 
@@ -62,7 +62,7 @@ type losses[T, B any] struct {
 }
 
 // losses builds the update of the GFlowNet: wake, the balance of a move, and sleep, in one gradient.
-func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Forest, forest.Route, grammar.Trees]) losses[*Node, *Node] {
+func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Route, forest.Inside, grammar.Trees]) losses[*Node, *Node] {
 	words := in.Words
 	steps := words.Shape().Dim(1) - 1
 	var histories []forest.Histories
@@ -75,12 +75,12 @@ func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Forest, forest.Route, 
 	wake := add(in.Wake.Built(words), steps)
 	var before, after, dreams func() forest.Scored
 	if m := in.Move; m != nil {
-		before = add(forest.UndoneHistory(m.After.Undone, m.Before, words), steps)
+		before = add(forest.UndoneHistory(m.After.Undone, m.Before.Forest, m.Before.Inside, words), steps)
 		after = add(m.After.Built(words), steps)
 	}
 	if s := in.Sleep; s != nil {
 		from := forest.FromTrees(s.Dream.Trees, s.Dream.Lengths)
-		dreams = add(forest.UndoneHistory(s.Undone, from, s.Dream.Leaves), min(e.Sleep.Steps, e.Sleep.Leaves-1))
+		dreams = add(forest.UndoneHistory(s.Undone, from, s.Inside, s.Dream.Leaves), min(e.Sleep.Steps, e.Sleep.Leaves-1))
 	}
 	scored = e.Score(e.phi(), in.Size, histories...)
 
@@ -88,7 +88,7 @@ func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Forest, forest.Route, 
 	out := losses[*Node, *Node]{Wake: zero, Balance: zero, Sleep: zero}
 	total := zero
 	if o := e.objective(); o != nil {
-		out.Wake = ReduceAllMean(o.Loss(wake().Rewarded(grammar.Kind(e.Model.Grammar), in.Rewards.Nodes, in.Rewards.LogR)))
+		out.Wake = ReduceAllMean(o.Loss(wake().Rewarded(e.Kind(grammar.Kind(e.Model.Grammar)), in.Rewards.Nodes, in.Rewards.LogR)))
 		total = out.Wake
 	}
 	if m := in.Move; m != nil {

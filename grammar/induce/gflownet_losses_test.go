@@ -107,6 +107,9 @@ func along(t testing.TB, e *gflownet, leaves *tensors.Tensor, f forest.ForestTen
 		h := forest.History{
 			Trees: in.Forest.Trees(), Leaves: in.Leaves, When: in.When, Steps: in.Steps, Length: in.Forest.Length,
 		}
+		if e.Grammar != nil {
+			h.Symbols = e.Embed(e.phi(), in.Forest, in.Leaves).Inside.Symbols
+		}
 		s := e.Score(e.phi(), rows*gaps*gaps, forest.Histories{History: h, Most: gaps})[0]
 		return scores[*Node]{s.LogPF, s.LogPB, s.Flow}
 	}, in{f, leaves, tensors.FromFlatDataAndDimensions(at, rows, gaps), tensors.FromValue(steps)})
@@ -151,6 +154,8 @@ func TestLossesOfAnIteration(t *testing.T) {
 		"sleep alone":        func(c *Config) { c.Wake.Objective, c.Moves.Balance = "none", 0 },
 		"balance, no moves":  func(c *Config) { c.Wake.Objective, c.Sleep.Weight, c.Moves.Count, c.Moves.ECount = "none", 0, 0, 0 }, // one is made
 		"linear attention":   func(c *Config) { c.Policy.Linear = true },
+		"shapes":             func(c *Config) { c.Policy.Trees = Shapes },
+		"shapes of Non-CFG":  func(c *Config) { c.Policy.Trees, c.Model.Grammar, c.Prior.On = Shapes, string(grammar.NCFG), true },
 		"Non-CFG with prior": func(c *Config) { c.Model.Grammar, c.Prior.On = string(grammar.NCFG), true },
 	} {
 		config := smallGFN()
@@ -239,9 +244,9 @@ func makeGrammar(t testing.TB, s *Session) {
 func balanceLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 	t.Helper()
 	m := w.learning.Move
-	down := along(t, w.gflownet, w.learning.Words, m.Before, m.After.Undone, true)
+	down := along(t, w.gflownet, w.learning.Words, m.Before.Forest, m.After.Undone, true)
 	up := along(t, w.gflownet, w.learning.Words, m.After.Forest, m.After.Made, false)
-	old, _ := rewardsOf(t, w, m.Before)
+	old, _ := rewardsOf(t, w, m.Before.Forest)
 	new, _ := rewardsOf(t, w, m.After.Forest)
 	moved := 0
 	loss = mean(len(old), func(i int) float64 {
@@ -259,7 +264,22 @@ func balanceLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 // rewardsOf rewards trees again.
 func rewardsOf(t testing.TB, w *iteration, f forest.ForestTensors) (logR, nodes []float64) {
 	t.Helper()
-	out, err := w.Reward.Call(forest.RewardTensors{Target: w.target, Forest: f})
+	in := forest.RewardTensors{Target: w.target, Forest: f}
+	if w.Grammar != nil {
+		type forests[T, F any] struct {
+			Words  T
+			Forest F
+		}
+		var err error
+		in.Inside, err = program.Once[forests[*tensors.Tensor, forest.ForestTensors], forest.InsideTensors](
+			w.Set.Backend, w.Set.Store, "inside", func(in forests[*Node, forest.Forest]) forest.Inside {
+				return w.Embed(w.phi(), in.Forest, in.Words).Inside
+			}, forests[*tensors.Tensor, forest.ForestTensors]{w.learning.Words, f})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := w.Reward.Call(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +327,7 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 		row, last := b*gaps, len(s.logPF[b])
 		known := map[int]int{} // the step after which the score of a gap counts
 		for g := range last {
-			if w.Model.Grammar == string(grammar.CFG) {
+			if w.Model.Grammar == string(grammar.CFG) || w.Grammar != nil {
 				known[g] = int(when[row+g])
 				continue
 			}

@@ -50,9 +50,12 @@ func newChain(t testing.TB, s *Session, seed uint64, rows int, sentences ...[]in
 	n := 0
 	for _, x := range sentences {
 		n = max(n, len(x))
-		var all []*grammar.Tree
-		for _, shape := range shapesOf(len(x)) {
-			all = append(all, labelled(shape, 2)...)
+		all := shapesOf(len(x))
+		if s.Policy.Trees == Labelled {
+			all = nil
+			for _, shape := range shapesOf(len(x)) {
+				all = append(all, labelled(shape, 2)...)
+			}
 		}
 		c.trees = append(c.trees, all)
 	}
@@ -63,6 +66,9 @@ func newChain(t testing.TB, s *Session, seed uint64, rows int, sentences ...[]in
 	c.batch = parse.Batches{Rows: rows, Bucket: 1, Most: n}.Pad(some)
 	g := referenceGrammar(t)
 	tables := g.LogProbs(dtypes.Float32)
+	if s.gfn.Grammar != nil {
+		s.gfn.Grammar = tables.Keep(s.set.Store.Scope("/reference"))
+	}
 	table := tensors.MustCopyFlatData[float32](tables.Emit) // [V,T]
 	var terms []float32
 	for _, w := range tensors.MustCopyFlatData[int32](c.batch.Words) {
@@ -119,7 +125,7 @@ func (c *chains) start(t testing.TB, which func(row, sentence int) int) {
 // reward returns log R of whole trees.
 func (c *chains) reward(t testing.TB, f forest.ForestTensors) *tensors.Tensor {
 	t.Helper()
-	out, err := c.Reward.Call(forest.RewardTensors{Target: c.target, Forest: f})
+	out, err := c.Reward.Call(forest.RewardTensors{Target: c.target, Forest: f, Inside: c.walks.Inside})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,13 +230,14 @@ const moveAlpha = 1e-5
 
 // TestMovesKeepTheTarget starts chains at exact samples, makes the moves of an iteration with policies that know nothing of the grammar, and
 // compares where they are with where they began: tempered, with a prior on shapes, and with uniform choices mixed in. Leaving out what
-// P_B or P_F contribute to the ratio is noticed.
+// P_B or P_F contribute to the ratio is noticed. So it is over shapes.
 func TestMovesKeepTheTarget(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
-	for _, withPrior := range []bool{false, true} {
+	for what, trees := range map[string]string{"": Labelled, "with a prior": Labelled, "over shapes": Shapes} {
+		withPrior := what == "with a prior"
 		config := smallGFN()
-		config.Prior.On, config.Moves.Count, config.Wake.Epsilon, config.Sleep.Weight = withPrior, 5, 0.2, 0
+		config.Policy.Trees, config.Prior.On, config.Moves.Count, config.Wake.Epsilon, config.Sleep.Weight = trees, withPrior, 5, 0.2, 0
 		s := tinySession(t, config)
 		c := newChain(t, s, seed, 4000, []int32{2, 0, 1, 1}, []int32{0, 1, 2})
 		if withPrior {
@@ -250,12 +257,12 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			c.restart(t, seed)
 			before := strings.Join(c.shapes(), " ")
 			c.moves(t, 9)
-			t.Logf("prior %v, %+v: accepted %.3f", withPrior, knob, c.accepted)
+			t.Logf("%s, %+v: accepted %.3f", what, knob, c.accepted)
 			if c.accepted <= 0 || c.accepted >= 1 {
-				t.Errorf("prior %v, %+v: %g of moves are accepted", withPrior, knob, c.accepted)
+				t.Errorf("%s, %+v: %g of moves are accepted", what, knob, c.accepted)
 			}
 			if p := c.pValue(); p < moveAlpha {
-				t.Errorf("prior %v, %+v: where chains are has a p-value of %g", withPrior, knob, p)
+				t.Errorf("%s, %+v: where chains are has a p-value of %g", what, knob, p)
 			}
 			if strings.Join(c.shapes(), " ") == before {
 				t.Error("no chain has moved")
@@ -278,7 +285,7 @@ func TestMovesKeepTheTarget(t *testing.T) {
 			c.restart(t, seed)
 			c.moves(t, 9)
 			if p := c.pValue(); p > moveAlpha {
-				t.Errorf("moves that forget %s were not noticed, p-value %g", name, p)
+				t.Errorf("moves %s that forget %s were not noticed, p-value %g", what, name, p)
 			}
 			s.gfn.accept = right
 		}
@@ -503,12 +510,14 @@ func rowOf(t testing.TB, x *tensors.Tensor, row int) string {
 	return text
 }
 
-// tensorsOf calls f for every tensor in a struct, with the names of its fields.
+// tensorsOf calls f for every tensor that is there in a struct, with the names of its fields.
 func tensorsOf(s any, f func(name string, x *tensors.Tensor)) {
 	var visit func(name string, v reflect.Value)
 	visit = func(name string, v reflect.Value) {
 		if x, ok := v.Interface().(*tensors.Tensor); ok {
-			f(name, x)
+			if x != nil {
+				f(name, x)
+			}
 			return
 		}
 		for i := range v.NumField() {

@@ -3,6 +3,7 @@ package induce
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -25,13 +26,19 @@ func gfnMethods() map[string]Config {
 	prior.MStep.Collapse, prior.Model.Init = Labels, grammar.Xavier
 	weights := weightedGFN(3)
 	weights.Updates, weights.MaxIterations, weights.Wake.Objective = 100, 24, "vargrad"
-	return map[string]Config{"cfg": plain, "ncfg with a prior": prior, "weights": weights}
+	bare := prior
+	bare.Policy.Trees = Shapes
+	going := persistent(Shapes)
+	going.Updates, going.MaxIterations = 100, 24
+	return map[string]Config{
+		"cfg": plain, "ncfg with a prior": prior, "weights": weights, "shapes, ncfg with a prior": bare, "chains that persist": going,
+	}
 }
 
 // A GFlowNet training that is stopped anywhere and continued by another session ends with the same bits.
 func TestGFNResume(t *testing.T) {
 	t.Parallel()
-	stops := map[string]int{"cfg": 15, "ncfg with a prior": 5, "weights": 10}
+	stops := map[string]int{"cfg": 15, "ncfg with a prior": 5, "weights": 10, "shapes, ncfg with a prior": 5, "chains that persist": 13}
 	for name, c := range gfnMethods() {
 		start := func() run.Job { return tinySession(t, c) }
 		whole := runtest.Job(t, start, runtest.Options{Stops: []int{stops[name]}}).(*Session)
@@ -184,7 +191,7 @@ func TestGFNPaper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := forest.Paper(9672, 29, 60); e.Network != want {
+	if want := forest.Paper(9672, 29, 60); !reflect.DeepEqual(e.Network, want) {
 		t.Errorf("the network is %+v, want %+v", e.Network, want)
 	}
 	for it, fraction := range map[uint64]float64{0: 0, 1: 1.0 / 40, 39: 39.0 / 40, 40: 39.0 / 40, 1000: 39.0 / 40, 1_000_000: 39.0 / 40} {

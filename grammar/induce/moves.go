@@ -72,31 +72,25 @@ func (e *gflownet) proposed(in proposeIn[*Node, forest.Walk]) (out proposeOut[*N
 		wake, down := forest.Apart(in.Walk, e.Batch*e.Wake.Samples, in.Target.Weights.Terms.Shape().Dim(1), e.Sleep.Leaves)
 		out.Wake, out.Sleep = wake, &down
 	}
-	out.Rewards = e.RewardOf(in.Target, out.Wake.Forest)
+	out.Rewards = e.RewardOf(in.Target, out.Wake.Forest, out.Wake.Inside)
 	out.LogW = Add(out.Rewards.LogR, Sub(out.Wake.MadeBack, out.Wake.MadeForward))
-	out.Next = e.nextMove(moveAt(in.Moves, 0), out.Wake, in.Knobs)
+	out.Next = e.nextMove(moveAt(in.Moves, 0), in.Target, out.Wake, in.Knobs)
 	return out
 }
 
-func (e *gflownet) nextMove(m move, from forest.Walk, knobs em.Knobs[*Node]) forest.Rollout {
-	return e.Rollout(from, m.move, m.back, Const(m.back.Graph(), true), e.explore().Behaviour(knobs))
+func (e *gflownet) nextMove(m move, t forest.Target[*Node], from forest.Walk, knobs em.Knobs[*Node]) forest.Rollout {
+	return e.RolloutOf(t, from, m.move, m.back, Const(m.back.Graph(), true), e.explore().Behaviour(knobs))
 }
 
 // accepted ends a move, with the probability of Metropolis and Hastings, and starts the next one. It turns the rows of the moves, so that
 // the next one is the first.
 func (e *gflownet) accepted(in acceptIn[*Node, forest.Walk]) (out acceptOut[*Node, forest.Walk, forest.Rollout]) {
-	out.Proposed = e.RewardOf(in.Target, in.After.Forest).LogR
+	out.Proposed = e.RewardOf(in.Target, in.After.Forest, in.After.Inside).LogR
 	yes := gfn.Accept(moveAt(in.Moves, 0).accept, Add(Sub(out.Proposed, in.LogR), in.After.LogRatio()))
 	out.Accepted = Add(in.Accepted, ReduceAllMean(ConvertDType(yes, dtypes.Float32)))
 	out.LogR = Where(yes, out.Proposed, in.LogR)
-	out.Walk = program.Zip(in.Before, in.After, func(before, after *Node) *Node {
-		wide := yes
-		for wide.Rank() < before.Rank() {
-			wide = InsertAxes(wide, -1)
-		}
-		return Where(BroadcastToDims(wide, before.Shape().Dimensions...), after, before)
-	})
-	out.Next = e.nextMove(moveAt(in.Moves, 1), out.Walk, in.Knobs)
+	out.Walk = chosen(yes, in.After, in.Before)
+	out.Next = e.nextMove(moveAt(in.Moves, 1), in.Target, out.Walk, in.Knobs)
 	out.Moves = program.Map(in.Moves, func(x *Node) *Node {
 		return Concatenate([]*Node{SliceAxis(x, 0, AxisRangeToEnd(1)), SliceAxis(x, 0, AxisElem(0))}, 0)
 	})

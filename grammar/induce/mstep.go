@@ -100,7 +100,7 @@ func (m mStep) logTrees(q grammar.Potentials, z grammar.Trees, tags *Node) *Node
 // Maximize implements em.MStepper.
 func (m mStep) Maximize(at em.Moment, b parse.Padded, z latents) (em.Maximization, error) {
 	in := mArgs{
-		Rates: m.optimizer.Rates(at.M), Sentences: b.Repeat(m.Wake.Samples).SentenceTensors,
+		Rates: m.optimizer.Rates(at.M), Sentences: b.Repeat(m.walks()).SentenceTensors,
 		Trees: z.Trees, Forests: z.Forests, LogW: z.LogW,
 	}
 	if m.Method == Exact {

@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -46,7 +48,7 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *parse.GFlow
 			"%s was trained by method %s and has no GFlowNet: train one with %s",
 			r.Dir(), c.Method, self.Command("train grammar --method gfn"))
 	}
-	p, err := c.readNetwork(b, state, len(g.Words))
+	p, err := c.readNetwork(b, state, g)
 	if err != nil {
 		return nil, nil, warnings, badinput.Errorf(
 			"%s does not hold a GFlowNet that can be used at step %d: %w", r.Dir(), state.Step, err)
@@ -54,19 +56,23 @@ func ReadGFlowNet(b compute.Backend, r *run.Run) (*grammar.Grammar, *parse.GFlow
 	return g, p, warnings, nil
 }
 
-// readNetwork makes the GFlowNet that a state of a training holds, for a vocabulary of so many words.
-func (c *Config) readNetwork(b compute.Backend, state run.State, words int) (*parse.GFlowNet, error) {
+// readNetwork makes the GFlowNet that a state of a training holds, for its grammar.
+func (c *Config) readNetwork(b compute.Backend, state run.State, g *grammar.Grammar) (*parse.GFlowNet, error) {
 	store := model.NewStore()
-	m := c.model(words)
-	tables := func(g *Graph) grammar.LogProbs { return m.LogProbs(store.Scope(em.Theta), g) }
-	sampler, err := c.newSampler(program.NewSet(b, store), tables, words)
+	sampler, err := c.newSampler(program.NewSet(b, store), setFixed(store, g), len(g.Words))
 	if err != nil {
 		return nil, err
 	}
 	if err := sampler.Flow.Declare(shortest()); err != nil {
 		return nil, err
 	}
-	if err := run.SetStore(store, run.Below(state.Arrays, em.Phi)); err != nil {
+	arrays, err := run.StoreArrays(store)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(arrays, func(path string, _ run.Array) bool { return strings.HasPrefix(path, em.Phi+"/") })
+	maps.Copy(arrays, run.Below(state.Arrays, em.Phi))
+	if err := run.SetStore(store, arrays); err != nil {
 		return nil, err
 	}
 	return parse.NewGFlowNet(sampler, c.batches()), nil

@@ -90,7 +90,14 @@ func longBatch(rows, n int) parse.Padded {
 
 // TestForACard: an E-step by the programs that are made for a card says what one by those for a CPU does.
 func TestForACard(t *testing.T) {
+	for _, trees := range []string{Labelled, Shapes} {
+		t.Run(trees, func(t *testing.T) { testForACard(t, trees) })
+	}
+}
+
+func testForACard(t *testing.T, trees string) {
 	c := smallGFN()
+	c.Policy.Trees = trees
 	c.Moves.Count, c.Moves.Steps, c.Sleep.Leaves, c.Sleep.Steps = 3, 12, 20, 11
 	cpu, card := tinySession(t, c), tinySession(t, c)
 	card.gfn.Quick, card.gfn.Rolled = false, true

@@ -142,6 +142,11 @@ func (s *Session) newLoop(tables func(*graph.Graph) grammar.LogProbs) (err error
 		if s.gfn, err = newGFlowNet(s.set, tables, len(s.Words), &s.Config); err != nil {
 			return err
 		}
+		if s.Moves.Persist {
+			if s.gfn.kept, err = newKeptChains(s.set.Store, len(s.sampler.sentences), s.Wake.Samples, s.MaxLength); err != nil {
+				return err
+			}
+		}
 		s.Network = parse.NewGFlowNet(s.gfn.Sampler, s.batches())
 		e := gfnStep{gflownet: s.gfn, seed: s.Config.Seed, perEpoch: s.sampler.perEpoch()}
 		if s.prior != nil {

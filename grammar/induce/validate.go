@@ -58,6 +58,9 @@ func (c *Config) checkTogether() error {
 	if c.MStep.Collapse == Nothing && c.Method != Exact {
 		return fmt.Errorf("mstep.collapse = %q needs method = %q: other trees have no preterminals that could be seen", Nothing, Exact)
 	}
+	if c.Method == GFN && c.Policy.Trees == Shapes && c.collapse() != Labels {
+		return fmt.Errorf("policy.trees = %q hands on no labels: set mstep.collapse = %q", Shapes, Labels)
+	}
 	if c.MStep.Samples > 1 && c.Method != Exact {
 		return fmt.Errorf("mstep.samples = %d needs method = %q; with %q M-steps learn from all wake.samples", c.MStep.Samples, Exact, GFN)
 	}
@@ -75,19 +78,28 @@ func (c *Config) checkTogether() error {
 
 // checkSamples refuses settings of several walks of a sentence that do not go with each other.
 func (c *Config) checkSamples() error {
+	if c.Method != GFN {
+		return nil
+	}
 	switch several := c.Wake.Samples > 1; {
-	case several && c.Method != GFN:
-		return fmt.Errorf("wake.samples = %d needs method = %q: the others make no walks", c.Wake.Samples, GFN)
-	case c.Wake.Objective == "vargrad" && c.Method == GFN && !several:
+	case c.Wake.Objective == "vargrad" && !several:
 		return fmt.Errorf("wake.objective = %q compares the walks of a sentence: set wake.samples to 2 or more", c.Wake.Objective)
-	case c.MStep.Weights && (c.Method != GFN || c.Fixed != ""):
-		return fmt.Errorf("mstep.weights = true needs method = %q and a grammar that is learned: the weights are those of walks", GFN)
 	case c.MStep.Weights && !several:
 		return fmt.Errorf("mstep.weights = true weighs the walks of a sentence: set wake.samples to 2 or more")
 	case c.MStep.Weights && c.Moves.Count > 0:
 		return fmt.Errorf("mstep.weights = true learns from walks before moves: set moves.count = 0, which leaves the move that is trained")
+	case c.Moves.Persist && c.Moves.Count == 0:
+		return fmt.Errorf("moves.persist = true needs moves: set moves.count to 1 or more")
 	}
 	return nil
+}
+
+// walks is how many there are of each sentence.
+func (c *Config) walks() int {
+	if c.Method != GFN {
+		return 1
+	}
+	return c.Wake.Samples
 }
 
 // collapse says what M-steps sum out.
@@ -97,6 +109,8 @@ func (c *Config) collapse() string {
 		return c.MStep.Collapse
 	case c.Method == Exact:
 		return Nothing
+	case c.Method == GFN && c.Policy.Trees == Shapes:
+		return Labels
 	}
 	return Tags
 }

@@ -15,6 +15,7 @@ type Padded struct {
 	forest.SentenceTensors                     // [B,n], [B]
 	LengthOf               []int32             // the lengths on the host: to read a tensor that has been sent to a card is to wait for it
 	Sentences              []treebank.Sentence // those that count; the other rows repeat the last one
+	Numbers                []int               // of these in their data set; nil if nobody has said
 }
 
 // Room is n, the number of words that rows have room for.

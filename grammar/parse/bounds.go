@@ -37,6 +37,8 @@ type Bounds struct {
 
 	// Spearman is the correlation of ranks between log p(x) and its flow estimate; nil where one of them is constant.
 	Spearman *float64 `json:"spearman,omitempty"`
+	// ESS is how many exact samples the trajectories of a sentence are worth, mean of sentences.
+	ESS float64 `json:"effective_samples"`
 	// Labels is the number of nonterminals that the samples use, and LabelPerplexity exp of the entropy of how often.
 	Labels          int     `json:"labels"`
 	LabelPerplexity float64 `json:"label_perplexity"`
@@ -65,6 +67,9 @@ func newBounds(sentences []treebank.Sentence, logX, flows []float64, d *Draws) *
 		e := gfn.EstimateLogZ(d.LogW[i])
 		return -e.LogZ, e.StdErr * e.StdErr
 	})
+	for i := range sentences {
+		r.ESS += gfn.EstimateLogZ(d.LogW[i]).ESS / float64(len(sentences))
+	}
 	r.Flow = measure(sentences, func(i int) (float64, float64) { return -flows[i], 0 })
 	r.KLTrajectories = measure(sentences, func(i int) (float64, float64) {
 		mean, variance := average(d.LogW[i])

@@ -94,8 +94,11 @@ func (b *batchDraws) one(k uint64, plan drawPlan) (logW [][]float64, err error) 
 	if err != nil {
 		return nil, err
 	}
-	out, err := b.net.Reward.Call(forest.RewardTensors{Target: b.target, Forest: d.walks.Forest})
+	out, err := b.net.Reward.Call(forest.RewardTensors{Target: b.target, Forest: d.walks.Forest, Inside: d.walks.Inside})
 	if err != nil {
+		return nil, err
+	}
+	if err := b.label(&d, b.key("labels", k), b.x); err != nil {
 		return nil, err
 	}
 	logP, trees := widened(out.LogR), d.trees(b.x)

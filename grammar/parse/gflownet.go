@@ -23,9 +23,10 @@ const mbrSamples = 32
 // GFlowNet parses with a GFlowNet, a batch of sentences at a time.
 type GFlowNet struct {
 	Batches
-	net  *forest.Sampler
-	best *program.Program[bestIn[*tensors.Tensor], bestTensors]
-	read *program.Program[listedTensors, listedLogs[*tensors.Tensor]]
+	net    *forest.Sampler
+	best   *program.Program[bestIn[*tensors.Tensor], bestTensors]
+	read   *program.Program[listedTensors, listedLogs[*tensors.Tensor]]
+	shapes *program.Program[shapesTensors, shapesOut[*tensors.Tensor]]
 }
 
 var _ Parser = (*GFlowNet)(nil)
@@ -49,6 +50,7 @@ func NewGFlowNet(s *forest.Sampler, b Batches) *GFlowNet {
 	}
 	p.best = program.New[bestIn[*tensors.Tensor], bestTensors](s.Set, "best", best)
 	p.read = program.New[listedTensors, listedLogs[*tensors.Tensor]](s.Set, "all actions", p.actions)
+	p.shapes = program.New[shapesTensors, shapesOut[*tensors.Tensor]](s.Set, "shapes", logShapes)
 	return p
 }
 
@@ -69,6 +71,9 @@ func (p *GFlowNet) Parse(sentences []treebank.Sentence, how Decode, seed uint64)
 		if how == GFNSample {
 			d, err := p.draw(x, key(0))
 			if err != nil {
+				return err
+			}
+			if err := p.label(&d, rng.Key(seed, "gfn/labels", uint64(number)), x); err != nil {
 				return err
 			}
 			for i, t := range d.trees(x) {
@@ -122,6 +127,15 @@ func (p *GFlowNet) each(sentences []treebank.Sentence, do func(number int, at []
 type drawn struct {
 	walks        forest.WalkTensors
 	logPF, logPB []float64
+	labels       *tensors.Tensor // of nodes, drawn afterwards; nil if the forests have them, or if nobody asks
+}
+
+// label draws labels of shapes, exactly.
+func (p *GFlowNet) label(d *drawn, key *tensors.Tensor, x Padded) (err error) {
+	if p.net.Grammar != nil {
+		d.labels, err = p.net.LabelsOf(key, d.walks.RouteTensors)
+	}
+	return err
 }
 
 // draw makes a trajectory for each sentence.
@@ -153,7 +167,11 @@ func (d drawn) whole(x Padded) error {
 func (d drawn) trees(x Padded) []*grammar.Tree {
 	flat := tensors.MustCopyFlatData[int32]
 	f := d.walks.Forest
-	left, right, label, made := flat(f.Left), flat(f.Right), flat(f.Label), flat(d.walks.Made)
+	labels := f.Label
+	if d.labels != nil {
+		labels = d.labels
+	}
+	left, right, label, made := flat(f.Left), flat(f.Right), flat(labels), flat(d.walks.Made)
 	out := make([]*grammar.Tree, len(x.Sentences))
 	for i, s := range x.Sentences {
 		n, row := len(s.Words), i*(x.Room()-1)

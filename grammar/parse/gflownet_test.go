@@ -7,6 +7,7 @@ import (
 
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/treebank"
@@ -97,7 +98,7 @@ func (v ballot) of(z *grammar.Tree) (n int) {
 // check fails unless a tree has the most votes of all binary trees, and a weight that says so.
 func (v ballot) check(t *testing.T, z *grammar.Tree, weight, trees float64) {
 	t.Helper()
-	all, err := listForests(simd(), z.Words(), 1)
+	all, err := listForests(simd(), forest.Env{Words: z.Words(), Labels: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,18 +46,19 @@ func countForests(n, labels int) int {
 var listings sync.Map // of *listing, by backend, which holds its tensors, words and labels
 
 // listForests returns the listing of a length, which is made once.
-func listForests(b compute.Backend, n, labels int) (*listing, error) {
+func listForests(b compute.Backend, env forest.Env) (*listing, error) {
+	n := env.Words
 	key := struct {
-		backend   compute.Backend
-		n, labels int
-	}{b, n, labels}
+		backend compute.Backend
+		env     forest.Env
+	}{b, env}
 	if l, ok := listings.Load(key); ok {
 		return l.(*listing), nil
 	}
 	x := []*tensors.Tensor{
 		tensors.FromFlatDataAndDimensions(make([]int32, n), 1, n), tensors.FromValue([]int32{int32(n)}),
 	}
-	d, err := gfn.Enumerate(b, forest.Env{Words: n, Labels: labels}, x, mostForests)
+	d, err := gfn.Enumerate(b, env, x, mostForests)
 	if err != nil {
 		return nil, fmt.Errorf("list the trees over %d words: %w", n, err)
 	}

@@ -89,7 +89,7 @@ func list(t *testing.T, p *GFlowNet, kind grammar.Kind, seed uint64, lengths ...
 		x := []*tensors.Tensor{
 			tensors.FromFlatDataAndDimensions(l.sentence.Words, 1, n), tensors.FromFlatDataAndDimensions([]int32{int32(n)}, 1),
 		}
-		all, err := listForests(simd(), n, 3)
+		all, err := listForests(simd(), forest.Env{Words: n, Labels: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -108,10 +108,14 @@ func (s SplitResult) gfnTable() *report.Table {
 func (s SplitResult) listedTable() *report.Table {
 	t := &report.Table{
 		Title:   fmt.Sprintf("%s: the GFlowNet beside the posterior, all trees listed", s.Name),
-		Columns: report.Columns("sentences", "nats per word", "bound", "total variation", "of the worst sentence"),
-		Notes:   []string{"total variation: between where trajectories end and the exact posterior, mean of sentences"},
+		Columns: report.Columns("sentences", "nats per word", "bound", "KL per word", "total variation", "of the worst sentence"),
+		Notes: []string{
+			"KL: from where trajectories end to the exact posterior, in nats",
+			"total variation: between the two, mean of sentences",
+		},
 	}
 	l := s.Listed
-	t.Add(report.Int(l.Sentences), report.Number(l.NLL, 4), report.Number(l.Bound, 4), report.Number(l.TotalVariation, 4), report.Number(l.Worst, 4))
+	t.Add(report.Int(l.Sentences), report.Number(l.NLL, 4), report.Number(l.Bound, 4), report.Number(l.KL, 4),
+		report.Number(l.TotalVariation, 4), report.Number(l.Worst, 4))
 	return t
 }

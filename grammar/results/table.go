@@ -16,9 +16,10 @@ import (
 // Adjustable implements run.Adjustable.
 func (Task) Adjustable() {}
 
-// paperTable is a table of Hu et al. (2023) on grammars, as a grid of trainings.
+// paperTable is a table of Hu et al. (2023) on grammars, or one of ours, as a grid of trainings.
 type paperTable struct {
 	name, title string
+	own         bool   // not of the paper
 	preset      string // the default
 	rows        []tableRow
 	check       func(c induce.Config) error // of the configuration of every row; may be nil

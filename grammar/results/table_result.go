@@ -84,11 +84,12 @@ func (r *reproduced) Print(w io.Writer) error {
 
 // table begins a table, whose first notes say what it is of.
 func (r *reproduced) table(columns []string, notes ...string) *report.Table {
-	return &report.Table{Title: r.of.title, Columns: report.Columns(columns...), Notes: append([]string{
-		fmt.Sprintf("ours: preset %s, data %s, %s sentences; mean ± standard deviation over seeds %s",
-			r.Preset, r.Data, r.Split, strings.Trim(fmt.Sprint(r.Seeds), "[]")),
-		"paper: Penn Treebank, sentences of at most 20 words, mean ± standard deviation over five seeds",
-	}, notes...)}
+	about := []string{fmt.Sprintf("ours: preset %s, data %s, %s sentences; mean ± standard deviation over seeds %s",
+		r.Preset, r.Data, r.Split, strings.Trim(fmt.Sprint(r.Seeds), "[]"))}
+	if !r.of.own {
+		about = append(about, "paper: Penn Treebank, sentences of at most 20 words, mean ± standard deviation over five seeds")
+	}
+	return &report.Table{Title: r.of.title, Columns: report.Columns(columns...), Notes: append(about, notes...)}
 }
 
 // tableFigure is all runs of a table, by row, on one axis.
@@ -100,6 +101,9 @@ type tableFigure struct {
 // page writes report.html.
 func (r *reproduced) page(dir string) error {
 	p := &report.Page{Title: r.of.title, Lead: "A table of Hu et al. (ICML 2023) beside ours."}
+	if r.of.own {
+		p.Lead = "What changes to GFlowNet-EM (Hu et al., ICML 2023) bring, beside EM by exact samples."
+	}
 	p.Section("Table").Table(r.Shown)
 	var figures []report.Named
 	for _, f := range r.of.figures {

@@ -22,8 +22,8 @@ import (
 //
 // An expectation over the causes of a group is one over 32 patterns, so that the bound is exact.
 
-// weigh returns the probabilities of the patterns of a group under q, but for its j-th cause, which is absent; of all its
-// causes if j is -1.
+// weigh returns the probabilities of the patterns of a group under q, where one of its causes is absent by all means;
+// none if without is -1.
 func (o observation) weigh(q []float64, g, without int) (p [patterns]float64) {
 	p[0] = 1
 	for j := range reach {
@@ -95,8 +95,8 @@ func (o observation) ascend(q []float64) {
 	}
 }
 
-// fit returns the better of two local maxima of the bound: from the prior, and from where all causes have moved together
-// for a while, so that none comes first.
+// fit returns the better of two local maxima of the bound, and the bound: from the prior, and from where all causes have
+// moved together for a while, so that none comes first.
 func (o observation) fit() ([]float64, float64) {
 	one, two := make([]float64, len(o.prior)), make([]float64, len(o.prior))
 	for cause, l := range o.prior {
@@ -159,8 +159,19 @@ func (m network) boundOf(theta *model.Scope, x, q *Node) *Node {
 	return Add(Add(logPrior, entropy), ReduceSum(Mul(p, m.tables(theta, x)), 1, 2))
 }
 
+// byMeanField learns the model by mean-field EM, and returns its bound on validation data.
+func (e experiment) byMeanField(rate float64) (*model.Store, float64) {
+	store := e.start()
+	must(0, e.meanField(e.b, store, e.data(), rate, e.updates))
+	_, bound := fitted(newTabler(e.b, store, e.network).of(e.validation))
+	e.say("mean-field EM, rate %g: bound of validation data %.3f", rate, bound)
+	return store, bound
+}
+
 // meanField trains the model with factorised posteriors.
-func (m network) meanField(b compute.Backend, store *model.Store, data em.Data, rate float64, updates uint64, each func(step uint64)) error {
+func (m network) meanField(
+	b compute.Backend, store *model.Store, data em.Data, rate float64, updates uint64,
+) error {
 	optimizer := adam(em.Theta, rate, updates)
 	update, err := model.NewExec(b, store, func(_ *model.Scope, x, q, rates *Node) *Node {
 		loss := Neg(ReduceAllMean(m.boundOf(store.Scope(em.Theta), x, q)))
@@ -180,7 +191,6 @@ func (m network) meanField(b compute.Backend, store *model.Store, data em.Data, 
 		if !tensors.ToScalar[bool](ok) {
 			return fmt.Errorf("mean field diverged at update %d", step)
 		}
-		each(step)
 	}
 	return nil
 }

@@ -1,4 +1,5 @@
-// Program infer opens the folder of a run and samples the posterior of new observations: eight heads, and eight tails.
+// Program infer opens the folder of a run and samples the posterior of new sentences, which it takes as arguments. Of each it
+// writes the segmentation that is most often among 100 samples, how often that is, and log p(x), estimated and exact.
 package main
 
 import (
@@ -8,39 +9,40 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/em"
+
 	"example.com/outside/model"
 )
 
 func main() {
 	run, err := model.Task.Open(nil, os.Args[1])
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer run.Close()
 	q, err := run.Posterior()
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer q.Close()
-	x := make([]float32, 16)
-	for i := range 8 {
-		x[i] = 1
-	}
-	tosses := tensors.FromFlatDataAndDimensions(x, 2, 8)
-	drawn, err := q.Sample(100, tosses)
-	if err != nil {
-		log.Fatal(err)
-	}
-	z := tensors.MustCopyFlatData[int32](drawn.Z[0])
-	estimates, err := q.LogLikelihood(100, tosses)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for b, name := range []string{"heads", "tails"} {
-		var second int32
-		for _, coin := range z[100*b : 100*b+100] {
-			second += coin
+	for _, s := range os.Args[2:] {
+		x := model.Observe(s)
+		drawn, err := q.Sample(100, x)
+		check(err)
+		z, gaps := tensors.MustCopyFlatData[int32](drawn.Z[0]), model.Env.Max-1
+		count, top := map[string]int{}, ""
+		for i := range 100 {
+			cut := model.Spaced(s, z[i*gaps:])
+			if count[cut]++; count[cut] > count[top] {
+				top = cut
+			}
 		}
-		fmt.Printf("%s %d %.4f\n", name, second, estimates[b].LogZ)
+		estimates, err := q.LogLikelihood(100, x)
+		check(err)
+		exact, err := em.Classical{Model: run.Spec.Model, Env: model.Env}.Posteriors(run.Backend, run.Store(), x)
+		check(err)
+		fmt.Printf("%s,%d,%.4f,%.4f\n", top, count[top], estimates[0].LogZ, exact[0].LogP)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
 	}
 }

@@ -1,0 +1,62 @@
+package results
+
+import (
+	"math"
+
+	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/grammar/induce"
+	"github.com/gfnem/gfnem/grammar/parse"
+	"github.com/gfnem/gfnem/report"
+)
+
+// shapesTable goes from EM as published to EM on shapes, several walks of each sentence, and weights instead of moves, step by step:
+// with exact samples, which are the ceiling of each step, and with a GFlowNet.
+func shapesTable() paperTable {
+	row := func(key, title, method string, with ...string) tableRow {
+		return tableRow{key: key, title: title, with: append(config.Set{"method=" + method}, with...)}
+	}
+	const labels, shapes, four = "mstep.collapse=labels", "policy.trees=shapes", "wake.samples=4"
+	return paperTable{
+		name: "grammar-shapes", title: "What M-steps and E-steps gain by summing labels out", own: true, preset: "quick",
+		show: compareShapes, figures: compareFigures,
+		rows: []tableRow{
+			row("marginal", "all trees", induce.Marginal),
+			row("exact", "one exact sample, labels and tags seen", induce.Exact, "mstep.collapse=none"),
+			row("exact-tags", "one exact sample, tags summed out", induce.Exact, "mstep.collapse=tags"),
+			row("exact-labels", "one exact shape", induce.Exact, labels),
+			row("exact-labels-4", "four exact shapes", induce.Exact, labels, "mstep.samples=4"),
+			row("gfn", "GFlowNet over labelled trees, tags summed out", induce.GFN, "mstep.collapse=tags"),
+			row("gfn-labels", "the same, labels summed out in M-steps", induce.GFN, labels),
+			row("gfn-shapes", "GFlowNet over shapes", induce.GFN, shapes),
+			row("gfn-shapes-4", "the same, four walks of each sentence", induce.GFN, shapes, four),
+			row("gfn-weights-4", "four walks, weights instead of moves", induce.GFN, shapes, four, "mstep.weights=true", "moves.count=0"),
+		},
+	}
+}
+
+// compareShapes shows a table of trainings with how near their GFlowNets are to the posterior.
+func compareShapes(r *reproduced) *report.Table {
+	ofGFN := func(of func(g *parse.Bounds) float64) func(o *Result) float64 {
+		return func(o *Result) float64 {
+			if g := o.shown().GFlowNet; g != nil {
+				return of(g)
+			}
+			return math.NaN()
+		}
+	}
+	t := r.table([]string{"", "nats/word", "KL per word", "samples worth", "F1", "F1, Viterbi", "M-steps", "of iterations"},
+		"nats/word: exact −log p(x), by words and sentence ends",
+		"KL: from the GFlowNet's trees to the exact posterior, in nats, without moves, an estimate from above",
+		"samples worth: the effective sample size of 32 trajectories of each sentence, mean of sentences",
+		"F1: mean of sentences, of one sample of the GFlowNet, or else of the exact posterior")
+	for _, row := range r.Rows {
+		t.Add(report.Text(row.title), row.cell(3, (*Result).nll),
+			row.cell(4, ofGFN(func(g *parse.Bounds) float64 { return g.KLTreesHigh.PerWord })),
+			row.cell(1, ofGFN(func(g *parse.Bounds) float64 { return g.ESS })),
+			row.cell(2, func(o *Result) float64 { return o.sampled().Sentence }),
+			row.cell(2, func(o *Result) float64 { return o.scoreOf(string(parse.Viterbi)).Sentence }),
+			row.mean(0, func(o *Result) float64 { return o.ofGFN(o.Updates) }),
+			row.mean(0, func(o *Result) float64 { return o.ofGFN(o.Iterations) }))
+	}
+	return t
+}

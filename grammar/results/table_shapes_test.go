@@ -1,0 +1,60 @@
+package results
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/gfnem/gfnem/grammar/induce"
+)
+
+// Every row of the table of shapes differs from the one before it in what its title says.
+func TestShapesTable(t *testing.T) {
+	rows := cellsOf(t, "grammar-shapes", "quick")
+	for row, want := range map[string]struct {
+		method, trees, collapse string
+		walks, samples          int
+		weights                 bool
+	}{
+		"marginal":       {induce.Marginal, induce.Labelled, induce.Published, 1, 1, false},
+		"exact":          {induce.Exact, induce.Labelled, induce.Nothing, 1, 1, false},
+		"exact-tags":     {induce.Exact, induce.Labelled, induce.Tags, 1, 1, false},
+		"exact-labels":   {induce.Exact, induce.Labelled, induce.Labels, 1, 1, false},
+		"exact-labels-4": {induce.Exact, induce.Labelled, induce.Labels, 1, 4, false},
+		"gfn":            {induce.GFN, induce.Labelled, induce.Tags, 1, 1, false},
+		"gfn-labels":     {induce.GFN, induce.Labelled, induce.Labels, 1, 1, false},
+		"gfn-shapes":     {induce.GFN, induce.Shapes, induce.Published, 1, 1, false},
+		"gfn-shapes-4":   {induce.GFN, induce.Shapes, induce.Published, 4, 1, false},
+		"gfn-weights-4":  {induce.GFN, induce.Shapes, induce.Published, 4, 1, true},
+	} {
+		c, ok := rows[row]
+		if !ok || c.Method != want.method || c.Policy.Trees != want.trees || c.MStep.Collapse != want.collapse || c.Wake.Samples != want.walks ||
+			c.MStep.Samples != want.samples || c.MStep.Weights != want.weights || want.weights != (c.Moves.Count == 0) {
+			t.Errorf("%s is %+v", row, c)
+		}
+	}
+}
+
+// It shows a divergence and a sample size for GFlowNets alone, and does not speak of the paper's sentences.
+func TestShapesTableIsShown(t *testing.T) {
+	s := tinyStudy(t.TempDir(), "grammar-shapes", []string{"exact-labels", "gfn-weights-4"})
+	s.Runs = 1
+	r, err := Task{}.Reproduce(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := r.Print(&text); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text.String(), "Penn Treebank") || !strings.Contains(text.String(), "KL per word") {
+		t.Errorf("it prints\n%s", text.String())
+	}
+	made := r.(*reproduced)
+	if g := made.Rows[0].Runs[0].shown().GFlowNet; g != nil {
+		t.Errorf("exact sampling has a GFlowNet: %+v", g)
+	}
+	if g := made.Rows[1].Runs[0].shown().GFlowNet; g == nil || !(g.ESS >= 1 && g.ESS <= 32) {
+		t.Errorf("GFlowNet-EM has %+v", g)
+	}
+}
