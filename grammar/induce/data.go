@@ -62,8 +62,12 @@ func (s *Session) measureOn(whole *treebank.Dataset) error {
 	if s.measured = heldOut(known); s.measured == nil {
 		return badinput.Errorf("%s has no validation or test sentences of 2 to %d words", s.Config.Data, s.Eval.MaxLength)
 	}
+	s.Exact.Area = s.Exact.Rows * wholeBatch * wholeBatch
 	return nil
 }
+
+// wholeBatch is the number of words up to which batches of an evaluation have as many sentences as others.
+const wholeBatch = 40
 
 // sampler gives the batch of every update, as a pure function of its number: every epoch is a new order of the sentences, in
 // pools that are sorted by length, whose batches come in a new order. Sentences that do not fill a batch are left out.

@@ -65,28 +65,44 @@ type Batches struct {
 	Rows   int // sentences of a batch
 	Bucket int // batches have room for a multiple of so many words
 	Most   int // and for no more than these, unless a sentence has more; 0 means any
+	// Area is the greatest product of the rows and the squared room of a batch, which memory grows with: longer sentences
+	// come in smaller batches. 0 means any.
+	Area int
 }
 
 // SetBatches implements Parser.
 func (b *Batches) SetBatches(rows, bucket int) { b.Rows, b.Bucket = rows, bucket }
 
-// Pad packs sentences, repeating the last one until there are enough rows.
-func (b Batches) Pad(sentences []treebank.Sentence) Padded {
-	longest := Longest(sentences)
+// room is the number of words that a batch with a sentence of so many words has room for.
+func (b Batches) room(longest int) int {
 	n := (longest + b.Bucket - 1) / b.Bucket * b.Bucket
 	if b.Most > 0 {
 		n = min(n, b.Most)
 	}
-	n = max(n, longest, 2)
-	words, lengths := make([]int32, b.Rows*n), make([]int32, b.Rows)
-	for i := range b.Rows {
+	return max(n, longest, 2)
+}
+
+// rows is the number of rows of a batch with room for n words.
+func (b Batches) rows(n int) int {
+	if b.Area == 0 {
+		return b.Rows
+	}
+	return max(1, min(b.Rows, b.Area/(n*n)))
+}
+
+// Pad packs sentences, repeating the last one until there are enough rows.
+func (b Batches) Pad(sentences []treebank.Sentence) Padded {
+	n := b.room(Longest(sentences))
+	rows := b.rows(n)
+	words, lengths := make([]int32, rows*n), make([]int32, rows)
+	for i := range rows {
 		s := sentences[min(i, len(sentences)-1)]
 		copy(words[i*n:], s.Words)
 		lengths[i] = int32(len(s.Words))
 	}
 	return Padded{
 		SentenceTensors: forest.SentenceTensors{
-			Words: tensors.FromFlatDataAndDimensions(words, b.Rows, n), Lengths: tensors.FromValue(lengths),
+			Words: tensors.FromFlatDataAndDimensions(words, rows, n), Lengths: tensors.FromValue(lengths),
 		},
 		LengthOf: lengths, Sentences: sentences,
 	}
@@ -104,16 +120,19 @@ func (b Batches) each(
 		words := func(i int) int { return len(sentences[i].Words) }
 		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(words(i), words(j)) })
 	}
-	number := 0
-	for at := range slices.Chunk(order, b.Rows) {
-		part := make([]treebank.Sentence, len(at))
-		for i, from := range at {
-			part[i] = sentences[from]
+	for number := 0; len(order) > 0; number++ {
+		var part []treebank.Sentence
+		for _, from := range order {
+			if more := append(part, sentences[from]); len(part) == 0 || len(more) <= b.rows(b.room(Longest(more))) {
+				part = more
+				continue
+			}
+			break
 		}
-		if err := do(number, at, b.Pad(part)); err != nil {
+		if err := do(number, order[:len(part)], b.Pad(part)); err != nil {
 			return err
 		}
-		number++
+		order = order[len(part):]
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (p *Exact) logs(sentences []treebank.Sentence, how Decode, trees []*grammar
 	return out, p.each(sentences, func(_ int, at []int, x Padded) error {
 		q := questionTensors{How: how, Sentences: x.SentenceTensors}
 		if trees != nil {
-			packed, err := grammar.PackTrees(rowsOf(trees, at, p.Rows), x.Room())
+			packed, err := grammar.PackTrees(rowsOf(trees, at, len(x.LengthOf)), x.Room())
 			if err != nil {
 				return err
 			}

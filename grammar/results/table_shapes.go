@@ -44,7 +44,7 @@ func compareShapes(r *reproduced) *report.Table {
 			return math.NaN()
 		}
 	}
-	t := r.table([]string{"", "nats/word", "KL per word", "samples worth", "F1", "F1, Viterbi", "M-steps", "of iterations"},
+	t := r.table([]string{"", "nats/word", "KL per word", "samples worth", "F1", "F1, Viterbi", "F1, MBR", "M-steps", "of iterations"},
 		"nats/word: exact −log p(x), by words and sentence ends",
 		"KL: from the GFlowNet's trees to the exact posterior, in nats, without moves, an estimate from above",
 		"samples worth: the effective sample size of 32 trajectories of each sentence, mean of sentences",
@@ -55,6 +55,7 @@ func compareShapes(r *reproduced) *report.Table {
 			row.cell(1, ofGFN(func(g *parse.Bounds) float64 { return g.ESS })),
 			row.cell(2, func(o *Result) float64 { return o.sampled().Sentence }),
 			row.cell(2, func(o *Result) float64 { return o.scoreOf(string(parse.Viterbi)).Sentence }),
+			row.cell(2, func(o *Result) float64 { return o.scoreOf(string(parse.MBR)).Sentence }),
 			row.mean(0, func(o *Result) float64 { return o.ofGFN(o.Updates) }),
 			row.mean(0, func(o *Result) float64 { return o.ofGFN(o.Iterations) }))
 	}
