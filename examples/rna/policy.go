@@ -68,66 +68,82 @@ func sums(x *Node) *Node {
 	return times(x, SliceAxis(before(x.Graph(), n+1), 0, AxisRange(0, n)))
 }
 
-// stories are log-probabilities of staying unpaired and of beginning a helix, by the distance to the next claimed base. There
-// are three kinds, one after the other, [3*(N+1)]: below no helix, below one, and the same just behind its strand.
-type stories struct{ stay, stays, begin *Node } // stays are sums over lesser distances than a number
-
-func (p policy) stories(t tables) (s stories) {
-	var stay, begin, all []*Node
-	for _, kind := range [][2]int{{0, 0}, {1, 0}, {1, 1}} {
-		of := p.steps(t, kind[0], kind[1])
-		stay = append(stay, ConvertDType(Log(of.stay), float))
-		begin = append(begin, ConvertDType(Log(MaxScalar(of.begin, 1e-30)), float))
-		all = append(all, SliceAxis(sums(stay[len(stay)-1]), 0, AxisRange(1, p.N+2))) // of distances up to one
-	}
-	return stories{Concatenate(stay, 0), Concatenate(all, 0), Concatenate(begin, 0)}
+// stories are log-probabilities by the distance to the next claimed base, [3*(N+1)]: first below no helix, then below one, then
+// just behind the strand of one.
+type stories struct {
+	stay  *Node // of a base that stays unpaired
+	stays *Node // of all bases up to that distance
+	begin *Node // of a helix that begins, less that of staying unpaired
 }
 
-// odds are what each candidate adds to log p(x,z) in N states, [N,K], if it crosses no other; n is the number of bases, [N].
-// Besides, they come with numbers that say where a candidate is among those chosen, each [N,K].
+func (p policy) stories(t tables) (s stories) {
+	var stay, stays, begin []*Node
+	for _, kind := range [][2]int{{0, 0}, {1, 0}, {1, 1}} {
+		of := p.steps(t, kind[0], kind[1])
+		here := ConvertDType(Log(of.stay), float)
+		begin = append(begin, Sub(ConvertDType(Log(MaxScalar(of.begin, 1e-30)), float), here))
+		if p.Knots && kind[0] == 1 {
+			here = Sub(here, p.lessBelow(t, here))
+		}
+		stay, stays = append(stay, here), append(stays, SliceAxis(sums(here), 0, AxisRange(1, p.N+2)))
+	}
+	return stories{Concatenate(stay, 0), Concatenate(stays, 0), Concatenate(begin, 0)}
+}
+
+// odds are what each candidate adds to log p(x,z) in N states, [N,K], exactly if it crosses no other; n is the number of bases,
+// [N]. Besides, they come with numbers that say where a candidate is among those chosen, each [N,K].
 func (p policy) odds(t tables, n, bases *Node, z structure[*Node]) (odds *Node, where []*Node) {
 	s := p.stories(t)
-	h, c := p.read(z.Code), p.helices(z)            // [N,K], [N,T]
-	end, kind, level := p.around(n, h, c)           // [N,K]
-	chosenEnd, chosenKind, _ := p.around(n, c, c)   // [N,T]
-	at := func(table, kind, distance *Node) *Node { // with distances from 0
+	h, c := p.read(z.Code), p.helices(z)                    // [N,K], [N,T]
+	end, kind, level := p.around(n, h, c)                   // [N,K]
+	chosenEnd, chosenKind, chosenLevel := p.around(n, c, c) // [N,T]
+	at := func(table, kind, distance *Node) *Node {
 		return Gather(table, InsertAxes(Add(MulScalar(kind, p.N+1), MaxScalar(distance, 0)), -1))
 	}
 	stays := func(kind, end, from, to *Node) *Node { // bases from one to another
 		return Sub(at(s.stays, kind, Sub(end, from)), at(s.stays, kind, Sub(end, OnePlus(to))))
 	}
-	closing, inner := h.closing(), Add(h.I, h.L)
+	one := OnesLike(h.I)
+	two := OnePlus(one)
 
 	// The helix begins, and its bases no longer stay unpaired; those below it do so for another reason.
+	closing, inner := h.closing(), Add(h.I, h.L)
 	begins := at(s.begin, kind, Sub(end, h.I))
-	gone := Add(at(s.stay, kind, Sub(end, h.I)), stays(level, end, OnePlus(h.I), h.J))
-	below := OnesLike(h.I)
-	two := AddScalar(below, 1)
-	come := Add(at(s.stay, two, Sub(closing, inner)), stays(below, closing, OnePlus(inner), MinusOne(closing)))
-	odds = Add(Add(bases, begins), Sub(come, gone))
+	come := Add(at(s.stay, two, Sub(closing, inner)), stays(one, closing, OnePlus(inner), MinusOne(closing)))
+	odds = Add(Add(bases, begins), Sub(come, stays(level, end, OnePlus(h.I), h.J)))
 
 	// Chosen helices directly below it begin for another reason, too, and no base of theirs stays unpaired.
+	old := Add(at(s.begin, chosenKind, Sub(chosenEnd, c.I)), at(s.stay, chosenKind, Sub(chosenEnd, c.I)))
+	old = Sub(old, stays(chosenLevel, chosenEnd, c.I, c.J))
 	hk, ct := h.along(2), c.along(1)
 	direct := all(ct.inside(hk), Equal(InsertAxes(end, 2), InsertAxes(chosenEnd, 1)))
 	wide := func(x *Node) *Node { return BroadcastToShape(x, direct.Shape()) }
-	closes := wide(InsertAxes(closing, 2))
-	first := Equal(wide(ct.I), wide(InsertAxes(inner, 2)))
-	one := OnesLike(closes)
-	start := Where(first, AddScalar(one, 1), one)
-	now := at(s.begin, start, Sub(closes, wide(ct.I)))
-	now = Sub(now, Add(at(s.stay, start, Sub(closes, wide(ct.I))), stays(one, closes, OnePlus(wide(ct.I)), wide(ct.J))))
-	chosenLevel := MinScalar(chosenKind, 1)
-	old := Sub(at(s.begin, chosenKind, Sub(chosenEnd, c.I)), stays(chosenLevel, chosenEnd, c.I, c.J))
+	first := ConvertDType(Equal(wide(ct.I), wide(InsertAxes(inner, 2))), integer)
+	part := func(table *Node, kind int) *Node {
+		return SliceAxis(table, 0, AxisRange(kind*(p.N+1), (kind+1)*(p.N+1)))
+	}
+	upTo := part(s.stays, 1)
+	begun := Concatenate([]*Node{Sub(part(s.begin, 1), Sub(upTo, part(s.stay, 1))), Sub(part(s.begin, 2), Sub(upTo, part(s.stay, 1)))}, 0)
+	now := at(begun, first, Sub(wide(InsertAxes(closing, 2)), wide(ct.I)))
+	now = Add(now, at(upTo, ZerosLike(first), Sub(wide(InsertAxes(closing, 2)), wide(OnePlus(ct.J)))))
 	change := Sub(now, wide(InsertAxes(old, 1)))
 	odds = Add(odds, ReduceSum(Where(direct, change, ZerosLike(change)), 2))
-
 	where = []*Node{ReduceSum(ConvertDType(direct, float), 2), ConvertDType(level, float)}
+
 	if p.Knots {
-		change, crossings := p.crossing(t, hk, ct, n, end)
-		odds, where = Add(odds, change), append(where, crossings...)
+		across := Add(bases, Sub(p.across(t, n, h, end), stays(level, end, OnePlus(h.I), MinusOne(inner))))
+		ahead := GreaterThan(h.J, end) // it closes behind the next claimed base
+		odds = Where(ahead, across, odds)
+
+		// Chosen helices that will cross this one begin for another reason.
+		instead := Sub(p.across(t, n, c, chosenEnd), at(s.begin, chosenKind, Sub(chosenEnd, c.I)))
+		instead = Where(GreaterThan(c.J, chosenEnd), ZerosLike(instead), instead)
+		cross := all(LessThan(hk.I, ct.I), LessThan(ct.I, hk.closing()), GreaterThan(ct.J, hk.J))
+		odds = Add(odds, ReduceSum(Where(cross, wide(InsertAxes(instead, 1)), ZerosLike(change)), 2))
+		where = append(where, ConvertDType(ahead, float), ReduceSum(ConvertDType(cross, float), 2))
 	}
 	odds = Where(GreaterThan(h.L, ZerosLike(h.L)), odds, ZerosLike(odds))
-	return StopGradient(odds), where
+	return StopGradient(MaxScalar(MinScalar(odds, 30), -30)), where
 }
 
 // around finds the helix c, [N,T], that a helix h, [N,K], is directly below: the next base that is claimed where h begins, the

@@ -84,8 +84,8 @@ var rules = map[string][]string{
 		"WHO DOES WHO WHEN"},
 	"WHO": {"THE THING", "NAME", "THING", "THE LIKE THING", "LIKE THING"},
 	"THE": strings.Fields("the a my this some her no our"),
-	"THING": strings.Fields("bird horse child river house fish garden queen tree mouse friend boat window king letter sister" +
-		" apple snow"),
+	"THING": strings.Fields("bird horse child river house fish garden queen tree mouse friend boat window king letter " +
+		"sister apple snow"),
 	"NAME":  strings.Fields("she he it anna you tom peter mary we john"),
 	"LIKE":  strings.Fields("small red happy young wise green quiet cold funny"),
 	"DOES":  strings.Fields("sees likes finds has wants hears paints keeps helps"),

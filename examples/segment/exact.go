@@ -11,8 +11,8 @@ import (
 	"github.com/gfnem/gfnem/optim"
 )
 
-// sums adds up, in logarithms, all ways to fill the first 0, 1, ... letters with words, [B,Max+1], by the log-weights of
-// words that begin at each letter and have 1, 2, ... letters, [B,Max,Longest].
+// sums adds up, in logarithms, all ways to fill the first 0, 1, ... letters with words, [B,Max+1], by the logarithms of
+// what words weigh that begin at each letter and have 1, 2, ... letters, [B,Max,Longest].
 func sums(words *Node) *Node {
 	most, longest := words.Shape().Dim(1), words.Shape().Dim(2)
 	word := func(begin, l int) *Node {

@@ -29,7 +29,7 @@ func (e experiment) spec() em.Spec {
 	}
 }
 
-// counting is what M-steps follow, of exact EM, too.
+// counting makes M-steps, those of exact EM, too.
 func (e experiment) counting() optim.Optimizer {
 	rate := falling(0.1/float64(e.m.Max), e.updates/2, e.updates)
 	return optim.Optimizer{Groups: []optim.Group{{Scope: em.Theta, Rule: counts{}, Rate: rate}}}
@@ -39,9 +39,10 @@ func falling(base float64, from, to uint64) optim.Rate {
 	return optim.Rate{Base: base, Fall: optim.Fall{From: from, To: to, End: 0.01}}
 }
 
-// counts moves weights, of which only the proportions matter, by how often latents of a batch have each word, less how often
-// the model expects it, times the sum of all: a part of a step of EM. Weights stay above 0 at rates below 1/Max, since the
-// model expects no more than Max words of a sentence. Unlike Adam it goes as far by noisy gradients as by exact ones.
+// counts moves weights, of which only the proportions matter, by how often the latents of a batch have each word, less
+// how often the model expects it: a part of a step of EM. Weights stay above 0 at rates below 1/Max, since the model
+// expects no more than Max words in a sentence. On average it goes as far by noisy gradients as by exact ones, unlike
+// Adam.
 type counts struct{}
 
 func (counts) Keeps() []string { return nil }

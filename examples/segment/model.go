@@ -17,13 +17,13 @@ import (
 
 const float, integer = dtypes.Float32, dtypes.Int32
 
-// Words is p(x,z). A sentence x has n letters, with a known probability. Its words are drawn independently of each other,
-// given that they fill the sentence exactly:
+// Words is p(x,z). A sentence x has n letters, with a known probability. Its words are drawn independently of each
+// other, given that they fill the sentence exactly:
 //
 //	p(x,z)  = p(n) · prod_words p(word) / Z(n)
 //	p(word) = p(entry of the word) + p(other word of as many letters) · prod_letters p(letter)
 //
-// Z(n) is the probability that words drawn one after the other come to end after n letters. The lexicon lists the entries.
+// Z(n) is the probability that words drawn one after the other come to end after n letters. The lexicon lists entries.
 type Words struct{ Lexicon }
 
 var _ lvm.Model = Words{}
@@ -102,8 +102,9 @@ func (m Words) Sample(theta *model.Scope, r *rng.Stream, n int) (gfn.Batch, gfn.
 	}
 	fit := Stack(fits, 1) // [Max+1,Longest]
 	u := r.Uniform(float, n, m.Max)
-	size, place, luck := ZerosLike(lengths), ZerosLike(lengths), ConvertDType(ZerosLike(lengths), float) // of the word so far
-	sizes, places, lucks := make([]*Node, m.Max), make([]*Node, m.Max), make([]*Node, m.Max)             // at each letter, of its word
+	// Of the word that a letter is in: how many letters it has, which of them this is, and a number that picks its entry.
+	size, place, luck := ZerosLike(lengths), ZerosLike(lengths), ConvertDType(ZerosLike(lengths), float)
+	sizes, places, lucks := make([]*Node, m.Max), make([]*Node, m.Max), make([]*Node, m.Max)
 	for i := range sizes {
 		begins, left := Equal(place, size), MaxScalar(AddScalar(lengths, -i), 0)
 		size = Where(begins, OnePlus(r.Categorical(Gather(fit, InsertAxes(left, 1)))), size)

@@ -14,8 +14,9 @@ type policy struct{ Words }
 
 var _ gfn.Encoder = policy{}
 
-// Encode returns log odds that a word ends behind each letter, if it then has 1, 2, ... letters: [B,Max,Longest]. They are
-// those of this word against all longer ones that begin where it begins, and what a network says of the words around.
+// Encode returns log odds that a word ends behind each letter, if it then has 1, 2, ... letters: [B,Max,Longest]. They
+// are those of this word against all longer ones that begin where it begins, corrected by a network that sees the words
+// around.
 func (p policy) Encode(phi *model.Scope, x gfn.Batch) gfn.Batch {
 	const least = -20
 	t := p.tables(phi.Store().Scope(em.Theta), x[0].Graph())

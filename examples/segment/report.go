@@ -17,7 +17,9 @@ func table(all []*result) *report.Table {
 		Title: fmt.Sprintf("%d held-out sentences after %d updates", len(first.test), first.updates),
 		Columns: report.Columns("seed", "exact EM, log p(x)", "GFlowNet-EM, log p(x)", "GFlowNet − exact", "F1, exact",
 			"F1, GFlowNet-EM", "F1 by q", "KL from q to the posterior"),
-		Notes: []string{"log p(x) of a sentence is exact, by dynamic programming; so is F1, of word ends, but by q"},
+		Notes: []string{
+			"log p(x) of a sentence and F1 of word ends are by dynamic programming; F1 by q and KL are by 64 samples of each",
+		},
 	}
 	columns := []struct {
 		decimals int
@@ -64,7 +66,7 @@ func (r *result) figure() report.Figure {
 	}
 	lines := func(label string, log bool, y func(state) float64) report.Lines {
 		return report.Lines{
-			Axes: report.Axes{X: report.Axis{Label: "updates"}, Y: report.Axis{Label: label, Log: log}},
+			Axes: report.Axes{X: report.Axis{Label: "updates", Log: true}, Y: report.Axis{Label: label, Log: log}},
 			Series: []report.Series{
 				curve("exact EM", r.exact, y), curve("GFlowNet-EM", r.gflownet, y),
 			},

@@ -65,8 +65,9 @@ func TestLogLikelihood(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := float64(logP[i]), all[0].LogP; math.Abs(got-want) > 1e-5*math.Abs(want) || len(all[0].P) != len(d.Objects) {
-			t.Errorf("log p(%s) is %.6f, and of %d segmentations %.6f", s, got, len(d.Objects), want)
+		n := len(d.Objects)
+		if got, want := float64(logP[i]), all[0].LogP; math.Abs(got-want) > 1e-5*math.Abs(want) || len(all[0].P) != n {
+			t.Errorf("log p(%s) is %.6f, and of %d segmentations %.6f", s, got, n, want)
 		}
 		cuts := tensors.MustCopyFlatData[int32](all[0].Z[0])
 		want := make([]float64, m.Max*m.Longest)
@@ -81,7 +82,8 @@ func TestLogLikelihood(t *testing.T) {
 		}
 		for j, p := range want {
 			if got := float64(words[i*len(want)+j]); math.Abs(got-p) > 1e-5 {
-				t.Errorf("%s: the word of %d letters at %d has probability %.6f, by enumeration %.6f", s, j%m.Longest+1, j/m.Longest, got, p)
+				t.Errorf("%s: the word of %d letters at %d has probability %.6f, by enumeration %.6f",
+					s, j%m.Longest+1, j/m.Longest, got, p)
 			}
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// experiment is one corpus, on which both methods learn the same model from the same start by as many updates on the same
-// minibatches.
+// experiment is one corpus, on which both methods learn the same model from the same start by as many updates on the
+// same minibatches.
 type experiment struct {
 	b compute.Backend
 	m Words
@@ -56,7 +56,7 @@ type result struct {
 
 func last(of []state) state { return of[len(of)-1] }
 
-// run trains by both methods, and looks at them 25 times.
+// run trains by both methods.
 func (e experiment) run() (*result, error) {
 	r := &result{experiment: e}
 	store := nn.NewStore(e.seed)
@@ -87,8 +87,10 @@ type trained interface {
 	Train(ctx context.Context, until func(em.State) bool, each func(em.Report) error) error
 }
 
-// learn makes all updates, and returns how it went and how some sentences are cut in the end.
-func (e experiment) learn(name string, l trained, store *model.Store, q *em.Posterior) (all []state, cut []Sentence, err error) {
+// learn makes all updates, and returns how it went, at first in small steps, and how held-out sentences are cut in the end.
+func (e experiment) learn(
+	name string, l trained, store *model.Store, q *em.Posterior,
+) (all []state, cut []Sentence, err error) {
 	meter, err := newMeter(e, store, q)
 	if err != nil {
 		return nil, nil, err
@@ -105,17 +107,16 @@ func (e experiment) learn(name string, l trained, store *model.Store, q *em.Post
 			e.seed, name, updates, e.updates, s.logP, s.f1)
 		return nil
 	}
-	every := max(e.updates/25, 1)
 	if err := look(0, 4); err != nil {
 		return nil, nil, err
 	}
+	next := uint64(1)
 	err = l.Train(context.Background(), func(s em.State) bool { return s.M >= e.updates }, func(r em.Report) error {
 		switch m := r.State.M; {
-		case r.M == nil:
-			return nil
 		case m == e.updates:
 			return look(m, 64)
-		case m%every == 0:
+		case m == next:
+			next += 1 + m/4
 			return look(m, 4)
 		}
 		return nil

@@ -98,7 +98,8 @@ A grammar by method gfn is measured by exact inference, and its GFlowNet beside 
   grammar-estep       objectives of the E-step, the grammar being given
   grammar-threshold   how low the loss of the E-step must be before the grammar is updated
   grammar-ablation    GFlowNet-EM without some of its parts
-  grammar-shapes      labels summed out, several walks, weights, beside EM by exact samples`
+  grammar-shapes      labels summed out, several walks, weights, beside EM by exact samples
+  grammar-objectives  losses of several walks of each sentence, the grammar being given`
 	}
 	return ""
 }

@@ -78,7 +78,7 @@ type Config struct {
 		UniformBack bool   `toml:"uniform_back" was:"gfn_uniform_back" help:"P_B is uniform over the trees that can be split; otherwise it is learned, as published"`
 	} `toml:"policy" help:"the GFlowNet"`
 	Wake struct {
-		Objective string  `toml:"objective" oneof:"subtb tb hvi vargrad none" was:"objective" help:"the loss of walks from bare words; vargrad compares those of a sentence"`
+		Objective string  `toml:"objective" oneof:"subtb tb hvi vargrad rws vimco none" was:"objective" help:"the loss of walks from bare words; vargrad, rws and vimco compare those of a sentence"`
 		Samples   int     `toml:"samples" range:"1,1000" help:"walks of each sentence; 1 as published"`
 		Lambda    float64 `toml:"lambda" range:"1e-9,1e3" was:"lambda" help:"of subtb"`
 		Beta      float64 `toml:"beta" range:"1e-6,1e3" was:"temperature: its inverse" help:"factor of the logits of the policy that acts: below 1 it explores"`

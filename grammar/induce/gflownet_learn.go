@@ -122,6 +122,10 @@ func (e *gflownet) objective() gfn.Objective {
 		return gfn.HVI{}
 	case "vargrad":
 		return gfn.VarGrad{Samples: e.Wake.Samples}
+	case "rws":
+		return gfn.RWS{Samples: e.Wake.Samples}
+	case "vimco":
+		return gfn.VIMCO{Samples: e.Wake.Samples}
 	}
 	return nil
 }

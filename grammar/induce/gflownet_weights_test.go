@@ -108,40 +108,47 @@ func TestWeightedMStep(t *testing.T) {
 	}
 }
 
-// A batch of several walks of each sentence has them in a row.
+// A batch of several walks of each sentence has them in a row, and objectives compare those of one sentence.
 func TestSeveralWalks(t *testing.T) {
 	t.Parallel()
-	config := smallGFN()
-	config.Wake.Samples, config.Wake.Objective, config.Optim.Warmup = 3, "vargrad", 40
-	s := tinySession(t, config)
-	b := s.sampler.at(0)
-	w := awake(t, s, true)
-	words, few := tensors.MustCopyFlatData[int32](w.learning.Words), tensors.MustCopyFlatData[int32](b.Words)
-	lengths, n := tensors.MustCopyFlatData[int32](w.walks.Forest.Length), b.Room()
-	for i := range words {
-		if words[i] != few[i/n/3*n+i%n] {
-			t.Fatalf("word %d is %d, want %d", i, words[i], few[i/n/3*n+i%n])
+	for _, objective := range []string{"vargrad", "rws"} {
+		config := smallGFN()
+		config.Wake.Samples, config.Wake.Objective, config.Wake.Beta, config.Optim.Warmup = 3, objective, 1, 40
+		s := tinySession(t, config)
+		b := s.sampler.at(0)
+		w := awake(t, s, true)
+		words, few := tensors.MustCopyFlatData[int32](w.learning.Words), tensors.MustCopyFlatData[int32](b.Words)
+		lengths, n := tensors.MustCopyFlatData[int32](w.walks.Forest.Length), b.Room()
+		for i := range words {
+			if words[i] != few[i/n/3*n+i%n] {
+				t.Fatalf("word %d is %d, want %d", i, words[i], few[i/n/3*n+i%n])
+			}
 		}
-	}
-	for i, length := range lengths {
-		if length != b.LengthOf[i/3] {
-			t.Fatalf("row %d has %d words, want %d", i, length, b.LengthOf[i/3])
+		if len(lengths) != 3*len(b.LengthOf) {
+			t.Fatalf("%d walks", len(lengths))
 		}
-	}
-	logR, _ := rewardsOf(t, w, w.learning.Wake.Forest)
-	paths := along(t, s.gfn, w.learning.Words, w.learning.Wake.Forest, w.learning.Wake.Made, false)
-	zeta := func(row int) float64 { return logR[row] + sum(paths.logPB[row]) - sum(paths.logPF[row]) }
-	want := 0.0
-	for i := range b.LengthOf {
-		center := mean(3, func(k int) float64 { return zeta(3*i + k) })
-		want += mean(3, func(k int) float64 { return math.Pow(zeta(3*i+k)-center, 2) }) / float64(len(b.LengthOf))
-	}
-	if len(lengths) != 3*len(b.LengthOf) {
-		t.Errorf("%d walks", len(lengths))
-	}
-	closeTo(t, "the variance of log weights", w.losses.Wake, want, 1e-4)
-	steps(t, s, 4)
-	if s.loop.State().Skipped != 0 || s.loop.State().M == 0 {
-		t.Errorf("%+v", s.loop.State())
+		for i, length := range lengths {
+			if length != b.LengthOf[i/3] {
+				t.Fatalf("row %d has %d words, want %d", i, length, b.LengthOf[i/3])
+			}
+		}
+		logR, _ := rewardsOf(t, w, w.learning.Wake.Forest)
+		paths := along(t, s.gfn, w.learning.Words, w.learning.Wake.Forest, w.learning.Wake.Made, false)
+		zeta := func(row int) float64 { return logR[row] + sum(paths.logPB[row]) - sum(paths.logPF[row]) }
+		want := mean(len(b.LengthOf), func(i int) float64 {
+			center := mean(3, func(k int) float64 { return zeta(3*i + k) })
+			total := 3 * mean(3, func(k int) float64 { return math.Exp(zeta(3*i+k) - center) })
+			return mean(3, func(k int) float64 {
+				if objective == "vargrad" {
+					return math.Pow(zeta(3*i+k)-center, 2)
+				}
+				return -3 * math.Exp(zeta(3*i+k)-center) / total * sum(paths.logPF[3*i+k])
+			})
+		})
+		closeTo(t, objective, w.losses.Wake, want, 1e-4)
+		steps(t, s, 4)
+		if s.loop.State().Skipped != 0 || s.loop.State().M == 0 {
+			t.Errorf("%+v", s.loop.State())
+		}
 	}
 }

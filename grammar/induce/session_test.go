@@ -355,6 +355,7 @@ func TestValidate(t *testing.T) {
 		`policy.trees = "shapes" hands on no labels: set`:     func(c *Config) { c.Method, c.Policy.Trees, c.MStep.Collapse = GFN, Shapes, Tags },
 		`mstep.samples = 4 needs method = "exact"`:            func(c *Config) { c.MStep.Samples = 4 },
 		`prior.on = true needs method = "mcem"`:               func(c *Config) { c.Prior.On = true },
+		`wake.objective = "rws" is right for trees`:           func(c *Config) { c.Method, c.Wake.Objective = GFN, "rws" },
 		`wake.objective = "vargrad" compares the walks`:       func(c *Config) { c.Method, c.Wake.Objective = GFN, "vargrad" },
 		`mstep.weights = true weighs the walks`:               func(c *Config) { c.Method, c.MStep.Weights = GFN, true },
 		`moves.persist = true needs moves`:                    func(c *Config) { c.Method, c.Moves.Persist, c.Moves.Count = GFN, true, 0 },

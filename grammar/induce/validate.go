@@ -3,6 +3,7 @@ package induce
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar"
@@ -55,7 +56,7 @@ func (c *Config) checkTogether() error {
 	if c.Method == GFN && c.Wake.Objective == "none" && c.Sleep.Weight == 0 && c.Moves.Balance == 0 {
 		return fmt.Errorf("wake.objective = %q with sleep.weight = 0 and moves.balance = 0 trains nothing: turn one of them on", c.Wake.Objective)
 	}
-	if c.Method == GFN && c.Wake.Objective == "hvi" && (c.Wake.Beta != 1 || c.Wake.Epsilon != 0) {
+	if c.Method == GFN && slices.Contains([]string{"hvi", "rws", "vimco"}, c.Wake.Objective) && (c.Wake.Beta != 1 || c.Wake.Epsilon != 0) {
 		return fmt.Errorf("wake.objective = %q is right for trees of the policy itself: set wake.beta = 1 and wake.epsilon = 0", c.Wake.Objective)
 	}
 	if c.Policy.Heads > 0 && c.Policy.Width%c.Policy.Heads != 0 {
@@ -91,7 +92,7 @@ func (c *Config) checkSamples() error {
 		return nil
 	}
 	switch several := c.Wake.Samples > 1; {
-	case c.Wake.Objective == "vargrad" && !several:
+	case slices.Contains([]string{"vargrad", "rws", "vimco"}, c.Wake.Objective) && !several:
 		return fmt.Errorf("wake.objective = %q compares the walks of a sentence: set wake.samples to 2 or more", c.Wake.Objective)
 	case c.MStep.Weights && !several:
 		return fmt.Errorf("mstep.weights = true weighs the walks of a sentence: set wake.samples to 2 or more")

@@ -22,6 +22,7 @@ type paperTable struct {
 	own         bool   // not of the paper
 	preset      string // the default
 	rows        []tableRow
+	unless      func(c *induce.Config)      // what all rows have unless somebody asks for something else; may be nil
 	check       func(c induce.Config) error // of the configuration of every row; may be nil
 	show        func(r *reproduced) *report.Table
 	figures     []tableFigure
@@ -91,6 +92,9 @@ func (t paperTable) cells(s run.Study) ([]run.Cell, error) {
 	for _, row := range t.rows {
 		for _, seed := range s.Seeds {
 			c := Task{}.Config(s.Preset).(*induce.Config)
+			if t.unless != nil {
+				t.unless(c)
+			}
 			if row.unless != nil {
 				row.unless(c)
 			}

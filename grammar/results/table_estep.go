@@ -32,13 +32,7 @@ func estepTable() paperTable {
 			{"variation", "total variation", "Total variation between where trajectories end and the exact posterior, mean of " +
 				"sentences, all runs.", (*Result).variation},
 		},
-		check: func(c induce.Config) error {
-			if c.Fixed == "" {
-				return badinput.Errorf(
-					"the table grammar-estep needs a grammar that stays as it is: --set fixed=RUN, a grammar file, or --preset small")
-			}
-			return nil
-		},
+		check: needsFixed("grammar-estep"),
 		rows: []tableRow{
 			row("subtb-sleep", "SubTB, exploration, sleep", 5.97, 0.01, "wake.objective=subtb"),
 			row("subtb", "SubTB, exploration", 8.56, 1.74, "wake.objective=subtb", "sleep.weight=0"),
@@ -47,6 +41,16 @@ func estepTable() paperTable {
 			row("hvi", "HVI", 13.14, 1.55, onPolicy("wake.objective=hvi")...),
 			row("sleep", "sleep", 6.03, 0.01, "wake.objective=none", "moves.balance=0"),
 		},
+	}
+}
+
+// needsFixed refuses configurations of a table whose grammar is learned.
+func needsFixed(table string) func(c induce.Config) error {
+	return func(c induce.Config) error {
+		if c.Fixed == "" {
+			return badinput.Errorf("the table %s needs a grammar that stays as it is: --set fixed=RUN, a grammar file, or --preset small", table)
+		}
+		return nil
 	}
 }
 

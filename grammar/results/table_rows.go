@@ -9,7 +9,7 @@ import (
 // paperTables are the tables of the paper on grammars: its numbers, on the sentences of at most 20 words of the Penn
 // Treebank's validation section, five seeds.
 func paperTables() []paperTable {
-	return []paperTable{methodTable(), estepTable(), thresholdTable(), ablationTable(), shapesTable()}
+	return []paperTable{methodTable(), estepTable(), thresholdTable(), ablationTable(), shapesTable(), objectivesTable()}
 }
 
 func paper(mean, std float64) report.Cell { return report.MeanStd(mean, std, 2) }

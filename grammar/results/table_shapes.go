@@ -61,3 +61,52 @@ func compareShapes(r *reproduced) *report.Table {
 	}
 	return t
 }
+
+// objectivesTable compares losses of four walks of each sentence, without moves, the grammar being given: those of GFlowNets and what
+// else is in use.
+func objectivesTable() paperTable {
+	row := func(key, title string, with ...string) tableRow {
+		return tableRow{key: key, title: title, with: append(config.Set{"method=gfn", "moves.balance=0"}, with...)}
+	}
+	onPolicy := func(objective string, with ...string) []string {
+		return append([]string{"wake.objective=" + objective, "wake.beta=1", "wake.epsilon=0"}, with...)
+	}
+	return paperTable{
+		name: "grammar-objectives", title: "Losses of several walks of each sentence, the grammar being given", own: true,
+		preset: "small", check: needsFixed("grammar-objectives"), show: compareObjectives,
+		unless: func(c *induce.Config) { c.Wake.Samples = 4 },
+		figures: []tableFigure{
+			{"kl", "nats per word", "Divergence from where trajectories end to the exact posterior, all runs.", (*Result).divergence},
+		},
+		rows: []tableRow{
+			row("subtb", "SubTB, exploration", "wake.objective=subtb", "sleep.weight=0"),
+			row("subtb-sleep", "SubTB, exploration, sleep", "wake.objective=subtb"),
+			row("vargrad", "VarGrad, exploration", "wake.objective=vargrad", "sleep.weight=0"),
+			row("vargrad-sleep", "VarGrad, exploration, sleep", "wake.objective=vargrad"),
+			row("hvi", "HVI", onPolicy("hvi", "sleep.weight=0")...),
+			row("vimco", "VIMCO", onPolicy("vimco", "sleep.weight=0")...),
+			row("rws", "RWS, wake alone", onPolicy("rws", "sleep.weight=0")...),
+			row("rws-sleep", "RWS, wake and sleep", onPolicy("rws")...),
+			row("sleep", "sleep alone", "wake.objective=none"),
+		},
+	}
+}
+
+// divergence is that from q(z) to the posterior, per word, of listed trees.
+func (r *Result) divergence() float64 {
+	if l := r.shown().Listed; l != nil {
+		return l.KL
+	}
+	return math.NaN()
+}
+
+// compareObjectives shows how near each loss comes to the posterior.
+func compareObjectives(r *reproduced) *report.Table {
+	t := r.table([]string{"", "bound less exact", "KL per word", "total variation"},
+		"bound: −E[log p(x,z) + log P_B − log P_F] in nats per word and sentence end",
+		"KL, total variation: between where trajectories end and the exact posterior, all trees and all orders listed")
+	for _, row := range r.Rows {
+		t.Add(report.Text(row.title), row.cell(4, (*Result).gap), row.cell(4, (*Result).divergence), row.cell(4, (*Result).variation))
+	}
+	return t
+}

@@ -35,6 +35,24 @@ func TestShapesTable(t *testing.T) {
 	}
 }
 
+// Rows of the table of objectives differ in their losses, and all have four walks of each sentence unless somebody says otherwise.
+func TestObjectivesTable(t *testing.T) {
+	onPolicy := map[string]bool{"hvi": true, "vimco": true, "rws": true, "rws-sleep": true}
+	for row, c := range cellsOf(t, "grammar-objectives", "small") {
+		objective, _, sleeps := strings.Cut(row, "-")
+		if row == "sleep" {
+			objective, sleeps = "none", true
+		}
+		if c.Wake.Objective != objective || c.Wake.Samples != 4 || (c.Sleep.Weight > 0) != sleeps || c.Moves.Balance != 0 ||
+			(c.Wake.Beta == 1) != onPolicy[row] || c.Fixed == "" {
+			t.Errorf("%s is %+v", row, c)
+		}
+	}
+	if c := cellsOf(t, "grammar-objectives", "small", "wake.samples=8")["rws"]; c.Wake.Samples != 8 {
+		t.Errorf("%d walks", c.Wake.Samples)
+	}
+}
+
 // It shows a divergence and a sample size for GFlowNets alone, and does not speak of the paper's sentences.
 func TestShapesTableIsShown(t *testing.T) {
 	s := tinyStudy(t.TempDir(), "grammar-shapes", []string{"exact-labels", "gfn-weights-4"})

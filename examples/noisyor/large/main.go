@@ -116,7 +116,7 @@ func best(learn func(rate float64) (*model.Store, float64)) *model.Store {
 func main() {
 	e := experiment{network: network{causes: 200, most: 12}, began: time.Now()}
 	flag.Uint64Var(&e.seed, "seed", 1, "of everything random")
-	flag.Uint64Var(&e.updates, "updates", 1000, "of each model")
+	flag.Uint64Var(&e.updates, "updates", 800, "of each model")
 	figure := flag.String("figure", "", "also draw learned beside true weights, as PATH.png and PATH.svg")
 	flag.Parse()
 	if e.updates < 4 {
