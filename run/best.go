@@ -37,6 +37,7 @@ func (s Selection) Check(step uint64) error {
 // saved together, and neither is ever there without the other. The Selection belongs to the counters of the job.
 type Best struct {
 	Selection
+	scope string // of the copies
 	pairs []bestPair
 }
 
@@ -44,7 +45,12 @@ type bestPair struct{ now, best *model.Variable }
 
 // KeepBest adds copies to a store, which must have its variables.
 func KeepBest(store *model.Store, scopes ...string) (*Best, error) {
-	b := &Best{}
+	return KeepBestAt(bestScope, store, scopes...)
+}
+
+// KeepBestAt is KeepBest with copies below another scope than /best, for what is not shown at the end of a training.
+func KeepBestAt(at string, store *model.Store, scopes ...string) (*Best, error) {
+	b := &Best{scope: at}
 	var all []*model.Variable
 	size := 0
 	for v := range store.IterVariables() {
@@ -66,7 +72,7 @@ func KeepBest(store *model.Store, scopes ...string) (*Best, error) {
 		if err != nil {
 			return nil, err
 		}
-		copied := store.Scope(bestScope+v.Scope()).VariableWithValue(v.Name(), t).SetTrainable(false)
+		copied := store.Scope(at+v.Scope()).VariableWithValue(v.Name(), t).SetTrainable(false)
 		b.pairs = append(b.pairs, bestPair{v, copied})
 	}
 	return b, nil
@@ -115,13 +121,20 @@ func (b *Best) During(f func() error) (err error) {
 	return f()
 }
 
-// Show leaves the variables as During shows them, for good: training cannot go on from that.
-func (b *Best) Show() error {
+// Take makes the best state the present one, from which the training goes on; the copies then are of the other one.
+func (b *Best) Take() error {
 	if b == nil || b.Step == 0 {
 		return nil
 	}
-	err := b.swap()
-	b.pairs = nil
+	return b.swap()
+}
+
+// Show is Take for who does not train any more: During shows the best state then, too.
+func (b *Best) Show() error {
+	err := b.Take()
+	if b != nil {
+		b.pairs = nil
+	}
 	return err
 }
 
@@ -166,7 +179,7 @@ func (s *Selection) Of(arrays map[string]Array) map[string]Array {
 func (b *Best) Older(s State) (State, bool) {
 	arrays, fixed := maps.Clone(s.Arrays), slices.Collect(maps.Keys(frozen(s.Arrays)))
 	for path := range variablesOf(s.Arrays) {
-		if strings.HasPrefix(path, bestScope+"/") {
+		if strings.HasPrefix(path, b.scope+"/") {
 			return s, false
 		}
 	}

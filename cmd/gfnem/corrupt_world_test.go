@@ -255,7 +255,7 @@ var bestEarlier = []string{"eval.every=1", "optim.theta.rate=0.15", "optim.theta
 func (w *world) fixtures() []*fixture {
 	mixture := training{task: "mixture", stop: 250}
 	marginal := training{"grammar", append([]string{"data=" + w.data, "method=marginal", "updates=8"}, bestEarlier...), 5}
-	gfn := training{"grammar", []string{"data=" + w.data, "method=gfn", "prior.on=true", "updates=6", "eval.every=2"}, 6}
+	gfn := training{"grammar", []string{"data=" + w.data, "method=gfn", "prior.on=true", "updates=6", "eval.every=2", "restarts=2", "restart_updates=2"}, 6}
 	coder := training{"vae", []string{"data=" + w.images, "method=gfn-gd-prior", "epochs=2"}, 6}
 	vq := training{"vae", []string{"data=" + w.images, "method=vq", "epochs=2"}, 6}
 	cells := training{"grammar", append([]string{"updates=4"}, bestEarlier...), 7}

@@ -61,6 +61,7 @@ func (Task) Examples(of string) []string {
 		return []string{
 			"gfnem train grammar                                             the synthetic treebank, about a minute",
 			"gfnem train grammar --method gfn                                GFlowNet-EM, about seven minutes",
+			"gfnem train grammar --set restarts=4 --set restart_updates=500  the best of four starts",
 			"gfnem train grammar --method gfn --set policy.trees=shapes       the same without labels, which are summed out",
 			"gfnem train grammar --method exact --set mstep.collapse=labels --set mstep.samples=4",
 			"gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent",

@@ -51,11 +51,14 @@ type Config struct {
 	Batch     int `toml:"batch" range:"1,65536" help:"sentences of an update"`
 	Updates   int `toml:"updates" range:"1,2147483647" or:"0" help:"of the grammar; 0 means some minutes: 10,000, or 4,000 for gfn"`
 	// With horizon = 10000 a shorter training follows the published schedules, as far as it goes.
-	Horizon       int `toml:"horizon" range:"0,2147483647" help:"updates over which the prior's temperature and the gate's threshold move; 0 means updates"`
-	MaxIterations int `toml:"max_iterations" range:"0,2147483647" help:"ends a training whose gate keeps it from updating the grammar; 0 means never"`
-	Pool          int `toml:"pool" range:"1,2147483647" help:"batches whose sentences are sorted by length together; 1 mixes all lengths"`
-	Bucket        int `toml:"bucket" range:"1,200" help:"lengths of batches are padded up to a multiple of it: each length is compiled"`
-	Chain         int `toml:"chain" range:"0,2147483647" help:"steps of a Markov chain, for mcem"`
+	Horizon int `toml:"horizon" range:"0,2147483647" help:"updates over which the prior's temperature and the gate's threshold move; 0 means updates"`
+	// Starts differ in where variables start; that with the greatest validation likelihood is gone on with.
+	Restarts       int `toml:"restarts" range:"1,1000" help:"starts, each trained for restart_updates, of which the best one by validation likelihood is trained to the end"`
+	RestartUpdates int `toml:"restart_updates" range:"1,2147483647" or:"0" help:"updates of each start, if there are several; 0 means a tenth of all"`
+	MaxIterations  int `toml:"max_iterations" range:"0,2147483647" help:"ends a training whose gate keeps it from updating the grammar; 0 means never"`
+	Pool           int `toml:"pool" range:"1,2147483647" help:"batches whose sentences are sorted by length together; 1 mixes all lengths"`
+	Bucket         int `toml:"bucket" range:"1,200" help:"lengths of batches are padded up to a multiple of it: each length is compiled"`
+	Chain          int `toml:"chain" range:"0,2147483647" help:"steps of a Markov chain, for mcem"`
 
 	Model struct {
 		Grammar      string  `toml:"grammar" oneof:"cfg ncfg" was:"grammar" help:"context-free, or seeing the parent"`
@@ -160,7 +163,7 @@ func PaperConfig() Config {
 	p := &c.Prior
 	p.Updates, p.Rate, p.L2, p.Reset = 20_000, 1e-4, 1e-4, 0.1
 	p.Temperature, p.TemperatureEnd, p.Anneal = 1, 1000, "exp"
-	c.Eval.Every, c.Eval.Select = 100, Last
+	c.Restarts, c.Eval.Every, c.Eval.Select = 1, 100, Last
 	return c
 }
 

@@ -8,7 +8,8 @@
 // Where things are:
 //
 //	config.go, validate.go    settings, presets, and what is wrong with them
-//	session.go                a training: its steps, its state; watch.go measures it on the way, select.go keeps the best one
+//	session.go                a training: its steps, its state; watch.go measures it on the way, select.go and
+//	                          restart.go keep its best state and the best of several starts
 //	data.go                   sentences as batches
 //	fixed.go                  grammars that are given
 //	mstep.go, chains.go       M-steps; the E-step by Markov chains

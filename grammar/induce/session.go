@@ -1,6 +1,7 @@
 package induce
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -65,6 +66,7 @@ type Session struct {
 	Network *parse.GFlowNet
 	sampler *sampler
 	best    *run.Best        // nil if the last state is the one that counts
+	tried   *run.Best        // the best start; nil if there is only one
 	prior   *prior.Trainer   // nil without a prior
 	gfn     *gflownet        // nil with other methods
 	fixed   *grammar.Grammar // nil if the grammar is learned
@@ -114,7 +116,7 @@ func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, 
 	if err := s.declare(tables); err != nil {
 		return nil, err
 	}
-	if err := s.keepBest(); err != nil {
+	if err := cmp.Or(s.keepBest(), s.keepStarts()); err != nil {
 		return nil, err
 	}
 	s.Exact = parse.ExactOf(s.set, tables)
@@ -190,7 +192,7 @@ func (s *Session) total() uint64 {
 	if s.prior != nil {
 		n += uint64(s.Prior.Updates)
 	}
-	return n
+	return n + s.spent() + s.left()
 }
 
 // expected is the number of steps as far as it can be told, once there is a prior if there is to be one. How many iterations an M-step takes is known from those so far; at first, as if
@@ -206,7 +208,7 @@ func (s *Session) expected() uint64 {
 	if most := uint64(s.MaxIterations); most > 0 {
 		n = min(n, most)
 	}
-	return s.OfPrior + n
+	return s.OfPrior + n + s.spent() + s.left()
 }
 
 // Progress implements run.Session.
@@ -220,7 +222,7 @@ func (s *Session) Progress() (step, total uint64) {
 // Done implements run.Job.
 func (s *Session) Done() bool { return s.at() >= s.total() }
 
-func (s *Session) at() uint64 { return s.OfPrior + s.loop.State().Iteration }
+func (s *Session) at() uint64 { return s.OfPrior + s.spent() + s.loop.State().Iteration }
 
 // Step implements run.Job: an update of the prior, or an iteration of the loop.
 func (s *Session) Step() (run.Tick, error) {
@@ -246,10 +248,17 @@ func (s *Session) Step() (run.Tick, error) {
 	}
 	if every := uint64(s.Eval.Every); every > 0 && (r.M != nil || s.fixed != nil) && (s.made()%every == 0 || s.Done()) {
 		tick.Log = log
-		err := s.watch(log)
-		tick.Total = s.expected()
-		return tick, err
+		if err := s.watch(log); err != nil {
+			return tick, err
+		}
 	}
+	if s.starting() && r.M != nil && s.made() == uint64(s.RestartUpdates) {
+		tick.Log = log
+		if err := s.endStart(log); err != nil {
+			return tick, err
+		}
+	}
+	tick.Total = s.expected()
 	return tick, nil
 }
 

@@ -29,6 +29,7 @@ type counters struct {
 	PriorState *prior.Checkpoint `json:"prior,omitempty"`
 	// Selection says which state was best; nil if the last one counts.
 	Selection *run.Selection `json:"selection,omitempty"`
+	Starts    *starts        `json:"starts,omitempty"` // nil if there is only one
 }
 
 // declare makes all variables of the training: graphs that use the grammar or the network use all of it.
@@ -67,6 +68,9 @@ func (s *Session) State() (run.State, error) {
 	if s.best != nil {
 		s.Selection = &s.best.Selection
 	}
+	if s.tried != nil {
+		s.Starts.Best = s.tried.Selection
+	}
 	s.counters.Loop = s.loop.State()
 	extra, err := json.Marshal(s.counters)
 	return run.State{Arrays: arrays, Extra: extra}, err
@@ -99,6 +103,9 @@ func (s *Session) Restore(state run.State) error {
 	if s.best != nil {
 		s.best.Selection = *saved.Selection
 	}
+	if s.tried != nil {
+		s.tried.Selection = saved.Starts.Best
+	}
 	if s.prior != nil {
 		s.prior.Checkpoint = *s.PriorState
 	}
@@ -120,8 +127,12 @@ func (s *Session) check(saved counters) error {
 	if saved.Loop.M > uint64(s.Config.Updates) {
 		return badinput.Errorf("the counters of the checkpoint say update %d of %d", saved.Loop.M, s.Config.Updates)
 	}
+	at := saved.OfPrior + saved.Loop.Iteration
+	if err := s.checkStarts(saved, &at); err != nil {
+		return err
+	}
 	if s.best != nil {
-		if err := saved.Selection.Check(saved.OfPrior + saved.Loop.Iteration); err != nil {
+		if err := saved.Selection.Check(at); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,12 @@ func (c *Config) Validate() error {
 			c.Updates = 4000
 		}
 	}
+	if c.Restarts > 1 && c.RestartUpdates == 0 {
+		c.RestartUpdates = max(1, c.Updates/10)
+	}
+	if c.Restarts > 1 && c.RestartUpdates > c.Updates {
+		return fmt.Errorf("restart_updates = %d is more than updates = %d", c.RestartUpdates, c.Updates)
+	}
 	if c.Horizon == 0 {
 		c.Horizon = c.Updates
 	}
@@ -67,6 +73,9 @@ func (c *Config) checkTogether() error {
 	}
 	if err := c.checkSamples(); err != nil {
 		return err
+	}
+	if c.Restarts > 1 && (c.Fixed != "" || c.MaxIterations > 0) {
+		return fmt.Errorf("restarts = %d compares grammars after updates of theirs: leave out fixed and max_iterations", c.Restarts)
 	}
 	if c.Eval.Patience > 0 && (c.Eval.Select != Best || c.Eval.Every == 0) {
 		return fmt.Errorf("eval.patience = %d waits for a better evaluation: set eval.select = %q and eval.every", c.Eval.Patience, Best)

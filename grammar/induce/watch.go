@@ -12,7 +12,7 @@ const Watched = 256
 
 // watch measures the grammar on some validation sentences, for the curves, and keeps it if it never was better.
 func (s *Session) watch(log map[string]float64) error {
-	if err := s.measure(log); err != nil || s.best == nil {
+	if err := s.measure(log); err != nil || s.best == nil || s.starting() {
 		return err
 	}
 	key := "valid/nll_per_word"

@@ -2,6 +2,7 @@ package results
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/parse"
@@ -22,6 +23,8 @@ type Result struct {
 	Iterations uint64 `json:"iterations,omitempty"`
 	// Short says that a training has ended with fewer updates than it was to make, and why; empty if not.
 	Short string `json:"short,omitempty"`
+	// Start says which of several starts was gone on with, the best by validation likelihood; empty if there was one.
+	Start string `json:"start,omitempty"`
 	// Measured says which state of the training this is of.
 	Measured run.Standing  `json:"measured"`
 	Splits   []SplitResult `json:"splits"`
@@ -77,6 +80,9 @@ func (s session) evaluateNow() (*Result, error) {
 	}
 	if s.Network != nil {
 		r.Iterations = iterations
+	}
+	if start, of, ok := s.Chosen(); ok {
+		r.Start = fmt.Sprintf("start %d of %d was gone on with, the best by validation after %d updates", start, of, s.RestartUpdates)
 	}
 	for _, split := range s.HeldOut() {
 		one, err := s.evaluate(split)

@@ -47,7 +47,7 @@ func (r *Result) Print(w io.Writer) error {
 			return err
 		}
 	}
-	for _, note := range []string{r.Short, r.Measured.Note()} {
+	for _, note := range []string{r.Short, r.Start, r.Measured.Note()} {
 		if note == "" {
 			continue
 		}

@@ -49,7 +49,7 @@ func (s session) report(r *run.Run, dir string, res run.Result) error {
 		return err
 	}
 	page := &report.Page{Title: "Grammar induction", Lead: s.lead()}
-	section := page.Section("Result").Note(own.Short).Note(own.Measured.Note()).Note(run.Unfinished(s))
+	section := page.Section("Result").Note(own.Short).Note(own.Start).Note(own.Measured.Note()).Note(run.Unfinished(s))
 	for _, t := range own.tables() {
 		section.Table(t)
 	}
