@@ -24,9 +24,26 @@ type Result struct {
 	// LogLikelihood is of the observations held out; nil if there are none.
 	LogLikelihood *LogLikelihood `json:"log_likelihood,omitempty"`
 	Metrics       Values         `json:"metrics,omitempty"`
+
+	best string // the name of the metric that chooses the best state
 }
 
 var _ run.Result = (*Result)(nil)
+
+// Headline implements run.Headliner: the likelihood, else the metric by which the best state was chosen, else the first one.
+func (r *Result) Headline() (run.Headline, bool) {
+	if r.LogLikelihood != nil {
+		return run.Headline{Name: "log p(x)", Value: r.LogLikelihood.Mean}, true
+	}
+	names := slices.Sorted(maps.Keys(r.Metrics))
+	if r.best != "" {
+		names = []string{r.best}
+	}
+	if len(names) == 0 {
+		return run.Headline{}, false
+	}
+	return run.Headline{Name: names[0], Value: r.Metrics[names[0]]}, true
+}
 
 // LogLikelihood is an importance-sampled estimate of log p(x), the mean over observations.
 type LogLikelihood struct {
@@ -58,6 +75,7 @@ func (s *Session) evaluate() (run.Result, error) {
 	at := s.learner.State()
 	r := &Result{
 		Task: s.name, Seed: s.seed, Iterations: at.Iteration, MSteps: at.M, Skipped: at.Skipped, Measured: s.standing(),
+		best: s.learning.Best,
 	}
 	var err error
 	if s.learning.HeldOut != nil {

@@ -209,7 +209,7 @@ func preset(command []string) string {
 // of the posterior.
 func guess(last map[string]float64) *run.Headline {
 	names := sortedKeys(last)
-	for _, want := range []string{"eval/", "validation/", "val/", "test/", "m/loss", "loss", "e/loss"} {
+	for _, want := range []string{"eval/", "valid/", "test/", "loglik", "m/loss", "loss", "e/loss"} {
 		for _, name := range names {
 			if finite(last[name]) && (name == want || strings.HasSuffix(want, "/") && strings.HasPrefix(name, want)) {
 				return &run.Headline{Name: name, Value: last[name], Low: strings.Contains(name, "loss")}

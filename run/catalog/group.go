@@ -116,10 +116,9 @@ func StatOf(values []float64) Stat {
 	return s
 }
 
-// Figure returns a number of a run: its headline's if the name is "" or the headline's, a result, or the last value of a
-// metric.
+// Figure returns a number of a run by name: its headline, a result, or the last value of a metric.
 func (r Run) Figure(name string) (float64, bool) {
-	if h := r.Headline; h != nil && (name == "" || name == h.Name) {
+	if h := r.Headline; h != nil && name == h.Name {
 		return h.Value, true
 	}
 	if v, ok := r.Results[name]; ok {
@@ -129,8 +128,24 @@ func (r Run) Figure(name string) (float64, bool) {
 	return v, ok
 }
 
-// Stat averages a figure over the runs of a group that have it.
+// Headline names the headline that most runs have; "" if none has one.
+func Headline(runs []Run) (name string, low bool) {
+	count := map[string]int{}
+	for _, r := range runs {
+		if h := r.Headline; h != nil {
+			if count[h.Name]++; count[h.Name] > count[name] {
+				name, low = h.Name, h.Low
+			}
+		}
+	}
+	return name, low
+}
+
+// Stat averages a figure, "" for the Headline, over the runs of a group that have it.
 func (g Group) Stat(figure string) Stat {
+	if figure == "" {
+		figure, _ = Headline(g.Runs)
+	}
 	var values []float64
 	for _, r := range g.Runs {
 		if v, ok := r.Figure(figure); ok {

@@ -36,8 +36,8 @@ func flatten(out map[string]string, section string, table map[string]any) {
 	}
 }
 
-// numbers returns the numbers of a JSON object and of those in it; arrays are left out, and so are texts that are no
-// numbers.
+// numbers returns the numbers of a JSON object and of those in it. Arrays of objects count where these have a text
+// "name" or "trees", which then names them; other arrays are left out, and so are texts that are no numbers.
 func numbers(text []byte) (map[string]float64, error) {
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
@@ -57,6 +57,12 @@ func collect(out map[string]float64, name string, v any) {
 		for key, inner := range v {
 			collect(out, name+key, inner)
 		}
+	case []any:
+		for _, inner := range v {
+			if own, ok := nameOf(inner); ok {
+				collect(out, name+"."+own, inner)
+			}
+		}
 	case float64:
 		out[name] = v
 	case bool:
@@ -69,6 +75,17 @@ func collect(out map[string]float64, name string, v any) {
 			out[name] = x
 		}
 	}
+}
+
+// nameOf is what tells an object from others in an array.
+func nameOf(v any) (string, bool) {
+	object, _ := v.(map[string]any)
+	for _, key := range []string{"name", "trees"} {
+		if text, ok := object[key].(string); ok {
+			return text, true
+		}
+	}
+	return "", false
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
