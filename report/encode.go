@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"image/color"
 	"os"
 	"path/filepath"
 
+	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -16,6 +18,7 @@ import (
 
 const (
 	pngDPI   = 192  // two pixels for each of CSS
+	legible  = 0.57 // of its size, below which a drawing is not shrunk to fit a screen
 	svgMarks = 2000 // a figure of more marks is embedded as an image, which is then smaller
 )
 
@@ -25,8 +28,8 @@ func (f Figure) encode() (png, svg []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	png, err = l.png()
-	return png, append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), l.svg("")...), err
+	png, err = l.png(nil)
+	return png, append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), l.svg("", nil)...), err
 }
 
 // Save writes the figure to name.png and name.svg in dir, which is made if it is not there.
@@ -59,19 +62,32 @@ func (f Figure) HTML(alt string) (template.HTML, error) {
 	}
 	escaped := template.HTMLEscapeString(alt)
 	if marks <= svgMarks {
-		return template.HTML(l.svg(` role="img" aria-label="` + escaped + `"`)), nil
+		least := legible * l.width.Dots(96)
+		element := l.svg(fmt.Sprintf(` role="img" aria-label="%s" style="fill:#000000;min-width:%.0fpx"`, escaped, least), l.tips)
+		return template.HTML(followTheme(element)), nil
 	}
-	png, err := l.png()
+	light, err := l.png(nil)
 	if err != nil {
 		return "", err
 	}
-	return template.HTML(fmt.Sprintf(`<img alt="%s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
-		escaped, l.width.Dots(96), l.height.Dots(96), base64.StdEncoding.EncodeToString(png))), nil
+	night, err := l.png(dark)
+	if err != nil {
+		return "", err
+	}
+	source := func(png []byte) string { return "data:image/png;base64," + base64.StdEncoding.EncodeToString(png) }
+	return template.HTML(fmt.Sprintf(`<picture><source media="(prefers-color-scheme: dark)" srcset="%s">`+
+		`<img alt="%s" width="%.0f" height="%.0f" src="%s"></picture>`,
+		source(night), escaped, l.width.Dots(96), l.height.Dots(96), source(light))), nil
 }
 
-func (l *layout) png() ([]byte, error) {
-	canvas := vgimg.NewWith(vgimg.UseWH(l.width, l.height), vgimg.UseDPI(pngDPI))
-	l.draw(draw.New(canvas))
+// png returns the figure as an image, in other colours if told how.
+func (l *layout) png(recolour func(color.Color) color.Color) ([]byte, error) {
+	var paper color.Color = gray(0xff)
+	if recolour != nil {
+		paper = recolour(paper)
+	}
+	canvas := vgimg.NewWith(vgimg.UseWH(l.width, l.height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(paper))
+	l.draw(draw.New(recoloured{canvas, recolour}))
 	var b bytes.Buffer
 	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(&b); err != nil {
 		return nil, fmt.Errorf("encode figure %q: %w", l.title, err)
@@ -79,9 +95,22 @@ func (l *layout) png() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// svg returns one svg element with the given extra attributes. It says once what vgsvg repeats on every text, and
-// names fonts to fall back on.
-func (l *layout) svg(attributes string) []byte {
+// recoloured is a canvas that draws in other colours.
+type recoloured struct {
+	vg.CanvasSizer
+	of func(color.Color) color.Color // nil: as they are
+}
+
+func (r recoloured) SetColor(c color.Color) {
+	if r.of != nil && c != nil {
+		c = r.of(c)
+	}
+	r.CanvasSizer.SetColor(c)
+}
+
+// svg returns one svg element with the given extra attributes and, if not nil, what is drawn last. It says once what vgsvg
+// repeats on every text, and names fonts to fall back on.
+func (l *layout) svg(attributes string, over func() []byte) []byte {
 	canvas := vgsvg.New(l.width, l.height)
 	l.draw(draw.New(canvas))
 	var b bytes.Buffer
@@ -93,5 +122,10 @@ func (l *layout) svg(attributes string) []byte {
 		`xmlns:xlink="http://www.w3.org/1999/xlink" width="%gpt" height="%gpt" viewBox="0 0 %[1]g %[2]g" `+
 		`font-family="Liberation Sans, Arial, Helvetica, sans-serif" stroke-linejoin="round"%s>`,
 		l.width.Points(), l.height.Points(), attributes)
+	body = bytes.ReplaceAll(body, []byte(`<image `), []byte(`<image style="image-rendering:pixelated" `))
+	if over != nil {
+		body = bytes.TrimSuffix(bytes.TrimSpace(body), []byte("</svg>"))
+		body = append(append(body, over()...), "</svg>\n"...)
+	}
 	return append([]byte(head), body...)
 }
