@@ -6,11 +6,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
-	"image/color"
 	"os"
 	"path/filepath"
 
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -18,7 +16,7 @@ import (
 
 const (
 	pngDPI   = 192  // two pixels for each of CSS
-	legible  = 0.57 // of its size, below which a drawing is not shrunk to fit a screen
+	legible  = 0.5  // of its size, below which a drawing is not shrunk to fit a screen
 	svgMarks = 2000 // a figure of more marks is embedded as an image, which is then smaller
 )
 
@@ -28,7 +26,7 @@ func (f Figure) encode() (png, svg []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	png, err = l.png(nil)
+	png, err = l.png()
 	return png, append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), l.svg("", nil)...), err
 }
 
@@ -66,46 +64,22 @@ func (f Figure) HTML(alt string) (template.HTML, error) {
 		element := l.svg(fmt.Sprintf(` role="img" aria-label="%s" style="fill:#000000;min-width:%.0fpx"`, escaped, least), l.tips)
 		return template.HTML(followTheme(element)), nil
 	}
-	light, err := l.png(nil)
+	png, err := l.png()
 	if err != nil {
 		return "", err
 	}
-	night, err := l.png(dark)
-	if err != nil {
-		return "", err
-	}
-	source := func(png []byte) string { return "data:image/png;base64," + base64.StdEncoding.EncodeToString(png) }
-	return template.HTML(fmt.Sprintf(`<picture><source media="(prefers-color-scheme: dark)" srcset="%s">`+
-		`<img alt="%s" width="%.0f" height="%.0f" src="%s"></picture>`,
-		source(night), escaped, l.width.Dots(96), l.height.Dots(96), source(light))), nil
+	return template.HTML(fmt.Sprintf(`<img alt="%s" width="%.0f" height="%.0f" src="data:image/png;base64,%s">`,
+		escaped, l.width.Dots(96), l.height.Dots(96), base64.StdEncoding.EncodeToString(png))), nil
 }
 
-// png returns the figure as an image, in other colours if told how.
-func (l *layout) png(recolour func(color.Color) color.Color) ([]byte, error) {
-	var paper color.Color = gray(0xff)
-	if recolour != nil {
-		paper = recolour(paper)
-	}
-	canvas := vgimg.NewWith(vgimg.UseWH(l.width, l.height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(paper))
-	l.draw(draw.New(recoloured{canvas, recolour}))
+func (l *layout) png() ([]byte, error) {
+	canvas := vgimg.NewWith(vgimg.UseWH(l.width, l.height), vgimg.UseDPI(pngDPI))
+	l.draw(draw.New(canvas))
 	var b bytes.Buffer
 	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(&b); err != nil {
 		return nil, fmt.Errorf("encode figure %q: %w", l.title, err)
 	}
 	return b.Bytes(), nil
-}
-
-// recoloured is a canvas that draws in other colours.
-type recoloured struct {
-	vg.CanvasSizer
-	of func(color.Color) color.Color // nil: as they are
-}
-
-func (r recoloured) SetColor(c color.Color) {
-	if r.of != nil && c != nil {
-		c = r.of(c)
-	}
-	r.CanvasSizer.SetColor(c)
 }
 
 // svg returns one svg element with the given extra attributes and, if not nil, what is drawn last. It says once what vgsvg
