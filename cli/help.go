@@ -72,9 +72,15 @@ TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and re
 
 Ctrl-C, or SIGTERM, saves and ends with exit code 3. A step that does not end within ten seconds is not waited for: the run goes
 on from its last checkpoint, by "gfnem resume". A second signal ends the program at once.`},
-	"resume": {examples: []string{"gfnem resume runs/paper", "gfnem resume runs/paper --json"},
-		text: `A run that was killed and resumed ends with the same numbers as one that was not. Resuming a finished run
-evaluates it and writes its report again.`},
+	"resume": {examples: []string{
+		"gfnem resume runs/paper",
+		"gfnem resume runs/paper --set updates=20000 --json     a finished run goes on",
+	}, text: `A run that was killed and resumed ends with the same numbers as one that was not. Resuming a finished run
+evaluates it and writes its report again.
+
+With --set, run.toml gets the new value and changes.json says from which step on, by which command and program. How long a run
+is trained, its learning rates and what is measured may change ("gfnem config TASK" marks these keys); what the checkpoint or
+the data depend on may not. Schedules that move over the whole training follow its new length.`},
 	"eval": {examples: []string{"gfnem eval runs/paper", "gfnem eval runs/paper --json"},
 		text: `Measures the newest checkpoint, also of a run that is not finished or still running. The folder is not changed. The result
 says which state was measured: with --json its hash, its "step" of how many in "total", and whether the run is "finished". If
