@@ -35,7 +35,9 @@ func (p Program) detail(of string) (string, bool) {
 	}
 	var examples, notes []string
 	for _, t := range p.Tasks {
-		if d, ok := t.(command.Documented); ok {
+		if of == "config" {
+			examples = append(examples, "gfnem config "+t.Name()+" > my.toml", "gfnem config "+t.Name()+" optim")
+		} else if d, ok := t.(command.Documented); ok {
 			examples = append(examples, d.Examples(of)...)
 			if note := d.Notes(of); note != "" {
 				notes = append(notes, note)
@@ -88,6 +90,7 @@ the newest checkpoint is damaged an older one is measured, and "fallback" says w
 	"report": {examples: []string{"gfnem report runs/paper"},
 		text: `Evaluates the newest checkpoint and writes report.html, figures and parameters.safetensors to the folder, and their
 hashes to outputs.json.`},
+	"config": {text: `What is printed is a file for --config: change it and train with it. Every key can also be given by --set.`},
 	"runs": {examples: []string{"gfnem runs", "gfnem runs runs/sweep --json"},
 		text: `The figure is that of the task, measured when the training ended; of a run that is not finished it is the last value of a
 metric. A run that cannot be read is listed as "broken", and a line below the table says why.`},
