@@ -85,7 +85,7 @@ func TestEnglish(t *testing.T) {
 		"a <unk> is n't 's own":                     "a <unk> is n't 's own",
 		"well-known '90s":                           "well-known ' 90s",
 		"It's me, J. Doe; so do I.":                 "It 's me , J. Doe ; so do I .",
-		"ÄRZTE'S 日本。":                              "ÄRZTE 'S 日本 。",
+		"ÄRZTE'S 日本。":                               "ÄRZTE 'S 日本 。",
 	} {
 		if got := strings.Join(english(line), " "); got != want {
 			t.Errorf("%q: %s\nwant %s", line, got, want)
@@ -122,8 +122,8 @@ func TestEnglishIsIdempotent(t *testing.T) {
 
 func TestSplit(t *testing.T) {
 	for paragraph, want := range map[string]string{
-		"One. Two! Three? four. Five":                "One.|Two!|Three? four.|Five",
-		"Mr. Li came. \"Did he?\" Yes (he did.) Ok.": "Mr. Li came.|\"Did he?\"|Yes (he did.)|Ok.",
+		"One. Two! Three? four. Five":                                       "One.|Two!|Three? four.|Five",
+		"Mr. Li came. \"Did he?\" Yes (he did.) Ok.":                        "Mr. Li came.|\"Did he?\"|Yes (he did.)|Ok.",
 		"The U.S. Army, i.e. Ann J. Doe. No. 3 is it. No. It is not…  Well": "The U.S. Army, i.e. Ann J. Doe.|No. 3 is it.|No.|It is not…|Well",
 		"": "",
 	} {

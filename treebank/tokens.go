@@ -37,8 +37,17 @@ var (
 	// dotted is letters with a period behind each: U.S., e.g.
 	dotted = regexp.MustCompile(`^(\pL\.)+\pL?\.?$`)
 	// between is what separates words that no space does. The groups keep numbers like 1,200 and 10:30 whole.
-	between = regexp.MustCompile(`--+|\.\.+|[—…"“”«»()\[\]{}]|[,;:?!]+`)
+	between = regexp.MustCompile(`--+|\.\.+|` + eachRepeated(`—…"“”«»()[]{},;:?!`))
 )
+
+// eachRepeated matches one or more of the same of some runes.
+func eachRepeated(runes string) string {
+	var parts []string
+	for _, r := range runes {
+		parts = append(parts, regexp.QuoteMeta(string(r))+"+")
+	}
+	return strings.Join(parts, "|")
+}
 
 // contractions are parts of words that count as words.
 var contractions = []string{"n't", "'s", "'m", "'d", "'re", "'ve", "'ll"}
@@ -117,7 +126,7 @@ func contracted(w string) []string {
 	}
 	for _, c := range contractions {
 		if rest := len(w) - len(c); rest > 0 && len(lower) == len(w) && strings.HasSuffix(lower, c) {
-			return append(contracted(w[:rest]), w[rest:])
+			return append(cut(w[:rest]), w[rest:])
 		}
 	}
 	return []string{w}
