@@ -110,7 +110,7 @@ func (r *Run) Conclude(s Session) (Result, error) {
 	}); err != nil || !s.Done() {
 		return result, err
 	}
-	_, err = r.writeResult(result)
+	_, err = r.writeResult(result, 0)
 	if _, ok := errors.AsType[*json.UnsupportedValueError](err); ok { // it has a NaN, and is shown without a file
 		err = nil
 	}
