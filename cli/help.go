@@ -93,6 +93,15 @@ checkpoints. It needs no data, reads alone, and may look at a run that is being 
   damaged  it was changed or is missing
   unread   it could not be read, or was written by a newer version of gfnem
 Exit code 2 if anything is damaged or unread.`},
+	"completion": {examples: []string{
+		"gfnem completion bash > ~/.local/share/bash-completion/completions/gfnem",
+		`gfnem completion zsh > "${fpath[1]}/_gfnem"`,
+		"gfnem completion fish > ~/.config/fish/completions/gfnem.fish",
+	}, text: `Commands, flags, tasks, presets and keys of configurations are completed in shells that are started afterwards.`},
+	"man": {examples: []string{
+		"gfnem man | man -l -",
+		"gfnem man > ~/.local/share/man/man1/gfnem.1",
+	}, text: `All that --help says, of all commands.`},
 	"reproduce": {text: `When the same command is given again, finished trainings are reused and interrupted ones go on where they were.
 A result that is not what was written, or not of the newest checkpoint, is measured again. --set cannot change what makes
 a row the row it is.`},

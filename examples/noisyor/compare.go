@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -250,22 +249,15 @@ func compare(b compute.Backend, first uint64, seeds int, updates uint64) (best, 
 		data[i] = newCompared(b, first+uint64(i), updates)
 	}
 	all := contenders()
-	var wg sync.WaitGroup
-	busy := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, c := range all {
-		c.ends = make([][]outcome, len(c.tries))
-		for i, r := range c.tries {
-			c.ends[i] = make([]outcome, seeds)
-			for j, d := range data {
-				busy <- struct{}{}
-				wg.Go(func() {
-					c.ends[i][j] = c.learn(d, r)
-					<-busy
-				})
-			}
+		for range c.tries {
+			c.ends = append(c.ends, make([]outcome, seeds))
 		}
+		within(len(c.tries)*seeds, func(k int) {
+			i, j := k/seeds, k%seeds
+			c.ends[i][j] = c.learn(data[j], c.tries[i])
+		})
 	}
-	wg.Wait()
 	runtime.GOMAXPROCS(1) // from here on time is measured
 
 	last := first + uint64(seeds) - 1
