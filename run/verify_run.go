@@ -30,6 +30,7 @@ func (v verifier) run(r *Run) {
 	r.seal = info.SHA256
 	saved, unread := v.checkpoints(r)
 	v.provenance(r, info, infoErr, len(saved) > 0)
+	v.kept(r, info.Files)
 	v.journals(r, saved, unread)
 	if path := r.path(resultName); cellErr != nil {
 		v.failed(path, cellErr)
