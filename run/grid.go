@@ -47,7 +47,7 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 	for i, c := range cells {
 		said, err := Prepare(g.Task, c.Config)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s, run %d: %w", c.Row, c.Index, err)
 		}
 		if i == 0 && g.Log != nil && said != nil {
 			fmt.Fprintln(g.Log, strings.Join(said, "\n"))
