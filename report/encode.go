@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	pngDPI   = 192  // two pixels for each of CSS
+	pngDPI   = 192 // two pixels for each of CSS
+	svgHead  = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 	svgMarks = 2000 // a figure of more marks is embedded as an image, which is then smaller
 )
 
@@ -26,7 +27,7 @@ func (f Figure) encode() (png, svg []byte, err error) {
 		return nil, nil, err
 	}
 	png, err = l.png()
-	return png, append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), l.svg("")...), err
+	return png, append([]byte(svgHead), l.svg("")...), err
 }
 
 // Save writes the figure to name.png and name.svg in dir, which is made if it is not there.

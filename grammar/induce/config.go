@@ -7,6 +7,7 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/optim"
+	"github.com/gfnem/gfnem/treebank"
 )
 
 // The methods.
@@ -40,13 +41,13 @@ const (
 // Config is the configuration of a training.
 type Config struct {
 	Seed   uint64 `toml:"seed" range:"0,9223372036854775807" help:"seed of all random numbers"`
-	Data   string `toml:"data" help:"a folder of \"gfnem data treebank\", or synthetic, synthetic-ncfg or small"`
+	Data   string `toml:"data" help:"a file or folder of text, CoNLL or trees, a folder of \"gfnem data treebank\", or synthetic, synthetic-ncfg or small"`
 	Method string `toml:"method" oneof:"marginal exact mcem gfn" help:"all trees added up, or EM with exact samples, Markov chains or a GFlowNet"`
 	// Fixed makes method gfn learn the posterior of a grammar alone: symbols and words are the grammar's then, and updates are those of
 	// the GFlowNet.
 	Fixed string `toml:"fixed" help:"a grammar that stays as it is: a run's folder, a JSON file, small, synthetic or synthetic-ncfg"`
 
-	MaxLength int `toml:"max_length" range:"2,200" help:"longer sentences are left out, in training and evaluation"`
+	MaxLength int `toml:"max_length" range:"2,200" or:"0" help:"longer sentences are left out, in training and evaluation; 0 means 20, or of text what nine tenths have at most, but from 20 to 40"`
 	Batch     int `toml:"batch" range:"1,65536" help:"sentences of an update"`
 	Updates   int `toml:"updates" range:"1,2147483647" or:"0" help:"of the grammar; 0 means some minutes: 10,000, or 4,000 for gfn"`
 	// With horizon = 10000 a shorter training follows the published schedules, as far as it goes.
@@ -59,6 +60,7 @@ type Config struct {
 	Bucket         int `toml:"bucket" range:"1,200" help:"lengths of batches are padded up to a multiple of it: each length is compiled"`
 	Chain          int `toml:"chain" range:"0,2147483647" help:"steps of a Markov chain, for mcem"`
 
+	Text  Text `toml:"text" help:"how files of text, CoNLL or trees become a data set, which the run keeps"`
 	Model struct {
 		Grammar      string  `toml:"grammar" oneof:"cfg ncfg" was:"grammar" help:"context-free, or seeing the parent"`
 		Nonterminals int     `toml:"nonterminals" range:"1,500" was:"nonterminals" help:"without ROOT"`
@@ -140,6 +142,9 @@ type Config struct {
 		// The longest sentences that a GFlowNet reads are those that it was trained on, or has dreamt.
 		MaxLength int `toml:"max_length" range:"2,1000" or:"0" help:"of the sentences that the grammar is measured on at the end; 0 means those of max_length"`
 	} `toml:"eval" help:"what is measured"`
+
+	opened *treebank.Dataset // what Data names, if it was read already
+	ofText bool              // it was made of files, so that the run keeps it
 }
 
 // MemoryKeys lists the keys that memory grows with.
