@@ -58,6 +58,8 @@ type line struct {
 	Eval         evalCmd    `cmd:"" help:"Measure the model of a run."`
 	Report       reportCmd  `cmd:"" help:"Write the report of a run again."`
 	Verify       verifyCmd  `cmd:"" help:"Check the files of runs, tables and data sets."`
+	Sweep        sweepCmd   `cmd:"" help:"Train a grid of settings, on one machine or many."`
+	Worker       workerCmd  `cmd:"" help:"Take part in a sweep of another process or machine."`
 	kong.Plugins            // reproduce if there are tables, commands of tasks, and others
 	Version      versionCmd `cmd:"" help:"Print version and backends."`
 
