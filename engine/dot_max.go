@@ -9,14 +9,25 @@ import (
 	"github.com/gfnem/gfnem/engine/internal/gemm"
 )
 
-// minTerms is the fewest terms of a product of maxima that is worth a call.
-const minTerms = 64
+// minMaxima is the fewest elements of a product of maxima: kernels would compute fewer in mostly empty vectors.
+const minMaxima = 8
 
 // maxProduct is what ReduceMax makes of x+y if each operand repeats along an axis of the other: a product in which + takes
 // the place of * and the maximum that of +. Axes are those of the sum.
 type maxProduct struct {
 	x, y                     *access
 	batch, rows, cols, terms []int
+}
+
+// part is the axes among which an axis is that x has or only repeats, and y. (A variable so that a test can break it.)
+var part = func(p *maxProduct, inX, inY bool) *[]int {
+	switch {
+	case inX && !inY:
+		return &p.rows
+	case inY && !inX:
+		return &p.cols
+	}
+	return &p.batch
 }
 
 // soleUsers are the operations that read a node which nothing else reads.
@@ -46,19 +57,14 @@ func (c *compiler) taken(n *node) bool {
 	dims := n.shape.Dimensions
 	p := &maxProduct{x: c.views[n.inputs[0]].spread(dims), y: c.views[n.inputs[1]].spread(dims), terms: r.attr.([]int)}
 	for i := range dims {
-		switch inX, inY := p.x.strides[i] != 0, p.y.strides[i] != 0; {
-		case slices.Contains(p.terms, i):
-		case inX && !inY:
-			p.rows = append(p.rows, i)
-		case inY && !inX:
-			p.cols = append(p.cols, i)
-		default:
-			p.batch = append(p.batch, i)
+		if !slices.Contains(p.terms, i) {
+			axes := part(p, p.x.strides[i] != 0, p.y.strides[i] != 0)
+			*axes = append(*axes, i)
 		}
 	}
 	isFloat := n.shape.DType == dtypes.Float32 || n.shape.DType == dtypes.Float64
 	m, k, w := p.count(p.rows), p.count(p.terms), p.count(p.cols)
-	if !isFloat || m < 2 || k < 2 || w < 2 || m*k*w < minTerms || n.shape.Size() == 0 {
+	if !isFloat || m < 2 || k < 2 || w < 2 || m*w < minMaxima || n.shape.Size() == 0 {
 		return false
 	}
 	c.maxima[r] = p
