@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	svgHead  = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 	pngDPI   = 192  // two pixels for each of CSS
 	legible  = 0.5  // of its size, below which a drawing is not shrunk to fit a screen
 	svgMarks = 2000 // a figure of more marks is embedded as an image, which is then smaller
@@ -27,7 +28,7 @@ func (f Figure) encode() (png, svg []byte, err error) {
 		return nil, nil, err
 	}
 	png, err = l.png()
-	return png, append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), l.svg("", nil)...), err
+	return png, append([]byte(svgHead), l.svg("", nil)...), err
 }
 
 // Save writes the figure to name.png and name.svg in dir, which is made if it is not there.
