@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gfnem/gfnem/cli/command"
@@ -10,29 +11,40 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
-// tryFor is how long steps are made to see how long all take.
-const tryFor = 5 * time.Second
+// Steps are made for so long to see how long all take, and where they are slow for longer, until there are some.
+const (
+	tryFor   = 5 * time.Second
+	tryLong  = 30 * time.Second
+	trySteps = 60
+)
 
 // estimate is what a few steps say of a training.
 type estimate struct {
 	Config  string  `json:"config"` // in TOML
 	Steps   uint64  `json:"steps"`  // expected in all
 	Tried   int     `json:"steps_tried"`
-	Seconds float64 `json:"seconds"` // that all of them take, about; 0 if not known
+	// Seconds are what all of them take: at least, if no program had to be compiled any more, and at most, if compiling
+	// went on like this. Both are 0 if nothing is left to do.
+	AtLeast float64 `json:"seconds_at_least"`
+	AtMost  float64 `json:"seconds_at_most"`
 	Memory  float64 `json:"memory_bytes"`
 	Room    float64 `json:"memory_room_bytes,omitempty"` // that may be taken; 0 if there is no limit
 	phase   string
 	of      string
 }
 
-// try makes a few steps of a session, which is lost, and says what all of them will take: as the later half of them took,
-// since programs are compiled in the earlier ones.
-func try(s run.Session, text string, atMost time.Duration) (e estimate, err error) {
+// try makes a few steps of a session, which is lost, and says what all of them will take: at most as the later half of them,
+// since programs are compiled in the earlier ones, and at least as the quickest quarter.
+func try(s run.Session, text string) (e estimate, err error) {
 	e.Config = text
 	_, e.Steps = s.Progress()
 	var took []time.Duration
 	begin := time.Now()
-	for made := uint64(0); !s.Done() && (e.Tried < 2 || time.Since(begin) < atMost); e.Tried++ {
+	enough := func() bool {
+		spent := time.Since(begin)
+		return s.Done() || e.Tried >= 2 && (spent > tryLong || spent > tryFor && e.Tried >= trySteps)
+	}
+	for made := uint64(0); !enough(); e.Tried++ {
 		start := time.Now()
 		tick, err := s.Step()
 		if err != nil {
@@ -48,16 +60,22 @@ func try(s run.Session, text string, atMost time.Duration) (e estimate, err erro
 	}
 	e.Memory = max(e.Memory, memory.Taken())
 	e.Room, e.of, _ = memory.Room()
-	later := took[len(took)/2:]
+	e.AtMost = mean(took[len(took)/2:]) * float64(e.Steps)
 	if s.Done() { // these were all steps
-		later = took
+		e.AtMost = mean(took) * float64(e.Steps)
 	}
+	slices.Sort(took)
+	e.AtLeast = min(mean(took[:(len(took)+3)/4])*float64(e.Steps), e.AtMost)
+	return e, nil
+}
+
+// mean is that of durations in seconds, 0 of none.
+func mean(all []time.Duration) float64 {
 	var sum time.Duration
-	for _, d := range later {
+	for _, d := range all {
 		sum += d
 	}
-	e.Seconds = sum.Seconds() / float64(max(len(later), 1)) * float64(e.Steps)
-	return e, nil
+	return sum.Seconds() / float64(max(len(all), 1))
 }
 
 // print prints the configuration, which can be given back as a file, with the estimates as comments.
@@ -66,9 +84,13 @@ func (e estimate) print(c command.Console, asJSON bool) error {
 		return command.PrintJSON(c.Out, e)
 	}
 	took := "nothing is left to do"
-	if e.Seconds > 0 {
-		took = fmt.Sprintf("about %s for %d steps, as the first %d of them went",
-			report.Duration(time.Duration(e.Seconds*float64(time.Second))), e.Steps, e.Tried)
+	if e.AtMost > 0 {
+		said := func(seconds float64) string { return report.Duration(time.Duration(seconds * float64(time.Second))) }
+		took = "about " + said(e.AtMost)
+		if e.AtLeast < 0.8*e.AtMost {
+			took = said(e.AtLeast) + " to " + said(e.AtMost)
+		}
+		took += fmt.Sprintf(" for %d steps, as the first %d of them went", e.Steps, e.Tried)
 		if e.phase != "" {
 			took += fmt.Sprintf(" (phase %s)", e.phase)
 		}

@@ -86,7 +86,7 @@ func (c trainCmd) Run(io command.Console, p *Program) (err error) {
 		return err
 	}
 	if c.DryRun {
-		e, err := run.Await(ctx, run.Grace, func() (estimate, error) { return try(session, text, tryFor) })
+		e, err := run.Await(ctx, run.Grace, func() (estimate, error) { return try(session, text) })
 		if err != nil {
 			return err
 		}
