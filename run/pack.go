@@ -16,8 +16,8 @@ import (
 )
 
 // Pack writes what is needed to go on with a run elsewhere, as a tar file: its newest intact checkpoint, what was logged until
-// then, and the result of a finished cell. It may be called while the run is being trained. It returns the checkpoint's
-// step; its error wraps ErrNoCheckpoint if there is none.
+// then, its summary, changes of its configuration, and the result of a finished cell. It may be called while the run is being
+// trained. It returns the checkpoint's step; its error wraps ErrNoCheckpoint if there is none.
 func Pack(dir string, w io.Writer) (step uint64, err error) {
 	r, err := Read(dir)
 	if err != nil {
@@ -33,11 +33,11 @@ func Pack(dir string, w io.Writer) (step uint64, err error) {
 		return 0, err
 	}
 	names := []string{configName, infoName, path.Join(checkpoint, arraysName), path.Join(checkpoint, stateFileName),
-		path.Join(checkpoint, manifestName), metricsName, eventsName, resultName}
+		path.Join(checkpoint, manifestName), metricsName, eventsName, resultName, summaryName, changesName}
 	out := tar.NewWriter(w)
 	for _, name := range names {
 		data, err := disk.ReadFile(r.path(filepath.FromSlash(name)))
-		if errors.Is(err, fs.ErrNotExist) && name == resultName {
+		if errors.Is(err, fs.ErrNotExist) && slices.Contains([]string{resultName, summaryName, changesName}, name) {
 			continue
 		} else if err != nil {
 			return 0, fmt.Errorf("pack run: %w", err)
