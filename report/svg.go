@@ -6,5 +6,5 @@ func (f Figure) SVG() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte(svgHead), l.svg("")...), nil
+	return append([]byte(svgHead), l.svg("", nil)...), nil
 }

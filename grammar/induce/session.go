@@ -28,7 +28,7 @@ type Task struct{}
 func (Task) Name() string { return "grammar" }
 
 // Presets implements run.Task.
-func (Task) Presets() []string { return []string{"quick", "paper", "small"} }
+func (Task) Presets() []string { return []string{"quick", "best", "paper", "small"} }
 
 // Config implements run.Task.
 func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
