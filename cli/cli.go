@@ -123,6 +123,9 @@ func (p Program) parser(c *line, options ...kong.Option) (*kong.Kong, error) {
 	if len(p.tableNames()) > 0 {
 		c.Plugins = append(c.Plugins, &reproducing{})
 	}
+	if s := p.sampling(); s != nil {
+		c.Plugins = append(c.Plugins, s)
+	}
 	for _, t := range p.Tasks {
 		if e, ok := t.(command.Commander); ok {
 			c.Plugins = append(c.Plugins, e.Commands())

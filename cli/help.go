@@ -72,6 +72,7 @@ TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and re
 
 Ctrl-C, or SIGTERM, saves and ends with exit code 3. A step that does not end within ten seconds is not waited for: the run goes
 on from its last checkpoint, by "gfnem resume". A second signal ends the program at once.`},
+	"sample": {text: command.FallbackHelp},
 	"resume": {examples: []string{"gfnem resume runs/paper", "gfnem resume runs/paper --json"},
 		text: `A run that was killed and resumed ends with the same numbers as one that was not. Resuming a finished run
 evaluates it and writes its report again.`},
