@@ -58,6 +58,8 @@ type line struct {
 	Resume       resumeCmd     `cmd:"" help:"Continue a run that was interrupted or killed."`
 	Eval         evalCmd       `cmd:"" help:"Measure the model of a run."`
 	Report       reportCmd     `cmd:"" help:"Write the report of a run again."`
+	Runs         runsCmd       `cmd:"" help:"List runs: how far they are and what they have led to."`
+	Compare      compareCmd    `cmd:"" help:"Compare runs by their settings, averaged over seeds."`
 	Verify       verifyCmd     `cmd:"" help:"Check the files of runs, tables and data sets."`
 	kong.Plugins               // reproduce if there are tables, commands of tasks, and others
 	Version      versionCmd    `cmd:"" help:"Print version and backends."`
