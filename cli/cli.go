@@ -61,6 +61,8 @@ type line struct {
 	Runs         runsCmd       `cmd:"" help:"List runs: how far they are and what they have led to."`
 	Compare      compareCmd    `cmd:"" help:"Compare runs by their settings, averaged over seeds."`
 	Verify       verifyCmd     `cmd:"" help:"Check the files of runs, tables and data sets."`
+	Sweep        sweepCmd      `cmd:"" help:"Train a grid of settings, on one machine or many."`
+	Worker       workerCmd     `cmd:"" help:"Take part in a sweep of another process or machine."`
 	kong.Plugins               // reproduce if there are tables, commands of tasks, and others
 	Version      versionCmd    `cmd:"" help:"Print version and backends."`
 	Completion   completionCmd `cmd:"" help:"Print what completes commands in a shell."`
