@@ -82,6 +82,15 @@ the newest checkpoint is damaged an older one is measured, and "fallback" says w
 	"report": {examples: []string{"gfnem report runs/paper"},
 		text: `Evaluates the newest checkpoint and writes report.html, figures and parameters.safetensors to the folder, and their
 hashes to outputs.json.`},
+	"runs": {examples: []string{"gfnem runs", "gfnem runs runs/sweep --json"},
+		text: `The figure is that of the task, measured when the training ended; of a run that is not finished it is the last value of a
+metric. A run that cannot be read is listed as "broken", and a line below the table says why.`},
+	"compare": {examples: []string{
+		"gfnem compare runs/sweep",
+		"gfnem compare runs/a runs/b --html comparison.html     curves over each other, with bands over seeds",
+		"gfnem compare runs/sweep --by wake.epsilon --figure elbo --csv",
+	}, text: `Runs whose configurations differ in nothing but the seed are one setting: their figures are averaged, with the standard
+deviation. The page loads nothing from anywhere; point at a curve to read its values.`},
 	"verify": {examples: []string{
 		"gfnem verify runs/paper",
 		"gfnem verify runs/some-table               a table: all its runs, results and the report",
@@ -93,6 +102,15 @@ checkpoints. It needs no data, reads alone, and may look at a run that is being 
   damaged  it was changed or is missing
   unread   it could not be read, or was written by a newer version of gfnem
 Exit code 2 if anything is damaged or unread.`},
+	"completion": {examples: []string{
+		"gfnem completion bash > ~/.local/share/bash-completion/completions/gfnem",
+		`gfnem completion zsh > "${fpath[1]}/_gfnem"`,
+		"gfnem completion fish > ~/.config/fish/completions/gfnem.fish",
+	}, text: `Commands, flags, tasks, presets and keys of configurations are completed in shells that are started afterwards.`},
+	"man": {examples: []string{
+		"gfnem man | man -l -",
+		"gfnem man > ~/.local/share/man/man1/gfnem.1",
+	}, text: `All that --help says, of all commands.`},
 	"sweep": {examples: []string{
 		"gfnem sweep rates.toml --out runs/rates",
 		"gfnem sweep rates.toml --out runs/rates --listen 127.0.0.1:4222    and workers in other processes",

@@ -18,7 +18,7 @@ const (
 	resultFormat = 3 // of a training that pauses
 )
 
-// cellResult is the file of a finished cell.
+// cellResult is the file of a finished run, of a grid or not.
 type cellResult struct {
 	Format int             `json:"format"`
 	Until  float64         `json:"until,omitempty"` // see Cell
@@ -57,7 +57,7 @@ func (r *Run) result(until float64, warn func(line string)) (json.RawMessage, er
 	return c.Result, nil
 }
 
-// writeResult writes the result of a cell, of its newest checkpoint, and returns it as JSON.
+// writeResult writes the result of a finished run, of its newest checkpoint, and returns it as JSON.
 func (r *Run) writeResult(result Result, until float64) (json.RawMessage, error) {
 	data, err := json.Marshal(result)
 	if err != nil {
