@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -187,7 +188,7 @@ func (p *Pool) grid(task run.Task) run.Grid {
 // plain makes a plan's cells in a plain loop, and returns the table.
 func plain(t *testing.T, p *Plan) (dir, table string) {
 	t.Helper()
-	dir = t.TempDir()
+	dir = disktest.MemoryDir(t)
 	if _, err := p.Run(t.Context(), run.Grid{Dir: dir, Task: p.Task, Every: time.Hour, Workers: 1}); err != nil {
 		t.Fatal(err)
 	}

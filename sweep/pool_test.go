@@ -19,6 +19,7 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/run"
 )
@@ -36,7 +37,7 @@ func TestWorkersHere(t *testing.T) {
 	plan := plan(t, small)
 	_, want := plain(t, plan)
 	var log said
-	dir := t.TempDir()
+	dir := disktest.MemoryDir(t)
 	for range 2 { // the second finds everything made
 		p := open(t, PoolOptions{Dir: dir, Workers: 3, Log: &log})
 		if _, err := plan.Run(t.Context(), p.grid(plan.Task)); err != nil {
@@ -74,7 +75,7 @@ func TestInterrupted(t *testing.T) {
 preset = "long"
 set.total = 50
 `, task)
-	dir := t.TempDir()
+	dir := disktest.MemoryDir(t)
 	p := open(t, PoolOptions{Dir: dir, Workers: 1, Tasks: []run.Task{task}})
 	if _, err := plan.Run(ctx, p.grid(task)); !errors.Is(err, run.ErrInterrupted) {
 		t.Fatalf("error %v", err)
@@ -103,7 +104,7 @@ func TestFailures(t *testing.T) {
 	}}
 	_, want := plain(t, plan(t, small))
 	plan := plan(t, small, task)
-	dir := t.TempDir()
+	dir := disktest.MemoryDir(t)
 	var log said
 	p := open(t, PoolOptions{Dir: dir, Workers: 2, Tasks: []run.Task{task}, Log: &log})
 	table, err := plan.Run(t.Context(), p.grid(task))
@@ -126,7 +127,7 @@ func TestFailures(t *testing.T) {
 
 // One folder has one sweep at a time.
 func TestFolderInUse(t *testing.T) {
-	dir := t.TempDir()
+	dir := disktest.MemoryDir(t)
 	p := open(t, PoolOptions{Dir: dir})
 	defer p.Close()
 	_, err := OpenPool(t.Context(), PoolOptions{Dir: dir})
@@ -178,7 +179,7 @@ const oneCell = "task = \"count\"\n"
 func TestStaleClaim(t *testing.T) {
 	var log said
 	plan := plan(t, oneCell)
-	p := open(t, PoolOptions{Dir: t.TempDir(), Log: &log, Lease: 500 * time.Millisecond})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Log: &log, Lease: 500 * time.Millisecond})
 	wait := running(t, plan, p)
 	first := rogue(t, p)
 	for range 5 { // it renews its claim
@@ -211,7 +212,7 @@ func TestStaleClaim(t *testing.T) {
 // An answer that was lost does not keep a worker from going on.
 func TestLostAnswer(t *testing.T) {
 	plan := plan(t, oneCell)
-	p := open(t, PoolOptions{Dir: t.TempDir()})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t)})
 	wait := running(t, plan, p)
 	h := rogue(t, p)
 	before, revision := h.entry, h.revision
@@ -294,7 +295,7 @@ func TestRefusedResults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log said
-			p := open(t, PoolOptions{Dir: t.TempDir(), Log: &log})
+			p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Log: &log})
 			wait := running(t, plan(t, oneCell), p)
 			h := rogue(t, p)
 			if err := h.change(t.Context(), func(e *entry) { e.State = done; c.change(h, e) }); err != nil {
@@ -323,7 +324,7 @@ func configOf(t *testing.T, p *Plan) string {
 // A checkpoint that is damaged, or gone, costs the time that it took, and one line.
 func TestDamagedCheckpoint(t *testing.T) {
 	var log said
-	p := open(t, PoolOptions{Dir: t.TempDir(), Log: &log})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Log: &log})
 	wait := running(t, plan(t, oneCell), p)
 	h := rogue(t, p)
 	if err := h.change(t.Context(), func(e *entry) { e.State, e.Checkpoint = todo, &blob{Name: "gone"} }); err != nil {
@@ -339,7 +340,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 
 // What no entry speaks of is removed from the server when it was seen twice, whole or half.
 func TestSweepBlobs(t *testing.T) {
-	p := open(t, PoolOptions{Dir: t.TempDir()})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t)})
 	defer p.Close()
 	ctx := t.Context()
 	names := make(map[string]string)
@@ -390,7 +391,7 @@ func TestFullStore(t *testing.T) {
 	var log said
 	task := count{step: func(countConfig, uint64) error { time.Sleep(time.Millisecond); return nil }}
 	plan := plan(t, "task = \"count\"\npreset = \"long\"\n", task)
-	p := open(t, PoolOptions{Dir: t.TempDir(), Tasks: []run.Task{task}, Workers: 1, Limit: 1000, Log: &log})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Tasks: []run.Task{task}, Workers: 1, Limit: 1000, Log: &log})
 	wait := running(t, plan, p)
 	time.Sleep(2 * time.Second)
 	log.has(t, "warning: base, run 0: its result is not handed in, and tried again: upload")
@@ -419,7 +420,7 @@ func TestData(t *testing.T) {
 	plan := plan(t, fmt.Sprintf("task = \"count\"\nset.data = %q\n", file))
 	_, want := plain(t, plan)
 	keys := &Keys{}
-	p := open(t, PoolOptions{Dir: t.TempDir(), Listen: freeAddress(t), Keys: keys})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t), Keys: keys})
 	gone := make(chan error, 1)
 	wait := running(t, plan, p)
 	for len(jobsOf(p)) == 0 {
@@ -432,7 +433,7 @@ func TestData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := Worker{Tasks: []run.Task{count{}}, Dir: t.TempDir(), Patience: time.Minute}
+	w := Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Patience: time.Minute}
 	go func() {
 		defer nc.Close()
 		gone <- w.Run(t.Context(), nc)

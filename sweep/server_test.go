@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gfnem/gfnem/internal/disk/disktest"
 	"github.com/gfnem/gfnem/internal/testkit"
 	"github.com/gfnem/gfnem/run"
 )
@@ -43,7 +44,7 @@ func madeKeys(t *testing.T) (dir string, sweep, worker *Keys) {
 func TestKeys(t *testing.T) {
 	dir, sweep, worker := madeKeys(t)
 	_, _, stranger := madeKeys(t)
-	p := open(t, PoolOptions{Dir: t.TempDir(), Listen: freeAddress(t), Keys: sweep})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t), Keys: sweep})
 	defer p.Close()
 	address := "nats://" + p.Listen
 	without := func(k *Keys, names ...string) *Keys {
@@ -102,7 +103,7 @@ func TestKeys(t *testing.T) {
 
 // Off this machine there is no sweep without TLS and a secret, on either side.
 func TestOffLoopback(t *testing.T) {
-	_, err := OpenPool(t.Context(), PoolOptions{Dir: t.TempDir(), Listen: "0.0.0.0:4222"})
+	_, err := OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), Listen: "0.0.0.0:4222"})
 	testkit.BadInput(t, err, "--listen 0.0.0.0:4222 is not on this machine alone, so that it needs TLS and a secret: make them with "+
 		`"gfnem sweep keys KEYS --host NAME" and give --keys KEYS/sweep`)
 	_, err = Dial(t.Context(), "nats://192.0.2.1:4222", "worker", &Keys{}, 0)
@@ -110,11 +111,11 @@ func TestOffLoopback(t *testing.T) {
 		`"gfnem sweep keys" has made`)
 	_, err = Dial(t.Context(), "192.0.2.1:4222", "worker", &Keys{}, 0)
 	testkit.BadInput(t, err, "192.0.2.1:4222: want an address such as nats://HOST:PORT")
-	_, err = OpenPool(t.Context(), PoolOptions{Dir: t.TempDir(), Listen: "4222"})
+	_, err = OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), Listen: "4222"})
 	testkit.BadInput(t, err, "--listen 4222: want HOST:PORT, such as 127.0.0.1:4222, or 0.0.0.0:4222 for all addresses")
-	p := open(t, PoolOptions{Dir: t.TempDir(), Listen: freeAddress(t)})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t)})
 	defer p.Close()
-	_, err = OpenPool(t.Context(), PoolOptions{Dir: t.TempDir(), Listen: p.Listen})
+	_, err = OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), Listen: p.Listen})
 	if err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("a port that is taken: %v", err)
 	}
@@ -122,26 +123,26 @@ func TestOffLoopback(t *testing.T) {
 
 // A worker of another build is refused, whether it says so or not.
 func TestOtherProgram(t *testing.T) {
-	p := open(t, PoolOptions{Dir: t.TempDir(), Listen: freeAddress(t)})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t)})
 	defer p.Close()
 	nc, err := Dial(t.Context(), "nats://"+p.Listen, "worker", &Keys{}, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	w := Worker{Tasks: []run.Task{count{}}, Dir: t.TempDir(), Patience: time.Second, Program: "v9 0123456789ab"}
+	w := Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Patience: time.Second, Program: "v9 0123456789ab"}
 	testkit.BadInput(t, w.Run(t.Context(), nc), "the sweep is made by another build of the program ("+Program()+
 		") than this one (v9 0123456789ab): give its workers the same")
 }
 
 // A server can have several sweeps, also one that is not ours.
 func TestSeveralSweeps(t *testing.T) {
-	store := open(t, PoolOptions{Dir: t.TempDir(), Listen: freeAddress(t)})
+	store := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t)})
 	defer store.Close()
 	address := "nats://" + store.Listen
-	_, err := OpenPool(t.Context(), PoolOptions{Dir: t.TempDir(), NATS: address})
+	_, err := OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), NATS: address})
 	testkit.BadInput(t, err, "the sweep's server has too little room: lower --limit, or remove what sweeps before have left there")
-	p := open(t, PoolOptions{Dir: t.TempDir(), NATS: address, Sweep: "mine", Workers: 1, Limit: 1 << 20})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), NATS: address, Sweep: "mine", Workers: 1, Limit: 1 << 20})
 	plan := plan(t, small)
 	if _, err := plan.Run(t.Context(), p.grid(plan.Task)); err != nil {
 		t.Fatal(err)
@@ -151,11 +152,11 @@ func TestSeveralSweeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	w := Worker{Tasks: []run.Task{count{}}, Dir: t.TempDir()}
+	w := Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t)}
 	if err := w.Run(t.Context(), nc); err == nil || !strings.Contains(err.Error(), "there are several sweeps: choose one by --sweep ") {
 		t.Errorf("error %v", err)
 	}
 	p.finish(t)
-	w = Worker{Tasks: []run.Task{count{}}, Dir: t.TempDir(), Sweep: "mine"}
+	w = Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Sweep: "mine"}
 	testkit.BadInput(t, w.Run(t.Context(), nc), "the server has no such sweep")
 }
