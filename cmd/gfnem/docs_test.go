@@ -145,7 +145,7 @@ func TestDocumentedCommands(t *testing.T) {
 // give writes the files that documents say are the reader's.
 func give(t *testing.T, dir string) {
 	t.Helper()
-	for from, to := range map[string]string{"testdata/tiny/sentences.trees": "trees.mrg", "../../docs/seven.png": "seven.png"} {
+	for from, to := range map[string]string{"testdata/tiny/sentences.trees": "trees.mrg", "../../docs/seven.png": "seven.png", "../../docs/farm.txt": "farm.txt"} {
 		data, err := os.ReadFile(from)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, to), data, 0o666)
@@ -155,8 +155,16 @@ func give(t *testing.T, dir string) {
 		}
 	}
 	corpus := strings.Repeat("The dog barks. The old man slept.\nA child sees the dog. The dog saw a cat.\n", 10)
-	if err := os.WriteFile(filepath.Join(dir, "corpus.txt"), []byte(corpus), 0o666); err != nil {
+	conll := strings.Repeat("# text = The dog sleeps.\n1\tThe\t_\tDET\n2\tdog\t_\tNOUN\n3\tsleeps\t_\tVERB\n4\t.\t_\tPUNCT\n\n", 20)
+	if err := os.Mkdir(filepath.Join(dir, "texts"), 0o777); err != nil {
 		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"corpus.txt": corpus, "mine.conllu": conll, "texts/train.txt": corpus, "texts/dev.txt": corpus, "texts/test.txt": corpus,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
