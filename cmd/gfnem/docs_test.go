@@ -102,6 +102,7 @@ func blocksOf(text string) (out []block) {
 }
 
 var (
+	named   = regexp.MustCompile(`^# ([\w.-]+)$`) // the first line of a file
 	comment = regexp.MustCompile(`\s+# .*$`)
 	typed   = regexp.MustCompile(`^(gfnem|go|echo|cat|python3|man) |\| gfnem `)
 	called  = regexp.MustCompile(`\bgfnem (\w)`)
@@ -213,7 +214,12 @@ func runDocument(t *testing.T, document string, listed map[string]bool) {
 				t.Error("a Go program that no test builds")
 			}
 		default:
-			t.Errorf("a block of %q, which nobody runs", b.language)
+			name := named.FindStringSubmatch(b.lines[0])
+			if name == nil {
+				t.Errorf("a block of %q, which is no file with a name, and which nobody runs", b.language)
+			} else if err := os.WriteFile(filepath.Join(dir, name[1]), []byte(strings.Join(b.lines, "\n")+"\n"), 0o666); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
