@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -146,18 +147,24 @@ func TestDocumentedCommands(t *testing.T) {
 // give writes the files that documents say are the reader's.
 func give(t *testing.T, dir string) {
 	t.Helper()
-	for from, to := range map[string]string{"testdata/tiny/sentences.trees": "trees.mrg", "../../docs/seven.png": "seven.png"} {
-		data, err := os.ReadFile(from)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, to), data, 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	corpus := strings.Repeat("The dog barks. The old man slept.\nA child sees the dog. The dog saw a cat.\n", 10)
-	if err := os.WriteFile(filepath.Join(dir, "corpus.txt"), []byte(corpus), 0o666); err != nil {
-		t.Fatal(err)
+	for from, to := range map[string]string{
+		"testdata/tiny/sentences.trees": "trees.mrg", "../../docs/seven.png": "seven.png", "../../docs/farm.txt": "farm.txt",
+		"../../treebank/testdata/raw.conllu": "mine.conllu", "": "corpus.txt texts/train.txt texts/dev.txt texts/test.txt",
+	} {
+		data := []byte(corpus)
+		if from != "" {
+			var err error
+			if data, err = os.ReadFile(from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name := range strings.FieldsSeq(to) {
+			path := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, data, 0o666)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
