@@ -157,6 +157,9 @@ func (g Grid) cell(
 	if err != nil {
 		return nil, err
 	}
+	if err := r.headline(result); err != nil {
+		return nil, err
+	}
 	return r.writeResult(result)
 }
 

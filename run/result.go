@@ -17,7 +17,7 @@ const (
 	resultFormat = 2 // 1 had no hash
 )
 
-// cellResult is the file of a finished cell.
+// cellResult is the file of a finished run, of a grid or not.
 type cellResult struct {
 	Format int             `json:"format"`
 	Step   uint64          `json:"step"`         // of the state that was measured
@@ -52,7 +52,7 @@ func (r *Run) result(warn func(line string)) (json.RawMessage, error) {
 	return c.Result, nil
 }
 
-// writeResult writes the result of a cell, of its newest checkpoint, and returns it as JSON.
+// writeResult writes the result of a finished run, of its newest checkpoint, and returns it as JSON.
 func (r *Run) writeResult(result Result) (json.RawMessage, error) {
 	data, err := json.Marshal(result)
 	if err != nil {

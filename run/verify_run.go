@@ -26,17 +26,23 @@ type verified struct {
 func (v verifier) run(r *Run) {
 	cell, cellErr := readResult(r.disk, r.dir)
 	shown, shownErr := readOutputs(r.disk, r.dir)
+	summary, summaryErr := r.Summary()
 	info, infoErr := readInfo(r.disk, r.dir)
 	r.seal = info.SHA256
 	saved, unread := v.checkpoints(r)
 	v.provenance(r, info, infoErr, len(saved) > 0)
 	v.journals(r, saved, unread)
+	again := self.Advice("report %s", r.dir) + " makes it again"
 	if path := r.path(resultName); cellErr != nil {
 		v.failed(path, cellErr)
 	} else if cell != nil {
-		v.made(path, cell.Step, cell.State, saved, unread, "give the command that made the grid again")
+		v.made(path, cell.Step, cell.State, saved, unread, again)
 	}
-	again := self.Advice("report %s", r.dir) + " makes it again"
+	if path := r.path(summaryName); summaryErr != nil {
+		v.failed(path, fmt.Errorf("%w: %s writes it again", summaryErr, r.again()))
+	} else if summary != nil {
+		v.ok(path, "of step %d", summary.Step)
+	}
 	if shown != nil && shown.State == "" {
 		v.damaged(r.path(outputsName), "is of a grid: %s", again)
 		shown = nil
