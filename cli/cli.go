@@ -58,6 +58,7 @@ type line struct {
 	Eval         evalCmd    `cmd:"" help:"Measure the model of a run."`
 	Report       reportCmd  `cmd:"" help:"Write the report of a run again."`
 	Verify       verifyCmd  `cmd:"" help:"Check the files of runs, tables and data sets."`
+	Serve        serveCmd   `cmd:"" help:"Show runs in a browser, and let other programs ask their models."`
 	kong.Plugins            // reproduce if there are tables, commands of tasks, and others
 	Version      versionCmd `cmd:"" help:"Print version and backends."`
 

@@ -169,4 +169,3 @@ func (a *asker) close() {
 		a.model = nil
 	}
 }
-

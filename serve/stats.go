@@ -104,7 +104,8 @@ func (s *stats) text() string {
 			fmt.Fprintf(&b, "gfnem_request_seconds_bucket{question=%q,le=\"%g\"} %d\n", q, bound, h.counts[i])
 		}
 		fmt.Fprintf(&b, "gfnem_request_seconds_bucket{question=%q,le=\"+Inf\"} %d\n", q, h.n)
-		fmt.Fprintf(&b, "gfnem_request_seconds_sum{question=%q} %g\ngfnem_request_seconds_count{question=%[1]q} %d\n", q, h.sum, h.n)
+		fmt.Fprintf(&b, "gfnem_request_seconds_sum{question=%q} %g\n", q, h.sum)
+		fmt.Fprintf(&b, "gfnem_request_seconds_count{question=%q} %d\n", q, h.n)
 	}
 	for _, one := range []struct {
 		name, kind, help string
