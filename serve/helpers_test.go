@@ -83,7 +83,10 @@ func openBackend() (compute.Backend, error) { return backend.Open("") }
 // start serves a folder until the test ends.
 func start(t testing.TB, o serve.Options) *httptest.Server {
 	t.Helper()
-	o.Tasks, o.Backend = program.Tasks, openBackend
+	if o.Tasks == nil {
+		o.Tasks = program.Tasks
+	}
+	o.Backend = openBackend
 	if o.Log == nil {
 		o.Log = func(line string) { t.Log(line) }
 	}

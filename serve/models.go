@@ -115,9 +115,6 @@ func (m *models) close() {
 
 // folder returns the folder of a run that a request names, below the folder that is served: nothing else is looked at.
 func (s *server) folder(name string) (string, error) {
-	if name == "." || name == "" {
-		return s.options.Dir, nil
-	}
 	if !filepath.IsLocal(name) || strings.Contains(name, "\\") {
 		return "", errNoRun
 	}

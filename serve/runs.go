@@ -93,14 +93,14 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
 	reply(w, out)
 }
 
-// first is the metric that most runs log, and of several a likelihood or a loss.
+// first is the metric that most runs log, of those that are a likelihood or a loss, if there are such.
 func first(metrics map[string]int) string {
 	told := func(name string) int {
 		return slices.IndexFunc([]string{"grad", "loss", "bound", "loglik"}, func(part string) bool { return strings.Contains(name, part) })
 	}
 	best := ""
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
-		if best == "" || cmp.Or(cmp.Compare(metrics[name], metrics[best]), cmp.Compare(told(name), told(best))) > 0 {
+		if best == "" || cmp.Or(cmp.Compare(min(told(name), 1), min(told(best), 1)), cmp.Compare(metrics[name], metrics[best]), cmp.Compare(told(name), told(best))) > 0 {
 			best = name
 		}
 	}

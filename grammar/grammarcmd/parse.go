@@ -71,7 +71,7 @@ func (c parseCmd) Run(con command.Console) error {
 	}
 	p.names, p.exact = g, parse.NewExact(b, g)
 	if p.decode.Unlabelled() {
-		p.names = &grammar.Grammar{Nonterminals: []string{"X"}, Preterminals: []string{"X"}}
+		p.names = unlabelled
 	}
 	parsers := []parse.Parser{p.exact}
 	if p.Parser == nil {

@@ -18,6 +18,8 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/grammar/parse"
+	"github.com/gfnem/gfnem/grammar/synthetic"
+	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -25,7 +27,6 @@ var _ command.Inspector = Task{}
 
 // Limits of a request.
 const (
-	servedSentences = 256
 	servedSamples   = 200
 	servedLength    = 60
 )
@@ -106,9 +107,22 @@ type aboutGrammar struct {
 	Examples     []string `json:"examples"`
 }
 
-// examples are sentences to begin with: dreams would do, but need programs of their own; words that are all known are enough.
+// examples are sentences to begin with, which the grammar made.
 func (m *inspected) examples() []string {
-	return []string{strings.Join(m.grammar.Words[:min(len(m.grammar.Words), 5)], " ")}
+	longest := 12
+	if m.net != nil {
+		longest = min(longest, m.net.Longest())
+	}
+	var out []string
+	for _, s := range synthetic.Dreams(m.grammar, longest, 5, rng.New(0, "grammar/examples")) {
+		words := make([]string, len(s.Words))
+		for i, w := range s.Words {
+			words[i] = m.grammar.Words[w]
+		}
+		out = append(out, strings.Join(words, " "))
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	return out
 }
 
 // need returns the GFlowNet's absence as an error.

@@ -4,7 +4,7 @@ import { joined, pyramid, tree } from "./tree.js";
 
 export async function grammarPanel(panel, about) {
   const node = panel("Parse a sentence", "grammar");
-  const text = el("input", { id: "sentence", value: about.examples[0] ?? "", autocomplete: "off", spellcheck: "false" });
+  const text = el("input", { id: "sentence", value: about.examples[0] ?? "", autocomplete: "off", spellcheck: "false", list: "examples" });
   const decode = el("select", { id: "decode" }, [["viterbi", "most probable derivation"], ["mbr", "most expected spans"],
     ["sample", "a draw from the posterior"], ...(about.gflownet ? [["gfn", "a draw from the GFlowNet"], ["gfn-mbr", "spans of GFlowNet draws"]] : [])]
     .map(([v, t]) => el("option", { value: v }, t)));
@@ -17,6 +17,7 @@ export async function grammarPanel(panel, about) {
       el("button", { class: "main", id: "parse" }, "Parse")),
     el("p", { class: "note" }, `${about.words} words, ${about.nonterminals.length} nonterminals, ${about.preterminals.length} preterminals.`,
       about.gflownet ? ` The GFlowNet reads up to ${about.longest_gfn} words.` : ""),
+    el("datalist", { id: "examples" }, about.examples.map((s) => el("option", { value: s }))),
     out.tree, out.chart, out.samples, out.steps);
   decode.addEventListener("change", () => guarded(out.tree, best));
 

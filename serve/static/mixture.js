@@ -14,7 +14,7 @@ export async function mixturePanel(panel, about) {
   const views = methods.map(([key, title]) => ({ key, title, plane: plane(title), path: about.paths[key] }));
   node.append(el("form", { onsubmit: (e) => e.preventDefault() }, el("label", { class: "grow" }, "M-steps made", range), el("button", { type: "button", id: "play", onclick: () => play() }, "Play"), said),
     el("div", { class: "three" }, views.map((v) => el("div", {}, el("h3", {}, v.title), v.plane))),
-    el("p", { class: "note" }, "Crosses are the true means. Colours of points say which supercluster each method gives them at the learned means. Click a plane, or move with arrow keys and press Enter, to add a point."));
+    el("p", { class: "note" }, "Crosses are the true means. Colours say to which supercluster the exact, the mean-field and the GFlowNet posterior give a point, all three at the means of GFlowNet-EM. Click a plane, or move with arrow keys and press Enter, to add a point."));
 
   const box = panel("Posterior of a point", "responsibilities");
   const out = el("div", { id: "posterior" }, el("p", { class: "note" }, "Click one of the planes above."));
