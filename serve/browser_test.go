@@ -125,6 +125,11 @@ func (b *browser) open(path string) {
 	b.do(chromedp.Navigate(b.base + path))
 }
 
+// clear empties a field.
+func (b *browser) clear(selector string) chromedp.Action {
+	return chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q).value = ''", selector), nil)
+}
+
 // eval returns the value of an expression.
 func eval[T any](b *browser, expression string) (out T) {
 	b.t.Helper()

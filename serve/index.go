@@ -33,6 +33,7 @@ type index struct {
 	changed chan struct{}     // closed at the next change
 	watched int               // clients
 	wake    chan struct{}
+	listed  chan struct{} // closed when the folder has been looked at
 }
 
 // entry is what is known of the metrics of a run.
@@ -48,9 +49,14 @@ type entry struct {
 	wrong  string
 }
 
+func newEntry(dir string) *entry {
+	return &entry{dir: dir, follower: catalog.Follower{Dir: dir}, curves: map[string]*curve{}}
+}
+
 func newIndex(dir string, log func(string)) *index {
 	return &index{
 		dir: dir, log: log, entries: map[string]*entry{}, changed: make(chan struct{}), wake: make(chan struct{}, 1),
+		listed: make(chan struct{}),
 	}
 }
 
@@ -58,9 +64,11 @@ func newIndex(dir string, log func(string)) *index {
 func (x *index) run(ctx context.Context) {
 	var listed time.Time
 	for {
-		if time.Since(listed) >= listEvery {
+		if first := listed.IsZero(); time.Since(listed) >= listEvery {
 			x.list()
-			listed = time.Now()
+			if listed = time.Now(); first {
+				close(x.listed)
+			}
 		}
 		x.read(ctx)
 		for first := true; first || !x.isWatched(); first = false {
@@ -124,7 +132,7 @@ func (x *index) list() {
 	for _, r := range runs {
 		e := x.entries[r.Dir]
 		if e == nil {
-			e = &entry{dir: r.Dir, follower: catalog.Follower{Dir: r.Dir}, curves: map[string]*curve{}}
+			e = newEntry(r.Dir)
 		}
 		if entries[r.Dir] = e; !e.isWhole() {
 			x.reading++
@@ -152,7 +160,7 @@ func (x *index) read(ctx context.Context) {
 	slices.SortFunc(all, func(a, b *entry) int { return cmp.Or(cmp.Compare(size[a], size[b]), cmp.Compare(a.dir, b.dir)) })
 	todo := make(chan *entry)
 	var wg sync.WaitGroup
-	for range max(1, runtime.GOMAXPROCS(0)) {
+	for range max(1, runtime.GOMAXPROCS(0)-1) { // requests are answered meanwhile
 		wg.Go(func() {
 			for e := range todo {
 				first := !e.isWhole()
@@ -273,8 +281,12 @@ func (e *entry) curve(name string) (c curve, whole bool) {
 	return c, e.whole
 }
 
-// snapshot returns the runs as they are known.
-func (x *index) snapshot() (runs []catalog.Run, version uint64, reading int) {
+// snapshot returns the runs as they are known, as soon as the folder has been looked at for the first time.
+func (x *index) snapshot(ctx context.Context) (runs []catalog.Run, version uint64, reading int) {
+	select {
+	case <-x.listed:
+	case <-ctx.Done():
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.runs, x.version, x.reading

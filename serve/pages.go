@@ -15,6 +15,7 @@ import (
 
 	"github.com/gfnem/gfnem/internal/disk"
 	"github.com/gfnem/gfnem/internal/self"
+	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/run/catalog"
 )
 
@@ -69,7 +70,7 @@ func (s *server) runPage(w http.ResponseWriter, r *http.Request) {
 		Questions     string // that its model answers, with spaces between them
 		Report        bool
 	}{Program: self.Name(), Name: name, Run: one, Keys: pairs(one.Config), Report: hasReport(dir)}
-	if in, ok := s.models.inspector(one.Task); ok {
+	if in, ok := s.models.inspector(one.Task); ok && hasSaved(dir) {
 		var names []string
 		for _, q := range in.Questions() {
 			names = append(names, q.Name)
@@ -77,6 +78,16 @@ func (s *server) runPage(w http.ResponseWriter, r *http.Request) {
 		data.Questions = strings.Join(names, " ")
 	}
 	s.show(w, "run.html", data)
+}
+
+// hasSaved says whether a run has a checkpoint, and so a model.
+func hasSaved(dir string) bool {
+	r, err := run.Read(dir)
+	if err != nil {
+		return false
+	}
+	saved, err := r.Saved()
+	return err == nil && len(saved) > 0
 }
 
 type pair struct{ Key, Value string }

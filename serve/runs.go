@@ -10,8 +10,10 @@ import (
 	"math"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gfnem/gfnem/cli/command"
@@ -62,7 +64,7 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, statusOf(err), err)
 		return
 	}
-	all, version, reading := s.index.snapshot()
+	all, version, reading := s.index.snapshot(r.Context())
 	out := list{Runs: []listed{}, All: len(all), Version: version, Reading: reading, Asked: s.asked()}
 	chosen := s.choose(all, q, r.URL.Query()["name"])
 	if out.Keys = catalog.Differ(chosen); out.Keys == nil {
@@ -169,7 +171,7 @@ func (s *server) curves(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, statusOf(err), err)
 		return
 	}
-	all, version, reading := s.index.snapshot()
+	all, version, reading := s.index.snapshot(r.Context())
 	d := s.draw(q, s.choose(all, terms, q.Runs))
 	head, err := json.Marshal(struct {
 		Series  []drawnSeries `json:"series"`
@@ -216,16 +218,25 @@ func (s *server) draw(q curvesRequest, runs []catalog.Run) drawing {
 		run   catalog.Run
 		whole bool
 	}
+	all := make([]one, len(runs))
+	var wg sync.WaitGroup
+	for part := range slices.Chunk(all, len(all)/runtime.GOMAXPROCS(0)+1) {
+		from := runs[:len(part)]
+		runs = runs[len(part):]
+		wg.Go(func() {
+			for i, r := range from {
+				if part[i].run = r; s.index.entry(r.Dir) != nil {
+					part[i].curve, part[i].whole = s.index.entry(r.Dir).curve(q.Metric)
+				}
+			}
+		})
+	}
+	wg.Wait()
 	var found []one
-	for _, r := range runs {
-		e := s.index.entry(r.Dir)
-		if e == nil {
-			continue
-		}
-		c, whole := e.curve(q.Metric)
+	for _, c := range all {
 		if low, high, ok := c.span(); ok {
 			g.low, g.high = min(g.low, low), max(g.high, high)
-			found = append(found, one{c, r, whole})
+			found = append(found, c)
 		}
 	}
 	d := drawing{series: []drawnSeries{}, parts: 1}

@@ -69,7 +69,7 @@ async function loadCurves() {
   chart.draw(curves, { metric, logx: value("logx"), logy: value("logy") });
   const page = document.documentElement.dataset;
   page.drawn = curves.series.length;
-  page.picture ??= String(Math.round(performance.now())); // ms from opening to the first picture
+  if (curves.series.length > 0) page.picture ??= String(Math.round(performance.now())); // ms from opening to the first picture
 }
 
 async function workers() {
