@@ -295,7 +295,7 @@ func TestHelpHasTheNameOfTheProgram(t *testing.T) {
 		commands++
 		return next(nil)
 	})
-	if err != nil || commands != 18 {
+	if err != nil || commands != 20 {
 		t.Errorf("%d commands, error %v", commands, err)
 	}
 }

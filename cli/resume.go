@@ -49,7 +49,12 @@ func (p *Program) session(ctx context.Context, e command.Backend, io command.Con
 	if err := config.Resolve(c, config.File(filepath.Join(r.Dir(), "run.toml")), config.Set(changes)); err != nil {
 		return nil, err
 	}
+	kept, err := r.House(c)
+	if err != nil {
+		return nil, err
+	}
 	paths := config.Paths(c)
+	delete(paths, kept)
 	for _, key := range slices.Sorted(maps.Keys(paths)) {
 		fmt.Fprintf(io.Err, "reading %s (%s of run.toml)\n", paths[key], key)
 	}

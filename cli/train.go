@@ -68,6 +68,13 @@ func (c trainCmd) Run(io command.Console, p *Program) (err error) {
 	if err != nil {
 		return err
 	}
+	said, err := run.Prepare(task, chosen)
+	if err != nil {
+		return err
+	}
+	for _, line := range said {
+		fmt.Fprintln(io.Err, line)
+	}
 	session, name, err := start(ctx, c.Backend, task, chosen)
 	if err != nil {
 		return err
@@ -81,8 +88,12 @@ func (c trainCmd) Run(io command.Console, p *Program) (err error) {
 	if out == "" {
 		out, create = filepath.Join("runs", task.Name()+"-"+time.Now().Format("20060102-150405")), run.CreateNext
 	}
+	files, err := run.Keeps(session)
+	if err != nil {
+		return err
+	}
 	r, err := create(out, run.Options{
-		Task: task.Name(), Config: text, Command: io.Args, Seed: session.Seed(), Backend: name, Data: session.Data(),
+		Task: task.Name(), Config: text, Command: io.Args, Seed: session.Seed(), Backend: name, Data: session.Data(), Files: files,
 	})
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func create(d disk.Disk, dir string, o Options) (_ *Run, err error) {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
 	// Look before locking, to leave no file among somebody's files, and again once nobody else can write.
-	if err := checkVacant(dir); err != nil {
+	if err := checkVacant(dir, o.Files); err != nil {
 		return nil, err
 	}
 	name := lockedName
@@ -74,10 +74,10 @@ func create(d disk.Disk, dir string, o Options) (_ *Run, err error) {
 	}
 	build, _ := debug.ReadBuildInfo()
 	r := &Run{dir: dir, info: newInfo(o, now(), build), config: o.Config, disk: d, lock: lock}
-	if err := checkVacant(dir); err != nil {
+	if err := checkVacant(dir, o.Files); err != nil {
 		return nil, errors.Join(err, r.disk.RemoveAll(r.path(infoName)+disk.TmpSuffix), r.Close())
 	}
-	if err := r.populate(); err != nil {
+	if err := r.populate(o.Files); err != nil {
 		return nil, errors.Join(fmt.Errorf("create run %s: %w", dir, err), r.Close())
 	}
 	return r, nil
@@ -93,8 +93,11 @@ func touch(d disk.Disk, path string) error {
 }
 
 // populate writes run.json last: its presence makes the folder a run.
-func (r *Run) populate() error {
+func (r *Run) populate(files map[string][]byte) error {
 	if err := writeHolder(r.disk, r.dir); err != nil {
+		return err
+	}
+	if err := r.keep(files); err != nil {
 		return err
 	}
 	if err := r.disk.Mkdir(r.path(stateName)); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -115,8 +118,8 @@ func (r *Run) populate() error {
 	return disk.ReplaceFile(r.disk, r.path(infoName), disk.Content(sealed))
 }
 
-// checkVacant returns an error unless a new run may be made in the folder.
-func checkVacant(dir string) error {
+// checkVacant returns an error unless a new run, which keeps some files, may be made in the folder.
+func checkVacant(dir string, files map[string][]byte) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("create run: %w", err)
@@ -126,7 +129,7 @@ func checkVacant(dir string) error {
 			self.Advice("resume %s", dir))
 	}
 	for _, e := range entries {
-		ok, err := isDebris(dir, e)
+		ok, err := isDebris(dir, e, files)
 		if err != nil {
 			return fmt.Errorf("create run: %w", err)
 		}
@@ -139,8 +142,10 @@ func checkVacant(dir string) error {
 
 // isDebris reports whether an interrupted Create may have left the entry. It has neither logged nor saved: anything
 // of value is no debris.
-func isDebris(dir string, e fs.DirEntry) (bool, error) {
+func isDebris(dir string, e fs.DirEntry, files map[string][]byte) (bool, error) {
 	switch e.Name() {
+	case dataName, dataName + disk.TmpSuffix:
+		return e.IsDir() && isKept(filepath.Join(dir, e.Name()), files, e.Name() == dataName), nil
 	case lockName, configName, configName + disk.TmpSuffix, infoName + disk.TmpSuffix:
 		return e.Type().IsRegular(), nil
 	case metricsName, eventsName:

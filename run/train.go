@@ -67,6 +67,10 @@ func openOrCreate(dir string, configuration any, job Job, o TrainOptions) (*Run,
 	}
 	if s, ok := job.(Session); ok {
 		about.Seed, about.Data = s.Seed(), s.Data()
+		var err error
+		if about.Files, err = Keeps(s); err != nil {
+			return nil, err
+		}
 	}
 	r, err := Open(dir)
 	if errors.Is(err, ErrNotRun) {
@@ -110,7 +114,7 @@ func (r *Run) Conclude(s Session) (Result, error) {
 	}); err != nil || !s.Done() {
 		return result, err
 	}
-	_, err = r.writeResult(result)
+	_, err = r.writeResult(result, 0)
 	if _, ok := errors.AsType[*json.UnsupportedValueError](err); ok { // it has a NaN, and is shown without a file
 		err = nil
 	}

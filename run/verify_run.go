@@ -31,6 +31,7 @@ func (v verifier) run(r *Run) {
 	r.seal = info.SHA256
 	saved, unread := v.checkpoints(r)
 	v.provenance(r, info, infoErr, len(saved) > 0)
+	v.kept(r, info.Files)
 	v.journals(r, saved, unread)
 	again := self.Advice("report %s", r.dir) + " makes it again"
 	if path := r.path(resultName); cellErr != nil {

@@ -76,7 +76,7 @@ func finished(t testing.TB) (dir string) {
 	if err := r.Drive(t.Context(), &s, 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.writeResult(countResult{s.Sum}); err != nil {
+	if _, err := r.writeResult(countResult{s.Sum}, 0); err != nil {
 		t.Fatal(err)
 	}
 	write := func(dir string) error {

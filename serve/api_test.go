@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -229,7 +228,7 @@ func TestBadRequests(t *testing.T) {
 	good := sentencesOf(t, s.URL)[0]
 	got := ask[struct {
 		Trees []struct{ Tree, Error string }
-	}](t, s.URL+"/api/parse", fmt.Sprintf(`{"run":"english","sentences":["",%s,"one"]}`, strconv.Quote(good)))
+	}](t, s.URL+"/api/parse", fmt.Sprintf(`{"run":"english","sentences":["",%q,"blorb blorb"]}`, good))
 	if len(got.Trees) != 3 || got.Trees[0].Error == "" || got.Trees[1].Tree == "" || got.Trees[2].Error == "" {
 		t.Errorf("%+v", got)
 	}

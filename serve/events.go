@@ -1,13 +1,16 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gfnem/gfnem/internal/disk"
@@ -62,25 +65,40 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 // sweepStatus is the file in which a sweep says how it stands.
 const sweepStatus = "status.json"
 
-// workers answers with what a sweep in the folder says of its workers, and when; null where there is no sweep.
-func (s *server) workers(w http.ResponseWriter, _ *http.Request) {
-	path := filepath.Join(s.options.Dir, sweepStatus)
-	data, err := disk.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		reply(w, nil)
-		return
+// sweeping is what a sweep says of its cells and workers, and when.
+type sweeping struct {
+	Name    string    `json:"name"`
+	Status  any       `json:"status"`
+	Written time.Time `json:"written"`
+}
+
+// workers answers with what the sweeps below the folder say.
+func (s *server) workers(w http.ResponseWriter, r *http.Request) {
+	runs, _, _ := s.index.snapshot(r.Context())
+	folders := map[string]bool{s.options.Dir: true}
+	for _, one := range runs {
+		for dir := filepath.Dir(one.Dir); !folders[dir] && s.name(dir) != ".." && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			folders[dir] = true
+		}
 	}
-	var status any
-	if err == nil {
-		err = json.Unmarshal(data, &status)
+	out := []sweeping{}
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
+		path := filepath.Join(dir, sweepStatus)
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		one := sweeping{Name: s.name(dir)}
+		data, e := disk.ReadFile(path)
+		if err = cmp.Or(err, e); err == nil {
+			one.Written = info.ModTime()
+			err = json.Unmarshal(data, &one.Status)
+		}
+		if err != nil {
+			s.fail(w, http.StatusInternalServerError, fmt.Errorf("%s: %w", path, err))
+			return
+		}
+		out = append(out, one)
 	}
-	if err != nil {
-		s.fail(w, http.StatusInternalServerError, fmt.Errorf("%s: %w", sweepStatus, err))
-		return
-	}
-	written := time.Time{}
-	if info, err := os.Stat(path); err == nil {
-		written = info.ModTime()
-	}
-	reply(w, map[string]any{"status": status, "written": written})
+	reply(w, out)
 }

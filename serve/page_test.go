@@ -154,8 +154,8 @@ func TestParsePage(t *testing.T) {
 		b.do(chromedp.Click("#next-step", chromedp.ByQuery))
 	}
 	b.until("the last step", `document.querySelector("#out-steps .note").textContent.includes("whole")`)
-	b.do(b.clear("#sentence"), chromedp.SendKeys("#sentence", "one\r", chromedp.ByQuery))
-	b.until("what is wrong with one word", `document.getElementById("problem").textContent.includes("one word")`)
+	b.do(b.clear("#sentence"), chromedp.SendKeys("#sentence", strings.Fields(typed)[0]+"\r", chromedp.ByQuery))
+	b.until("what is wrong with one word", `document.getElementById("out-tree").textContent.includes("one word")`)
 	b.do(chromedp.SetValue("#symbol", "NT-2", chromedp.ByQuery), chromedp.Evaluate(`document.getElementById("symbol").dispatchEvent(new Event("change"))`, nil))
 	b.until("rules", `document.querySelector("#rules .bars").textContent.includes("NT-2 →")`)
 	b.clean()

@@ -14,7 +14,7 @@ type Stats struct {
 	UpTo40           int
 	Longest          int
 	Types            int // different words, <unk> included
-	Unknown          int // words that are <unk>
+	Unknown          int // words that are <unk>, or of one of its classes
 	Spans            int // different gold spans of two words or more, the whole sentence not counted
 	Tokens           int // words and one end of sentence each: what a likelihood per word is divided by
 }
@@ -23,7 +23,6 @@ type Stats struct {
 func (d *Dataset) Stats(split *Split) Stats {
 	st := Stats{Sentences: len(split.Sentences)}
 	types := make(map[int32]bool)
-	unknown, hasUnknown := d.Vocabulary.ids[Unknown]
 	for _, s := range split.Sentences {
 		n := len(s.Words)
 		st.Words += n
@@ -39,7 +38,7 @@ func (d *Dataset) Stats(split *Split) Stats {
 		}
 		for _, id := range s.Words {
 			types[id] = true
-			if hasUnknown && id == unknown {
+			if IsUnknown(d.Vocabulary.words[id]) {
 				st.Unknown++
 			}
 		}

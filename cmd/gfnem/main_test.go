@@ -38,6 +38,10 @@ func TestMain(m *testing.M) {
 	}, "gfnem-fake": func() {
 		gfnem.Tasks, run.Grace = append(gfnem.Tasks, fakeTask{}), 200*time.Millisecond
 		main()
+	}, "gfnem-plain": func() {
+		if err := plainSweep(os.Args[1], os.Args[2]); err != nil {
+			panic(err)
+		}
 	}, "gfnem-broken": func() {
 		gfnem.Tasks = append(gfnem.Tasks, broken{})
 		main()

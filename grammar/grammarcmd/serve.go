@@ -27,8 +27,8 @@ var _ command.Inspector = Task{}
 
 // Limits of a request.
 const (
-	servedSamples   = 200
-	servedLength    = 60
+	servedSamples = 200
+	servedLength  = 60
 )
 
 // Questions implements command.Inspector.
@@ -135,8 +135,8 @@ func (m *inspected) need() error {
 
 // sentences are lines of text that are asked about.
 type sentences struct {
-	Sentences []string `json:"sentences" help:"Words separated by spaces."`
-	Prepare   bool     `json:"prepare,omitempty" help:"Look words up in lower case, and numbers as N."`
+	Sentences []string `json:"sentences" help:"a line of text each"`
+	AsIs      bool     `json:"as_is,omitempty" help:"words as they stand between spaces, whatever the training text went through"`
 }
 
 func (s sentences) Check() error {
@@ -150,14 +150,17 @@ func (s sentences) Check() error {
 
 func (s sentences) Size() int { return len(s.Sentences) }
 
-// stream answers sentences by a parser, one text each.
-func (m *inspected) stream(all []string, prepare bool, p []parse.Parser, answer func([]*parse.Line) error) ([]json.RawMessage, error) {
-	in := strings.NewReader(strings.Join(all, "\n") + "\n")
-	s, err := parse.NewStream(in, m.grammar, parse.Reading{MaxLength: servedLength, Prepare: prepare, SkipBad: true}, p...)
+// stream answers sentences, one text each, as commands do.
+func (m *inspected) stream(all []string, asIs bool, a answering) ([]json.RawMessage, error) {
+	how, err := sentenceFlags{MaxLength: servedLength, AsIs: asIs, SkipBad: true}.reading(m.grammar)
 	if err != nil {
 		return nil, err
 	}
-	s.Answer, s.Instead = answer, instead
+	s, err := parse.NewStream(strings.NewReader(strings.Join(all, "\n")+"\n"), m.grammar, how, a.parsers...)
+	if err != nil {
+		return nil, err
+	}
+	s.Answer, s.Word, s.Instead = a.several, a.word, instead
 	var out strings.Builder
 	if err := s.Run(&out, io.Discard); err != nil {
 		return nil, err
@@ -217,7 +220,7 @@ func (q parseRequest) decode() parse.Decode { return cmp.Or(parse.Decode(q.Decod
 // Join implements command.Joined: what is not drawn does not depend on what else is asked.
 func (q parseRequest) Join() string {
 	if d := q.decode(); d == parse.Viterbi || d == parse.MBR {
-		return fmt.Sprint(d, q.Prepare)
+		return fmt.Sprint(d, q.AsIs)
 	}
 	return ""
 }
@@ -228,7 +231,7 @@ func (m *inspected) parse(requests []parseRequest) ([]trees, error) {
 		all[i] = q.sentences
 	}
 	lines, err := together(all, func(text []string) ([]json.RawMessage, error) {
-		return m.find(text, first.Prepare, first.decode(), first.Seed)
+		return m.find(text, first.AsIs, first.decode(), first.Seed)
 	})
 	out := make([]trees, len(lines))
 	for i := range lines {
@@ -238,8 +241,8 @@ func (m *inspected) parse(requests []parseRequest) ([]trees, error) {
 }
 
 // find finds trees, as the command parse does.
-func (m *inspected) find(text []string, prepare bool, how parse.Decode, seed uint64) ([]json.RawMessage, error) {
-	p := &parsing{decode: how, seed: seed, json: true, names: m.grammar, exact: m.exact, Parser: m.exact}
+func (m *inspected) find(text []string, asIs bool, how parse.Decode, seed uint64) ([]json.RawMessage, error) {
+	p := &parsing{decode: how, seed: seed, format: formatJSON, names: m.grammar, exact: m.exact, Parser: m.exact}
 	parsers := []parse.Parser{m.exact}
 	if how.ByGFlowNet() {
 		if err := m.need(); err != nil {
@@ -249,15 +252,15 @@ func (m *inspected) find(text []string, prepare bool, how parse.Decode, seed uin
 		parsers = append(parsers, m.net)
 	}
 	if how.Unlabelled() {
-		p.names = unlabelled
+		p.names = nameless
 	}
-	return m.stream(text, prepare, parsers, p.parse)
+	return m.stream(text, asIs, answering{parsers: parsers, several: p.parse, word: p.single})
 }
 
 type insideRequest struct{ sentences }
 
 // Join implements command.Joined.
-func (q insideRequest) Join() string { return fmt.Sprint(q.Prepare) }
+func (q insideRequest) Join() string { return fmt.Sprint(q.AsIs) }
 
 type likelihoods struct {
 	LogProbs []json.RawMessage `json:"log_probs" help:"one for each sentence: a number, null if there is no tree, or an object with an error"`
@@ -269,14 +272,21 @@ func (m *inspected) inside(requests []insideRequest) ([]likelihoods, error) {
 		all[i] = q.sentences
 	}
 	lines, err := together(all, func(text []string) ([]json.RawMessage, error) {
-		return m.stream(text, requests[0].Prepare, []parse.Parser{m.exact}, func(lines []*parse.Line) error {
-			logs, err := m.exact.LogLikelihoods(parse.Sentences(lines))
-			for i, v := range logs {
-				if lines[i].Answer = formatLog(v); math.IsInf(v, -1) {
-					lines[i].Answer = "null"
-				}
+		write := func(l *parse.Line, v float64) {
+			if l.Answer = formatLog(v); math.IsInf(v, -1) {
+				l.Answer = "null"
 			}
-			return err
+		}
+		return m.stream(text, requests[0].AsIs, answering{
+			parsers: []parse.Parser{m.exact},
+			several: func(lines []*parse.Line) error {
+				logs, err := m.exact.LogLikelihoods(parse.Sentences(lines))
+				for i, v := range logs {
+					write(lines[i], v)
+				}
+				return err
+			},
+			word: func(l *parse.Line) { write(l, math.Inf(-1)) },
 		})
 	})
 	out := make([]likelihoods, len(lines))
@@ -330,7 +340,7 @@ func (m *inspected) sample(q sampleRequest) (out samples, err error) {
 		how = parse.GFNSample
 	}
 	for _, text := range q.Sentences {
-		lines, err := m.find(slices.Repeat([]string{text}, q.Count), q.Prepare, how, q.Seed)
+		lines, err := m.find(slices.Repeat([]string{text}, q.Count), q.AsIs, how, q.Seed)
 		if err != nil {
 			return out, err
 		}

@@ -11,21 +11,25 @@ import (
 	"github.com/gfnem/gfnem/grammar/parse"
 )
 
-// unlabelled names the symbols of trees without labels.
-var unlabelled = &grammar.Grammar{Nonterminals: []string{"X"}, Preterminals: []string{"X"}}
+// nameless names the symbols of trees without labels.
+var nameless = &grammar.Grammar{Nonterminals: []string{"X"}, Preterminals: []string{"X"}}
 
 // sentence is a line of text that is looked at.
 type sentence struct {
-	Sentence string `json:"sentence" help:"Words separated by spaces."`
-	Prepare  bool   `json:"prepare,omitempty" help:"Look words up in lower case, and numbers as N."`
+	Sentence string `json:"sentence" help:"a line of text"`
+	AsIs     bool   `json:"as_is,omitempty" help:"words as they stand between spaces, whatever the training text went through"`
 }
 
 // read returns the sentence with its words as numbers.
 func (m *inspected) read(s sentence, parsers ...parse.Parser) (line *parse.Line, err error) {
-	lines, err := m.stream([]string{s.Sentence}, s.Prepare, parsers, func(lines []*parse.Line) error {
-		line = lines[0]
-		line.Answer = "null"
-		return nil
+	lines, err := m.stream([]string{s.Sentence}, s.AsIs, answering{
+		parsers: parsers,
+		several: func(lines []*parse.Line) error {
+			line = lines[0]
+			line.Answer = "null"
+			return nil
+		},
+		word: func(l *parse.Line) { l.Complain("of one word", "a sentence of one word has no tree") },
 	})
 	if err == nil && line == nil && len(lines) > 0 {
 		err = badinput.Errorf("%s", lines[0])

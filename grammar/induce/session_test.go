@@ -373,14 +373,21 @@ func TestValidate(t *testing.T) {
 		"gate.threshold = -2 is neither -1 nor between 0 and": func(c *Config) { c.Gate.Threshold = -2 },
 	} {
 		c := QuickConfig()
+		c.AsPublished(4)
 		change(&c)
 		if err := config.Resolve(&c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 	for _, preset := range (Task{}).Presets() {
-		if err := errors.Join(config.Check((Task{}).Config(preset)), config.Resolve((Task{}).Config(preset))); err != nil {
-			t.Errorf("preset %s: %v", preset, err)
+		for _, method := range []string{Marginal, Exact, MCEM, GFN} {
+			c := (Task{}).Config(preset).(*Config)
+			if preset == "small" {
+				method = GFN
+			}
+			if err := errors.Join(config.Check(c), config.Resolve(c, config.Set{"method=" + method})); err != nil {
+				t.Errorf("preset %s: %v", preset, err)
+			}
 		}
 	}
 	if (Task{}).Config("none") != nil {

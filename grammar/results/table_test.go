@@ -76,6 +76,7 @@ func TestTableRows(t *testing.T) {
 			t.Errorf("%d rows", len(rows))
 		}
 
+		base.AsPublished(max(base.Moves.Count, 4))
 		rows = cellsOf(t, "grammar-threshold", preset)
 		for row, want := range map[string][2]float64{"12-6": {12, 6}, "8-4": {8, 4}, "6-3": {6, 3}, "4-2": {4, 2}, "none": {1e300, 1e300}} {
 			same(row, rows[row], func(c *induce.Config) { c.Method, c.Gate.Threshold, c.Gate.ThresholdEnd = induce.GFN, want[0], want[1] })

@@ -23,12 +23,18 @@ export async function grammarPanel(panel, about) {
 
   async function best() {
     const { trees } = await ask("parse", { sentences: [text.value], decode: decode.value, seed });
-    if (!trees[0]) throw new Error("type a sentence of two words or more");
+    if (!trees[0]) throw new Error("type a sentence");
     if (trees[0].error) throw new Error(trees[0].error);
     show(trees[0]);
+    return trees[0].words.length > 1;
   }
 
   function show(t) {
+    if (t.words.length < 2) {
+      out.tree.replaceChildren(el("p", { class: "note" }, "A sentence of one word has no tree: type another one."));
+      for (const name of ["chart", "samples", "steps"]) out[name].replaceChildren();
+      return;
+    }
     const facts = [`log p(x) = ${number(t.log_prob, 6)}`];
     if (t.log_prob_derivation != null) facts.push(`log p(x,z,tags) = ${number(t.log_prob_derivation, 6)}`);
     if (t.log_prob_tree != null) facts.push(`log p(x,z) = ${number(t.log_prob_tree, 6)}`);
@@ -88,10 +94,7 @@ export async function grammarPanel(panel, about) {
   }
 
   async function all() {
-    await best();
-    await chart();
-    await samples();
-    await steps();
+    for (const next of (await best()) ? [chart, samples, steps] : []) await next();
   }
 
   rulesPanel(panel, about);

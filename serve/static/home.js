@@ -73,20 +73,19 @@ async function loadCurves() {
 }
 
 async function workers() {
-  const answer = await get("/api/status");
-  byId("workers").hidden = !answer;
-  if (!answer) return;
-  const { cells, workers = [] } = answer.status ?? {};
-  const head = ["worker", "host", "cell", "progress", "seen"].map((t) => el("th", { scope: "col" }, t));
+  const sweeps = await get("/api/status");
+  byId("workers").hidden = sweeps.length === 0;
   const ago = (t) => (t ? `${Math.max(0, Math.round((Date.now() - new Date(t)) / 1000))} s ago` : "–");
-  byId("workers-body").replaceChildren(
-    el("p", {}, cells ? `${cells.done} of ${cells.total} cells done, ${cells.running} running, ${cells.failed} failed. ` : "",
-      `Written ${ago(answer.written)}.`),
-    el("div", { class: "table" }, el("table", {}, el("thead", {}, el("tr", {}, head)),
-      el("tbody", {}, workers.map((w) => el("tr", {}, el("th", { scope: "row" }, w.name), el("td", {}, w.host ?? ""),
+  byId("workers-body").replaceChildren(...sweeps.map(({ name, status, written }) => el("div", {},
+    el("h3", {}, name === "." ? "This sweep" : name),
+    el("p", { class: "note" }, status?.cells ? `${status.cells.done} of ${status.cells.total} cells done, ${status.cells.running} running, ${status.cells.failed} failed; ` : "",
+      `written ${ago(written)}`),
+    el("div", { class: "table" }, el("table", {},
+      el("thead", {}, el("tr", {}, ["worker", "host", "cell", "progress", "seen"].map((t) => el("th", { scope: "col" }, t)))),
+      el("tbody", {}, (status?.workers ?? []).map((w) => el("tr", {}, el("th", { scope: "row" }, w.name), el("td", {}, w.host ?? ""),
         el("td", {}, w.cell || "idle"),
         el("td", {}, w.total ? el("progress", { value: w.step, max: w.total, "aria-label": `step ${w.step} of ${w.total}` }) : ""),
-        el("td", {}, ago(w.seen))))))));
+        el("td", {}, ago(w.seen))))))))));
 }
 
 function table() {

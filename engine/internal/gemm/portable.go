@@ -1,10 +1,16 @@
 package gemm
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 var (
 	portable32 = portable[float32](12)
 	portable64 = portable[float64](12)
+
+	portableMax32 = portableMax[float32](12)
+	portableMax64 = portableMax[float64](12)
 )
 
 // portable is the kernels in plain Go: tiles of 4 x 4.
@@ -131,6 +137,37 @@ func finishRow[T Float](p *params, t, i int, row []T) {
 		activate(row, Leaky, *(*T)(unsafe.Pointer(&p.slope)))
 	}
 	copy(c, row)
+}
+
+// portableMax is the kernels of maxima in plain Go: tiles of 1 x 4.
+func portableMax[T Float](speed int) family {
+	return family{
+		widths: []width{{cols: 4, last: 4, kernel: [maxRows + 1]kernel{1: maxRow[T]}}},
+		rows:   1, panel: 4, kc: 256, mc: 64, speed: speed,
+	}
+}
+
+// maxRow is the kernel of maxima of one row and up to four columns.
+func maxRow[T Float](p *params) {
+	size := int(unsafe.Sizeof(T(0)))
+	for t := range p.tiles {
+		least := T(math.Inf(-1))
+		row := [4]T{least, least, least, least}
+		a, b := unsafe.Add(p.a, t*p.aTile), unsafe.Add(p.b, t*p.bTile)
+		for k := range p.k {
+			x := *at[T](a, k*p.aCol)
+			for j := range p.cols {
+				row[j&3] = max(row[j&3], x+*at[T](b, k*p.bRow+j*size))
+			}
+		}
+		for j := range p.cols {
+			c := at[T](p.c, t*p.cTile+j*size)
+			if p.flags&flagAdd != 0 {
+				row[j&3] = max(row[j&3], *c)
+			}
+			*c = row[j&3]
+		}
+	}
 }
 
 // activate applies an activation.
