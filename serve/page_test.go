@@ -138,6 +138,10 @@ func TestParsePage(t *testing.T) {
 	b.open(runPath("english"))
 	b.until("the first tree", `document.querySelector("#out-steps svg")`)
 	typed := sentences[1]
+	if *served != "" {
+		typed = "the old man slept in the house"
+	}
+	b.until("the rest of the page", `document.documentElement.dataset.model`)
 	b.do(b.clear("#sentence"), chromedp.SendKeys("#sentence", typed+"\r", chromedp.ByQuery))
 	words := `[...document.querySelectorAll("#out-tree svg text[font-weight]")].map((n) => n.textContent).join(" ")`
 	b.until("its tree", fmt.Sprintf("%s === %q && !document.querySelector('.busy')", words, typed))
@@ -149,8 +153,16 @@ func TestParsePage(t *testing.T) {
 	if got := eval[int](b, `document.querySelectorAll("#out-tree svg path").length`); got != 2*(n-1) {
 		t.Errorf("%d lines in a tree over %d words", got, n)
 	}
-	b.shoot("parse", "#grammar")
-	for range n - 1 {
+	for _, part := range []string{"chart", "steps"} {
+		b.until("words of "+part, fmt.Sprintf(`[...document.querySelectorAll("#out-%s svg text[font-weight]")].map((n) => n.textContent).join(" ") === %q`, part, typed))
+	}
+	b.shoot("tree", "#out-tree")
+	b.shoot("spans", "#out-chart")
+	b.shoot("draws", "#out-samples")
+	for step := range n - 1 {
+		if step == 2 {
+			b.shoot("steps", "#out-steps")
+		}
 		b.do(chromedp.Click("#next-step", chromedp.ByQuery))
 	}
 	b.until("the last step", `document.querySelector("#out-steps .note").textContent.includes("whole")`)

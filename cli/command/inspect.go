@@ -86,8 +86,9 @@ func Ask[M Model, Q, A any](name, about string, answer func(m M, requests []Q) (
 				return nil, fmt.Errorf("%s: %d answers to %d requests", name, len(answers), len(all))
 			}
 			out := make([]any, len(answers))
-			for i, a := range answers {
-				out[i] = a
+			for i := range answers {
+				fillLists(reflect.ValueOf(&answers[i]).Elem())
+				out[i] = answers[i]
 			}
 			return out, nil
 		},
@@ -107,6 +108,32 @@ func AskOne[M Model, Q, A any](name, about string, answer func(m M, request Q) (
 		}
 		return out, nil
 	})
+}
+
+// fillLists makes empty lists of those that are nil, so that they are lists in JSON too.
+func fillLists(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			fillLists(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() || v.Type().Field(i).Anonymous {
+				fillLists(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.IsNil() && v.CanSet() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		switch v.Type().Elem().Kind() {
+		case reflect.Slice, reflect.Struct, reflect.Pointer:
+			for i := range v.Len() {
+				fillLists(v.Index(i))
+			}
+		}
+	}
 }
 
 // Read reads a request, which is a JSON object, and checks it.

@@ -20,6 +20,9 @@ type sentence struct {
 	AsIs     bool   `json:"as_is,omitempty" help:"words as they stand between spaces, whatever the training text went through"`
 }
 
+// Check implements command.Checked.
+func (s sentence) Check() error { return sentences{Sentences: []string{s.Sentence}}.Check() }
+
 // read returns the sentence with its words as numbers.
 func (m *inspected) read(s sentence, parsers ...parse.Parser) (line *parse.Line, err error) {
 	lines, err := m.stream([]string{s.Sentence}, s.AsIs, answering{
@@ -122,7 +125,7 @@ func (q stepsRequest) Check() error {
 	if q.Most < 0 || q.Most > 100 {
 		return fmt.Errorf("most %d is not between 0 and 100", q.Most)
 	}
-	return command.CheckSeed(q.Seed)
+	return cmp.Or(q.sentence.Check(), command.CheckSeed(q.Seed))
 }
 
 func (m *inspected) steps(q stepsRequest) (out built, err error) {

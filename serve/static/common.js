@@ -53,8 +53,7 @@ export function problem(error) {
 
 // guarded calls f and shows what goes wrong; meanwhile a node looks busy.
 export async function guarded(node, f) {
-  node?.classList.add("busy");
-  node?.setAttribute("aria-busy", "true");
+  busy(node, 1);
   try {
     const out = await f();
     problem(null);
@@ -62,9 +61,17 @@ export async function guarded(node, f) {
   } catch (e) {
     problem(e);
   } finally {
-    node?.classList.remove("busy");
-    node?.removeAttribute("aria-busy");
+    busy(node, -1);
   }
+}
+
+// busy counts what a node waits for.
+function busy(node, more) {
+  if (!node) return;
+  node.dataset.waits = Number(node.dataset.waits ?? 0) + more;
+  const some = node.dataset.waits > 0;
+  node.classList.toggle("busy", some);
+  node.setAttribute("aria-busy", String(some));
 }
 
 // number writes a number with a few digits.
@@ -75,7 +82,7 @@ export function number(x, digits = 4) {
   return size >= 1e6 || size < 1e-4 ? x.toExponential(digits - 1) : String(Number(x.toPrecision(digits)));
 }
 
-export const percent = (p) => (p >= 0.9995 ? "100" : (100 * p).toPrecision(p < 0.001 ? 1 : p < 0.1 ? 2 : 3)) + " %";
+export const percent = (p) => (p >= 0.9995 ? "100" : p < 1e-4 ? "<0.01" : (100 * p).toPrecision(p < 0.1 ? 2 : 3)) + " %";
 
 // colour is the i-th of many, told apart by the golden angle; it follows light and dark.
 export function colour(i, alpha = 1) {

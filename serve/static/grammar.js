@@ -57,7 +57,7 @@ export async function grammarPanel(panel, about) {
       if (s.error) { rows.push(el("p", { class: "note" }, s.error)); continue; }
       const name = by === "exact" ? "Draws from the exact posterior" : "Draws from the GFlowNet";
       const ess = s.effective_samples == null ? "" : `, worth ${number(s.effective_samples, 3)} exact ones; log p(x) is about ${number(s.log_prob_estimate, 5)}`;
-      rows.push(el("div", {}, el("h3", {}, `${name}: ${count} of them${ess}`), el("div", { class: "scroll" }, el("table", {},
+      rows.push(el("div", {}, el("h3", {}, `${name}: ${count}, of which ${s.trees.length} differ${ess}`), el("div", { class: "scroll" }, el("table", {},
         el("thead", {}, el("tr", {}, ["times", "tree", ""].map((t) => el("th", { scope: "col" }, t)))),
         el("tbody", {}, s.trees.slice(0, 6).map((t) => el("tr", {}, el("td", { class: "n" }, String(t.count)), el("td", { class: "wrap" }, t.tree),
           el("td", {}, el("button", { type: "button", onclick: () => show(t) }, "Show")))))))));

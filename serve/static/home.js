@@ -63,7 +63,7 @@ async function loadCurves() {
   const group = value("group"), metric = value("metric");
   const request = {
     metric, q: value("q"), runs: [...selected], group: group && group !== "*" ? [group] : [], grouped: group === "*",
-    smooth: Number(value("smooth")), log: value("logx"), points: Math.min(1200, 2 * Math.round(byId("chart").clientWidth / 2)),
+    smooth: Number(value("smooth")), log: value("logx"), points: Math.min(list.runs.length > 200 && !group && selected.size === 0 ? 500 : 1200, byId("chart").clientWidth),
   };
   const curves = await fetchCurves(request);
   chart.draw(curves, { metric, logx: value("logx"), logy: value("logy") });
