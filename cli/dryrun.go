@@ -20,9 +20,9 @@ const (
 
 // estimate is what a few steps say of a training.
 type estimate struct {
-	Config  string  `json:"config"` // in TOML
-	Steps   uint64  `json:"steps"`  // expected in all
-	Tried   int     `json:"steps_tried"`
+	Config string `json:"config"` // in TOML
+	Steps  uint64 `json:"steps"`  // expected in all
+	Tried  int    `json:"steps_tried"`
 	// Seconds are what all of them take: at least, if no program had to be compiled any more, and at most, if compiling
 	// went on like this. Both are 0 if nothing is left to do.
 	AtLeast float64 `json:"seconds_at_least"`

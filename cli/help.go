@@ -74,6 +74,7 @@ TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and re
 
 Ctrl-C, or SIGTERM, saves and ends with exit code 3. A step that does not end within ten seconds is not waited for: the run goes
 on from its last checkpoint, by "gfnem resume". A second signal ends the program at once.`},
+	"sample": {text: command.FallbackHelp},
 	"resume": {examples: []string{
 		"gfnem resume runs/paper",
 		"gfnem resume runs/paper --set updates=20000 --json     a finished run goes on",

@@ -161,7 +161,7 @@ func Open(dir string) Run {
 	result, step, err := r.Outcome()
 	wrong(err)
 	if result != nil && step == out.Step && len(saved) > 0 {
-		out.Results, err = numbers(result)
+		out.Results, err = Numbers(result)
 		wrong(err)
 	}
 	last, err := out.tail()
