@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -182,20 +181,5 @@ func TestMistakes(t *testing.T) {
 	}
 	if got := broken(files, "a.md", "[a](#two) [b](b.md) [c](a.md#same-2)"); len(got) != 3 {
 		t.Errorf("of three broken links there are %q", got)
-	}
-}
-
-// The figure that no report has is what its program draws.
-func TestPicture(t *testing.T) {
-	drawn, err := exec.Command("go", "run", "./pictures").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := os.ReadFile("tutorial-posterior.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(drawn) != string(kept) {
-		t.Error("tutorial-posterior.svg is not what ./docs/pictures draws: go run ./docs/pictures > docs/tutorial-posterior.svg")
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -102,6 +103,7 @@ func blocksOf(text string) (out []block) {
 }
 
 var (
+	named   = regexp.MustCompile(`^# ([\w.-]+)$`) // the first line of a file
 	comment = regexp.MustCompile(`\s+# .*$`)
 	typed   = regexp.MustCompile(`^(gfnem|go|echo|cat|python3|man) |\| gfnem `)
 	called  = regexp.MustCompile(`\bgfnem (\w)`)
@@ -145,25 +147,23 @@ func TestDocumentedCommands(t *testing.T) {
 // give writes the files that documents say are the reader's.
 func give(t *testing.T, dir string) {
 	t.Helper()
-	for from, to := range map[string]string{"testdata/tiny/sentences.trees": "trees.mrg", "../../docs/seven.png": "seven.png", "../../docs/farm.txt": "farm.txt"} {
-		data, err := os.ReadFile(from)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, to), data, 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	corpus := strings.Repeat("The dog barks. The old man slept.\nA child sees the dog. The dog saw a cat.\n", 10)
-	conll := strings.Repeat("# text = The dog sleeps.\n1\tThe\t_\tDET\n2\tdog\t_\tNOUN\n3\tsleeps\t_\tVERB\n4\t.\t_\tPUNCT\n\n", 20)
-	if err := os.Mkdir(filepath.Join(dir, "texts"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"corpus.txt": corpus, "mine.conllu": conll, "texts/train.txt": corpus, "texts/dev.txt": corpus, "texts/test.txt": corpus,
+	for from, to := range map[string]string{
+		"testdata/tiny/sentences.trees": "trees.mrg", "../../docs/seven.png": "seven.png", "../../docs/farm.txt": "farm.txt",
+		"../../treebank/testdata/raw.conllu": "mine.conllu", "": "corpus.txt texts/train.txt texts/dev.txt texts/test.txt",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
+		data := []byte(corpus)
+		if from != "" {
+			var err error
+			if data, err = os.ReadFile(from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name := range strings.FieldsSeq(to) {
+			path := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, data, 0o666)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
@@ -221,7 +221,12 @@ func runDocument(t *testing.T, document string, listed map[string]bool) {
 				t.Error("a Go program that no test builds")
 			}
 		default:
-			t.Errorf("a block of %q, which nobody runs", b.language)
+			name := named.FindStringSubmatch(b.lines[0])
+			if name == nil {
+				t.Errorf("a block of %q, which is no file with a name, and which nobody runs", b.language)
+			} else if err := os.WriteFile(filepath.Join(dir, name[1]), []byte(strings.Join(b.lines, "\n")+"\n"), 0o666); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
