@@ -20,7 +20,7 @@ const (
 
 var (
 	item    = regexp.MustCompile(`^\s*([*+-]|\d+[.)]) `)
-	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	link    = regexp.MustCompile(`(?:\]\(|src=")([^()\s"]+)[)"]`)
 	heading = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
 	code    = regexp.MustCompile("`[^`]*`")
 )
@@ -179,7 +179,7 @@ func TestMistakes(t *testing.T) {
 	if got := broken(files, "a.md", text); got != nil {
 		t.Errorf("links that are right are said to be broken: %q", got)
 	}
-	if got := broken(files, "a.md", "[a](#two) [b](b.md) [c](a.md#same-2)"); len(got) != 3 {
-		t.Errorf("of three broken links there are %q", got)
+	if got := broken(files, "a.md", "[a](#two) [b](b.md) [c](a.md#same-2) <img src=\"d.png\">"); len(got) != 4 {
+		t.Errorf("of four broken links there are %q", got)
 	}
 }
