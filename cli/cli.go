@@ -63,6 +63,7 @@ type line struct {
 	Config       configCmd     `cmd:"" help:"Print the keys of a configuration: meaning, range, and what presets set."`
 	Verify       verifyCmd     `cmd:"" help:"Check the files of runs, tables and data sets."`
 	Sweep        sweepCmd      `cmd:"" help:"Train a grid of settings, on one machine or many."`
+	Serve        serveCmd      `cmd:"" help:"Show runs in a browser, and let other programs ask their models."`
 	Worker       workerCmd     `cmd:"" help:"Take part in a sweep of another process or machine."`
 	kong.Plugins               // reproduce if there are tables, commands of tasks, and others
 	Version      versionCmd    `cmd:"" help:"Print version and backends."`

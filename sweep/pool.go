@@ -60,7 +60,7 @@ type Pool struct {
 	mu      sync.Mutex
 	ended   error // of the first worker here that failed
 	over    bool  // everything was made
-	status  *Status
+	status  *status
 }
 
 var _ run.Pool = (*Pool)(nil)
@@ -92,10 +92,10 @@ func OpenPool(ctx context.Context, o PoolOptions) (_ *Pool, err error) {
 		return nil, err
 	}
 	if err := p.connect(ctx); err != nil {
-		return nil, err
+		return nil, p.explain(err)
 	}
 	if err := p.board.put(ctx, headKey, head{Format: format, Program: Program(), Lease: p.Lease}); err != nil {
-		return nil, err
+		return nil, p.explain(err)
 	}
 	p.working, p.stop = context.WithCancelCause(context.Background())
 	for i := range p.Workers {
@@ -174,6 +174,18 @@ func (p *Pool) startWorker(i int) {
 			p.ended = errors.Join(p.ended, err)
 		}
 	})
+}
+
+// explain says that the disk is full, or fails, if that may be why a server here does not do what it is asked.
+func (p *Pool) explain(err error) error {
+	if p.server == nil || err == nil {
+		return err
+	}
+	f, _, full := spool(p.spool(), disk.Content(make([]byte, 1<<16)))
+	if full == nil {
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return fmt.Errorf("%w: make room there, or mend that, and give the same command again (%w)", full, err)
 }
 
 // failure is what keeps workers here from working.

@@ -51,7 +51,7 @@ func TestWorkersHere(t *testing.T) {
 			t.Error("files of the server are left")
 		}
 	}
-	var status Status
+	var status Snapshot
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, StatusName))), &status); err != nil || status.Cells != (Counts{Total: 6, Done: 6}) {
 		t.Errorf("status %+v, %v", status.Cells, err)
 	}

@@ -49,7 +49,7 @@ type Config struct {
 
 	MaxLength int `toml:"max_length" range:"2,200" or:"0" help:"longer sentences are left out, in training and evaluation; 0 means 20, or of text what nine tenths have at most, but from 20 to 40"`
 	Batch     int `toml:"batch" range:"1,65536" help:"sentences of an update"`
-	Updates   int `toml:"updates" range:"1,2147483647" or:"0" resume:"may change" help:"of the grammar; 0 means some minutes: 10,000, or 4,000 for gfn"`
+	Updates   int `toml:"updates" range:"1,2147483647" or:"0" resume:"may change" help:"of the grammar; 0 means some minutes: 10,000, or 2,500 for gfn"`
 	// With horizon = 10000 a shorter training follows the published schedules, as far as it goes.
 	Horizon int `toml:"horizon" range:"0,2147483647" resume:"may change" help:"updates over which the prior's temperature and the gate's threshold move; 0 means updates"`
 	// Starts differ in where variables start; that with the greatest validation likelihood is gone on with.
@@ -119,7 +119,7 @@ type Config struct {
 			End      float64 `toml:"end" range:"1e-9,1" was:"gfn_lr_end" resume:"may change" help:"factor of the rates at the last update, reached exponentially after a quarter of them"`
 		} `toml:"phi" help:"Adam, of the GFlowNet"`
 		Theta struct {
-			Rate  float64 `toml:"rate" range:"0,1e3" was:"lr" resume:"may change" help:"learning rate"`
+			Rate  float64 `toml:"rate" range:"0,1e3" or:"-1" was:"lr" resume:"may change" help:"learning rate; -1 means 3e-3, or 6e-3 for gfn, which makes fewer updates"`
 			Beta1 float64 `toml:"beta1" range:"0,0.999999" was:"beta1" help:"Adam's first decay"`
 			Beta2 float64 `toml:"beta2" range:"0,0.9999999" was:"beta2" help:"Adam's second decay"`
 			End   float64 `toml:"end" range:"1e-9,1" was:"lr_end" resume:"may change" help:"factor of the rate at the last update, reached exponentially after a quarter of them"`
