@@ -104,7 +104,12 @@ func (c *collection) offerAll(ctx context.Context) error {
 			continue
 		}
 		c.open[keyOf(cell)] = i
-		if err := c.offerCell(ctx, c.grid, cell, begun); err != nil {
+		for {
+			if err = c.offerCell(ctx, c.grid, cell, begun); !errors.Is(err, errStale) {
+				break // else a worker was faster
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("%s, run %d: %w", cell.Row, cell.Index, err)
 		}
 	}
