@@ -90,7 +90,7 @@ func (c parseCmd) Run(con command.Console) error {
 	}
 	p.names, p.exact = g, parse.NewExact(b, g)
 	if p.decode.Unlabelled() {
-		p.names = &grammar.Grammar{Nonterminals: []string{"X"}, Preterminals: []string{"X"}}
+		p.names = nameless
 	}
 	parsers := []parse.Parser{p.exact}
 	if p.Parser == nil {
