@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -308,5 +309,29 @@ func TestSweepOverhead(t *testing.T) {
 		if more(cpu) > 3 {
 			t.Errorf("%s: a sweep costs %.1f %% more than a plain loop", task, more(cpu))
 		}
+	}
+}
+
+// TestSweepDocs reads the files that docs/sweep.md shows.
+func TestSweepDocs(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "sweep.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cells []int
+	for i, block := range strings.Split(string(text), "```toml\n")[1:] {
+		file, _, _ := strings.Cut(block, "```")
+		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.toml", i))
+		if err := os.WriteFile(path, []byte(file), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		plan, err := sweep.Load(path, gfnem.Tasks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells = append(cells, len(plan.Cells()))
+	}
+	if want := []int{30, 27}; !slices.Equal(cells, want) {
+		t.Errorf("%d cells, want %d", cells, want)
 	}
 }
