@@ -26,6 +26,8 @@ var notRun = map[string]string{
 	"gfnem reproduce grammar --rows marginal,exact,gfn --seeds 3":                         "2026-11-19 with --seeds 1 at the sizes of testdata/tiny: 3 s",
 	"gfnem reproduce grammar-estep":                                                       "2026-11-19 at the sizes of testdata/tiny: 7 s",
 	"gfnem train grammar --method gfn --set fixed=runs/g":                                 "2026-11-19 at the sizes of testdata/tiny: 8 s",
+	"gfnem sweep rates.toml --out runs/rates":                                             "2026-11-19, the file of docs/sweep.md: 30 trainings in 75 s of processor time",
+	"gfnem worker nats://HOST:4222":                                                       "2026-11-19: tests of sweeps start workers",
 	"gfnem eval runs/g --max-length 40":                                                   "2026-11-19 of a training with sentences of 20 words; tiny ones do not know all words",
 }
 
