@@ -269,6 +269,7 @@ func (c *collection) bring(ctx context.Context, key string, cell run.Cell, e ent
 		return nil, fmt.Errorf("%w: it was made by another build of the program (%s)", errRefused, e.Program)
 	}
 	in := c.grid
+	in.Scratch = true // all of it is durable already, and what Finished writes is not needed
 	in.Dir = c.below(filepath.Join("in", strings.TrimPrefix(key, cellKeys)))
 	if err := os.RemoveAll(in.Dir); err != nil {
 		return nil, err

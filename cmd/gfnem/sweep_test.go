@@ -38,7 +38,7 @@ func sweepSize() sweepSizes {
 func sweepFiles(seeds int, long bool) map[string]string {
 	mixture, grammar := 20, 20
 	if long {
-		mixture, grammar = 400, 500
+		mixture, grammar = 120, 150
 	}
 	return map[string]string{
 		"mixture": fmt.Sprintf(`task = "mixture"
@@ -281,9 +281,12 @@ func TestSweepOverhead(t *testing.T) {
 	if !*sweepFull {
 		t.Skip("measures for minutes: give -sweep.full")
 	}
-	for task, text := range sweepFiles(5, true) {
+	for task, text := range map[string]string{
+		"mixture": "task = \"mixture\"\npreset = \"quick\"\nseeds = 10\n",
+		"grammar": strings.Replace(sweepFiles(5, true)["grammar"], "updates = 150", "updates = 500", 1),
+	} {
 		s := newSweeping(t, text)
-		const times = 5
+		const times = 3
 		var wall, cpu [2]time.Duration // least of each kind
 		for k := range times {
 			for kind, cmd := range []*exec.Cmd{
