@@ -105,7 +105,7 @@ func TestDrawScaling(t *testing.T) {
 // Iterations with an M-step update the grammar, the others do not, and the programs say what they take.
 func TestGrammar(t *testing.T) {
 	all, err := brief(t, "simd", "grammar", Options{Preset: "quick", Vocabulary: 30, Set: config.Set{
-		"model.nonterminals=2", "model.preterminals=3", "model.width=8", "batch=3", "max_length=4", "bucket=4", "moves.count=1",
+		"model.nonterminals=2", "model.preterminals=3", "model.width=8", "batch=3", "max_length=4", "bucket=4",
 		"sleep.leaves=5", "sleep.steps=4", "policy.width=8", "policy.layers=1", "policy.heads=2",
 	}})
 	if err != nil {

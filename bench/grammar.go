@@ -70,7 +70,7 @@ func (o Options) training() (*induce.Config, error) {
 		return nil, badinput.Errorf(
 			"bench grammar measures iterations that learn a grammar, and preset %s is given one: use paper or quick", o.Preset)
 	}
-	c.Method, c.Pool, c.Eval.Every = induce.GFN, 1, 0
+	c.Method, c.Pool, c.Eval.Every, c.Eval.Patience = induce.GFN, 1, 0, 0
 	return c, c.Validate()
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/gfnem/gfnem/internal/suggest"
 )
 
-// Layer is a source of configuration: a File or a Set.
+// Layer is a source of configuration: a File, a Set or an At.
 type Layer interface {
 	apply(fields []Field) error
 }
@@ -25,6 +25,7 @@ type Layer interface {
 var (
 	_ Layer = File("")
 	_ Layer = Set(nil)
+	_ Layer = At{}
 )
 
 // File is a TOML file, by path, of at most 1 MiB.
@@ -46,13 +47,16 @@ func (f File) apply(fields []Field) error {
 	} else if err != nil {
 		return badinput.Errorf("%s: %w", string(f), err)
 	}
-	s := source{fields: fields, meta: meta, where: func(value toml.Primitive) string {
-		if e, ok := errors.AsType[toml.ParseError](meta.PrimitiveDecode(value, locator{})); ok {
-			return fmt.Sprintf("%s:%d", string(f), e.Position.Line)
-		}
-		return string(f)
-	}}
+	s := source{fields: fields, meta: meta, where: func(value toml.Primitive) string { return string(f) + Line(meta, value) }}
 	return s.table(table, "")
+}
+
+// Line says in which line of a TOML file a value stands, as ":7"; "" if that is not known.
+func Line(meta toml.MetaData, value toml.Primitive) string {
+	if e, ok := errors.AsType[toml.ParseError](meta.PrimitiveDecode(value, locator{})); ok {
+		return fmt.Sprintf(":%d", e.Position.Line)
+	}
+	return ""
 }
 
 // locator finds where a value stands: the decoder puts the place into the error of an Unmarshaler.
@@ -66,33 +70,38 @@ type Set []string
 
 func (s Set) apply(fields []Field) error {
 	for _, setting := range s {
-		key, text, ok := strings.Cut(setting, "=")
-		key = strings.TrimSpace(key)
-		if !ok || key == "" {
-			return badinput.Errorf("--set %s: want key=value", setting)
-		}
-		var table map[string]toml.Primitive
-		meta, err := toml.Decode("value = "+text, &table)
-		value, isTOML := table["value"], err == nil && len(table) == 1
-		s := source{fields: fields, meta: meta, where: func(toml.Primitive) string { return "--set " + setting }}
-		f := s.find(key)
-		switch {
-		case f == nil:
-			err = s.astray(key)
-		case f.value.Kind() == reflect.String && (!isTOML || meta.PrimitiveDecode(value, new(string)) != nil):
-			f.value.SetString(text)
-			f.where = s.where(toml.Primitive{})
-			continue
-		case !isTOML:
-			err = s.mismatch(f, value, text)
-		default:
-			err = s.set(f, value)
-		}
-		if err != nil {
+		if err := (At{"--set " + setting, setting}).apply(fields); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// At is a setting as those of Set, and where it stands, for errors.
+type At struct{ Where, Setting string }
+
+func (a At) apply(fields []Field) error {
+	key, text, ok := strings.Cut(a.Setting, "=")
+	key = strings.TrimSpace(key)
+	if !ok || key == "" {
+		return badinput.Errorf("%s: want key=value", a.Where)
+	}
+	var table map[string]toml.Primitive
+	meta, err := toml.Decode("value = "+text, &table)
+	value, isTOML := table["value"], err == nil && len(table) == 1
+	s := source{fields: fields, meta: meta, where: func(toml.Primitive) string { return a.Where }}
+	f := s.find(key)
+	switch {
+	case f == nil:
+		return s.astray(key)
+	case f.value.Kind() == reflect.String && (!isTOML || meta.PrimitiveDecode(value, new(string)) != nil):
+		f.value.SetString(text)
+		f.where = a.Where
+		return nil
+	case !isTOML:
+		return s.mismatch(f, value, text)
+	}
+	return s.set(f, value)
 }
 
 // source is a layer as the TOML decoder has read it.

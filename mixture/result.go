@@ -44,6 +44,11 @@ type result struct {
 
 var _ run.Result = (*result)(nil)
 
+// Headline implements run.Headliner.
+func (r *result) Headline() (run.Headline, bool) {
+	return run.Headline{Name: "log p(x)", Value: r.LogLik.GFN}, true
+}
+
 // Evaluate implements run.Session.
 func (t *trainer) Evaluate() (run.Result, error) {
 	c := t.config

@@ -55,12 +55,14 @@ func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writ
 	if s, ok := job.(Session); ok {
 		_, total = s.Progress()
 	}
+	clock := r.clock()
+	save := func() error { return r.save(job, step, total, clock()) }
 	var bar *Progress
 	var phase string
 	saved := time.Now()
 	for !job.Done() {
 		if ctx.Err() != nil {
-			if err := r.save(job, step); err != nil {
+			if err := save(); err != nil {
 				return err
 			}
 			return fmt.Errorf("%w at step %d: continue with %s", ErrInterrupted, step, r.again())
@@ -69,7 +71,7 @@ func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writ
 		if errors.Is(err, ErrBusy) {
 			return fmt.Errorf("%w; %s: continue with %s", err, keeps(found, kept, total), r.again())
 		} else if errors.Is(err, ErrGaveUp) {
-			return errors.Join(fmt.Errorf("%w; the last good state is kept in %s", err, r.Dir()), r.save(job, step))
+			return errors.Join(fmt.Errorf("%w; the last good state is kept in %s", err, r.Dir()), save())
 		} else if err != nil {
 			return err
 		}
@@ -89,13 +91,13 @@ func (r *Run) Drive(ctx context.Context, job Job, every time.Duration, w io.Writ
 		bar.Expect(int64(t.Total))
 		bar.Set(int64(t.Step), t.Text)
 		if time.Since(saved) >= every {
-			if err := r.save(job, step); err != nil {
+			if err := save(); err != nil {
 				return err
 			}
 			saved, found, kept = time.Now(), true, step
 		}
 	}
-	return r.save(job, step)
+	return save()
 }
 
 // keeps says what is kept of a run whose job did not end its step.
@@ -133,13 +135,21 @@ func (r *Run) restore(job Job, w io.Writer) (step uint64, found bool, err error)
 	return s.Step, true, nil
 }
 
-func (r *Run) save(job Job, step uint64) error {
+func (r *Run) save(job Job, step, total uint64, took time.Duration) error {
 	s, err := job.State()
 	if err != nil {
 		return fmt.Errorf("save run %s at step %d: %w", r.Dir(), step, err)
 	}
 	s.Step = step
-	return r.halted(r.Save(s))
+	if err := r.Save(s); err != nil {
+		return r.halted(err)
+	}
+	return r.halted(r.summarize(func(s *Summary) {
+		if s.Step != step {
+			s.Headline = nil
+		}
+		s.Step, s.Total, s.Finished, s.Seconds = step, total, job.Done(), took.Seconds()
+	}))
 }
 
 // halted says that a run whose disk failed can go on.

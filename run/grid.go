@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,22 @@ type Cell struct {
 	Row    string // names a setting, and a folder
 	Index  int    // numbers the repetition
 	Config any    // a pointer, as Task.Config returns it
+	// Until is the part of its steps after which the training pauses and is measured; 0 means that it goes to its end. A
+	// later grid takes it further.
+	Until float64
+}
+
+// Path is where a cell's run lies below the folder of its grid.
+func (c Cell) Path() string { return filepath.Join(c.Row, strconv.Itoa(c.Index)) }
+
+func (c Cell) failed(err error) error {
+	return fmt.Errorf("%s, run %d: %w", c.Row, c.Index, err)
+}
+
+// Pool makes the cells of a grid elsewhere, each as Grid.Make does it, and brings their runs below the grid's folder. It
+// returns their results in order.
+type Pool interface {
+	Run(ctx context.Context, g Grid, cells []Cell) ([]json.RawMessage, error)
 }
 
 // Grid is many trainings, each a run of its own below Dir, made by a few workers at a time. It can be stopped and
@@ -39,10 +56,23 @@ type Grid struct {
 	Workers int
 	Every   time.Duration // between checkpoints of a cell
 	Log     io.Writer     // progress; may be nil
+	Pool    Pool          // makes the cells; nil means this process, with so many Workers
 }
 
 // Run makes all cells and returns their results as JSON, in order.
 func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) {
+	for i, c := range cells {
+		said, err := Prepare(g.Task, c.Config)
+		if err != nil {
+			return nil, fmt.Errorf("%s, run %d: %w", c.Row, c.Index, err)
+		}
+		if i == 0 && g.Log != nil && said != nil {
+			fmt.Fprintln(g.Log, strings.Join(said, "\n"))
+		}
+	}
+	if g.Pool != nil {
+		return g.Pool.Run(ctx, g, cells)
+	}
 	results := make([]json.RawMessage, len(cells))
 	failed := make([]error, len(cells))
 	asked := ctx
@@ -75,14 +105,19 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 	for range max(g.Workers, 1) {
 		wg.Go(func() {
 			for i := range todo {
-				res, err := g.cell(ctx, cells[i], progress, warn)
+				var at float64 // what was reported of this cell
+				res, err := g.Make(ctx, cells[i], func(step, total uint64) {
+					now := 1000 * float64(step) / float64(total) // more than one step at first, if the job was restored
+					progress(now-at, 0)
+					at = now
+				}, warn)
 				if err != nil {
-					failed[i] = fmt.Errorf("%s, run %d: %w", cells[i].Row, cells[i].Index, err)
+					failed[i] = cells[i].failed(err)
 					cancel()
 					return
 				}
 				results[i] = res
-				progress(0, 1)
+				progress(1000-at, 1)
 			}
 		})
 	}
@@ -106,33 +141,22 @@ func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) 
 	return results, context.Cause(asked)
 }
 
-// cell makes one training, or reads its result if it is finished.
-func (g Grid) cell(
-	ctx context.Context, c Cell, progress func(part float64, ended int), warn func(line string),
+// Make makes one training below the grid's folder, or reads its result if it is finished. Watch is told of steps made and
+// expected, warn of what a run has lost.
+func (g Grid) Make(
+	ctx context.Context, c Cell, watch func(step, total uint64), warn func(line string),
 ) (_ json.RawMessage, err error) {
 	defer crash.Recover(&err) // it runs in a goroutine of its own
-	dir := filepath.Join(g.Dir, c.Row, strconv.Itoa(c.Index))
-	text, err := config.Encode(c.Config)
+	r, text, err := g.open(c)
 	if err != nil {
 		return nil, err
 	}
-	r, err := Open(dir)
-	fresh := errors.Is(err, ErrNotRun)
-	if err != nil && !fresh {
-		return nil, err
-	}
+	fresh := r == nil
 	if !fresh {
 		defer func() { err = cmp.Or(err, r.Close()) }()
-		if r.Config() != text {
-			return nil, badinput.Errorf("%s was made with other settings: choose another --out", dir)
-		}
-		done, err := r.result(warn)
-		if err != nil {
-			return nil, err
-		}
-		if done != nil {
-			progress(1000, 0)
-			return done, nil
+		done, err := r.result(c.Until, warn)
+		if done != nil || err != nil {
+			return done, err
 		}
 	}
 	s, err := Await(ctx, Grace, func() (Session, error) { return g.Task.Start(g.Backend, c.Config) })
@@ -141,38 +165,80 @@ func (g Grid) cell(
 	}
 	defer func() { Release(s, err) }()
 	if fresh {
-		if r, err = Create(dir, Options{
-			Task: g.Task.Name(), Config: text, Command: g.Command, Seed: s.Seed(), Backend: g.Name, Data: s.Data(),
+		files, err := Keeps(s)
+		if err != nil {
+			return nil, err
+		}
+		if r, err = Create(filepath.Join(g.Dir, c.Path()), Options{
+			Task: g.Task.Name(), Config: text, Command: g.Command, Seed: s.Seed(), Backend: g.Name, Data: s.Data(), Files: files,
 		}); err != nil {
 			return nil, err
 		}
 		defer func() { err = cmp.Or(err, r.Close()) }()
 	} else if !maps.Equal(s.Data(), r.Info().Data) {
-		return nil, badinput.Errorf("%s was made with other data than its configuration gives now: choose another --out", dir)
+		return nil, badinput.Errorf("%s was made with other data than its configuration gives now: choose another --out", r.dir)
 	}
-	if err := r.Drive(ctx, &watched{Job: s, progress: progress}, g.Every, nil); err != nil {
+	if err := r.Drive(ctx, &watched{Session: s, until: c.Until, watch: watch}, g.Every, nil); err != nil {
 		return nil, err
 	}
 	result, err := Await(ctx, Grace, s.Evaluate)
 	if err != nil {
 		return nil, err
 	}
-	return r.writeResult(result)
+	if err := r.headline(result); err != nil {
+		return nil, err
+	}
+	return r.writeResult(result, c.Until)
 }
 
-// watched reports every step of a job as progress.
+// open opens the run of a cell, nil if there is none yet, and returns its configuration as text.
+func (g Grid) open(c Cell) (r *Run, text string, err error) {
+	if text, err = config.Encode(c.Config); err != nil {
+		return nil, "", err
+	}
+	r, err = Open(filepath.Join(g.Dir, c.Path()))
+	if errors.Is(err, ErrNotRun) {
+		return nil, text, nil
+	} else if err != nil {
+		return nil, "", err
+	}
+	if r.Config() != text {
+		err := badinput.Errorf("%s was made with other settings: choose another --out", r.dir)
+		return nil, "", errors.Join(err, r.Close())
+	}
+	return r, text, nil
+}
+
+// Finished returns the result of a cell that is finished, nil if there is none that can be trusted, and whether the cell
+// has begun.
+func (g Grid) Finished(c Cell, warn func(line string)) (result json.RawMessage, begun bool, err error) {
+	r, _, err := g.open(c)
+	if err != nil || r == nil {
+		return nil, false, err
+	}
+	result, err = r.result(c.Until, warn)
+	return result, true, cmp.Or(err, r.Close())
+}
+
+// watched reports every step of a session, and is done early if it is to pause.
 type watched struct {
-	Job
-	progress func(part float64, ended int)
-	at       float64 // what was reported of this job
+	Session
+	until float64
+	watch func(step, total uint64)
+}
+
+func (w *watched) Done() bool {
+	if w.Session.Done() {
+		return true
+	}
+	step, total := w.Progress()
+	return w.until > 0 && total > 0 && float64(step) >= w.until*float64(total)
 }
 
 func (w *watched) Step() (Tick, error) {
-	t, err := w.Job.Step()
+	t, err := w.Session.Step()
 	if err == nil && t.Total > 0 {
-		at := 1000 * float64(t.Step) / float64(t.Total) // more than one step at first, if the job was restored
-		w.progress(at-w.at, 0)
-		w.at = at
+		w.watch(t.Step, t.Total)
 	}
 	return t, err
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -30,12 +31,21 @@ var lockedName = func() string {
 	return infoName
 }()
 
+// readOnly opens the locked file.
+var readOnly = flock.SetFlag(os.O_RDONLY | disk.NoFollow)
+
+// lockAttempts are several, since InUse holds a lock for a moment.
+const lockAttempts = 5
+
 // acquire takes the lock of a file in a run's folder. The system releases it when the process ends, however it ends.
 func acquire(d disk.Reader, dir, name string) (*flock.Flock, error) {
 	path := filepath.Join(dir, name)
-	lock := flock.New(path, flock.SetFlag(os.O_RDONLY|disk.NoFollow))
+	lock := flock.New(path, readOnly)
 	ok, err := false, disk.CheckFile(d, path)
-	if err == nil {
+	for attempt := 0; err == nil && !ok && attempt < lockAttempts; attempt++ {
+		if attempt > 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
 		ok, err = lock.TryLock()
 	}
 	if ok {

@@ -14,21 +14,23 @@ import (
 
 const (
 	resultName   = "result.json"
-	resultFormat = 2 // 1 had no hash
+	hashedFormat = 2 // 1 had no hash
+	resultFormat = 3 // of a training that pauses
 )
 
-// cellResult is the file of a finished cell.
+// cellResult is the file of a finished run, of a grid or not.
 type cellResult struct {
 	Format int             `json:"format"`
-	Step   uint64          `json:"step"`         // of the state that was measured
-	State  string          `json:"state_sha256"` // its hash
+	Until  float64         `json:"until,omitempty"` // see Cell
+	Step   uint64          `json:"step"`            // of the state that was measured
+	State  string          `json:"state_sha256"`    // its hash
 	Result json.RawMessage `json:"result"`
 	SHA256 string          `json:"sha256"` // of the file with this field empty
 }
 
-// result returns that of a finished cell, nil if there is none that can be trusted. It warns of what is wrong: what the
+// result returns that of a cell that is finished so far, nil if there is none that can be trusted. It warns of what is wrong: what the
 // run lost, and a result that is damaged or of another state than the newest checkpoint's.
-func (r *Run) result(warn func(line string)) (json.RawMessage, error) {
+func (r *Run) result(until float64, warn func(line string)) (json.RawMessage, error) {
 	s, lost, err := r.Load()
 	if err != nil && !errors.Is(err, ErrNoCheckpoint) {
 		return nil, err
@@ -43,8 +45,11 @@ func (r *Run) result(warn func(line string)) (json.RawMessage, error) {
 	case errors.As(err, &content):
 		warn(fmt.Sprintf("%v: it is measured again", err))
 		return nil, nil
-	case err != nil || c == nil || len(lost) > 0:
+	case err != nil || c == nil || len(lost) > 0 || until == 0 && c.Until > 0 || c.Until > 0 && c.Until < until:
 		return nil, err
+	case until > 0 && (c.Until == 0 || c.Until > until):
+		return nil, badinput.Errorf("%s has gone beyond %g of its steps, where it is to be measured: choose another --out", r.dir,
+			until)
 	case c.State != StateHash(s):
 		warn(fmt.Sprintf("%s is not of the newest checkpoint: it is measured again", r.path(resultName)))
 		return nil, nil
@@ -52,8 +57,8 @@ func (r *Run) result(warn func(line string)) (json.RawMessage, error) {
 	return c.Result, nil
 }
 
-// writeResult writes the result of a cell, of its newest checkpoint, and returns it as JSON.
-func (r *Run) writeResult(result Result) (json.RawMessage, error) {
+// writeResult writes the result of a finished run, of its newest checkpoint, and returns it as JSON.
+func (r *Run) writeResult(result Result, until float64) (json.RawMessage, error) {
 	data, err := json.Marshal(result)
 	if err != nil {
 		return nil, err
@@ -62,7 +67,10 @@ func (r *Run) writeResult(result Result) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := cellResult{Format: resultFormat, Step: s.Step, State: StateHash(s), Result: data}
+	c := cellResult{Format: resultFormat, Until: until, Step: s.Step, State: StateHash(s), Result: data}
+	if until == 0 {
+		c.Format = hashedFormat
+	}
 	sealed, err := disk.Seal(&c, &c.SHA256)
 	if err != nil {
 		return nil, err
@@ -84,7 +92,7 @@ func readResult(d disk.Reader, dir string) (*cellResult, error) {
 	switch {
 	case c.Format > resultFormat && disk.Intact(data):
 		err = ErrNewer
-	case err != nil && c.Format < resultFormat && json.Valid(data):
+	case err != nil && c.Format < hashedFormat && json.Valid(data):
 		err = errors.New("it has no hash, like those of earlier versions of the program")
 	}
 	if err != nil {

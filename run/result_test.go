@@ -87,7 +87,7 @@ func TestGridTrustsNoFile(t *testing.T) {
 		{"empty", func(*testing.T, string) string { return "" }, "unexpected end of JSON input"},
 		{"text", func(*testing.T, string) string { return "58" }, "it has no hash, like those of earlier versions of the program"},
 		{"later", func(t *testing.T, text string) string {
-			return reseal(t, text, func(c *cellResult) { c.Format++ })
+			return reseal(t, text, func(c *cellResult) { c.Format = resultFormat + 1 })
 		}, "written by a newer version of the program"},
 		{"state", func(t *testing.T, text string) string {
 			return reseal(t, text, func(c *cellResult) { c.State = strings.Repeat("0", 64) })
@@ -251,7 +251,7 @@ func TestResultFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := readResult(disk.OS{}, g.dir)
-	want := &cellResult{Format: resultFormat, Step: 10, State: StateHash(s), Result: json.RawMessage(`{"Value":58}`), SHA256: c.SHA256}
+	want := &cellResult{Format: hashedFormat, Step: 10, State: StateHash(s), Result: json.RawMessage(`{"Value":58}`), SHA256: c.SHA256}
 	if d := diff(want, c); err != nil || d != "" {
 		t.Errorf("%s%v", d, err)
 	}

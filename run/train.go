@@ -3,10 +3,12 @@ package run
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -65,6 +67,10 @@ func openOrCreate(dir string, configuration any, job Job, o TrainOptions) (*Run,
 	}
 	if s, ok := job.(Session); ok {
 		about.Seed, about.Data = s.Seed(), s.Data()
+		var err error
+		if about.Files, err = Keeps(s); err != nil {
+			return nil, err
+		}
 	}
 	r, err := Open(dir)
 	if errors.Is(err, ErrNotRun) {
@@ -86,7 +92,8 @@ func openOrCreate(dir string, configuration any, job Job, o TrainOptions) (*Run,
 	return nil, cmp.Or(r.Close(), badinput.Errorf("%s %s: choose another folder", dir, other))
 }
 
-// Conclude evaluates a finished run and writes what belongs in its folder: parameters, report and figures.
+// Conclude evaluates a run and writes what belongs in its folder: parameters, report and figures; of a finished one its
+// result, too.
 func (r *Run) Conclude(s Session) (Result, error) {
 	result, err := s.Evaluate()
 	if err != nil {
@@ -96,10 +103,32 @@ func (r *Run) Conclude(s Session) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return result, r.Publish(func(dir string) error {
+	if err := r.headline(result); err != nil {
+		return nil, err
+	}
+	if err := r.Publish(func(dir string) error {
 		if err := Export(filepath.Join(dir, "parameters.safetensors"), parameters); err != nil {
 			return err
 		}
 		return s.Report(r, dir, result)
-	})
+	}); err != nil || !s.Done() {
+		return result, err
+	}
+	_, err = r.writeResult(result, 0)
+	if _, ok := errors.AsType[*json.UnsupportedValueError](err); ok { // it has a NaN, and is shown without a file
+		err = nil
+	}
+	return result, err
+}
+
+// headline puts the figure of a result into the summary.
+func (r *Run) headline(result Result) error {
+	h, ok := Headline{}, false
+	if with, is := result.(Headliner); is {
+		h, ok = with.Headline()
+	}
+	if ok = ok && !math.IsNaN(h.Value) && !math.IsInf(h.Value, 0); !ok {
+		return nil
+	}
+	return r.summarize(func(s *Summary) { s.Headline = &h })
 }

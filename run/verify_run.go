@@ -26,17 +26,24 @@ type verified struct {
 func (v verifier) run(r *Run) {
 	cell, cellErr := readResult(r.disk, r.dir)
 	shown, shownErr := readOutputs(r.disk, r.dir)
+	summary, summaryErr := r.Summary()
 	info, infoErr := readInfo(r.disk, r.dir)
 	r.seal = info.SHA256
 	saved, unread := v.checkpoints(r)
 	v.provenance(r, info, infoErr, len(saved) > 0)
+	v.kept(r, info.Files)
 	v.journals(r, saved, unread)
+	again := self.Advice("report %s", r.dir) + " makes it again"
 	if path := r.path(resultName); cellErr != nil {
 		v.failed(path, cellErr)
 	} else if cell != nil {
-		v.made(path, cell.Step, cell.State, saved, unread, "give the command that made the grid again")
+		v.made(path, cell.Step, cell.State, saved, unread, again)
 	}
-	again := self.Advice("report %s", r.dir) + " makes it again"
+	if path := r.path(summaryName); summaryErr != nil {
+		v.failed(path, fmt.Errorf("%w: %s writes it again", summaryErr, r.again()))
+	} else if summary != nil {
+		v.ok(path, "of step %d", summary.Step)
+	}
 	if shown != nil && shown.State == "" {
 		v.damaged(r.path(outputsName), "is of a grid: %s", again)
 		shown = nil
@@ -66,13 +73,24 @@ func (v verifier) provenance(r *Run, info infoFile, err error, saved bool) {
 		v.ok(path, "made by %s", strings.Join(info.Command, " "))
 	}
 	path = r.path(configName)
-	switch text, err := r.disk.ReadFile(path); {
-	case err != nil:
+	text, err := r.disk.ReadFile(path)
+	if err != nil {
 		v.failed(path, err)
-	case configSum(string(text)) != info.Config:
+		return
+	}
+	current, err := r.settle(string(text), info.Config)
+	switch {
+	case err != nil && r.config == "": // of the changes
+		v.failed(r.path(changesName), err)
+	case err != nil:
 		v.damaged(path, "does not belong to %s: undo what was changed, or start a run of its own with --config", infoName)
+	case !current:
+		v.note(path, "is being changed, or that was interrupted: %s", r.again())
 	default:
 		v.ok(path, "%d bytes", len(text))
+		if r.changes != nil {
+			v.ok(r.path(changesName), "%d changes of the configuration", len(r.changes))
+		}
 	}
 }
 

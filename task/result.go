@@ -2,13 +2,10 @@ package task
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/report"
@@ -27,9 +24,26 @@ type Result struct {
 	// LogLikelihood is of the observations held out; nil if there are none.
 	LogLikelihood *LogLikelihood `json:"log_likelihood,omitempty"`
 	Metrics       Values         `json:"metrics,omitempty"`
+
+	best string // the name of the metric that chooses the best state
 }
 
 var _ run.Result = (*Result)(nil)
+
+// Headline implements run.Headliner: the likelihood, else the metric by which the best state was chosen, else the first one.
+func (r *Result) Headline() (run.Headline, bool) {
+	if r.LogLikelihood != nil {
+		return run.Headline{Name: "log p(x)", Value: r.LogLikelihood.Mean}, true
+	}
+	names := slices.Sorted(maps.Keys(r.Metrics))
+	if r.best != "" {
+		names = []string{r.best}
+	}
+	if len(names) == 0 {
+		return run.Headline{}, false
+	}
+	return run.Headline{Name: names[0], Value: r.Metrics[names[0]]}, true
+}
 
 // LogLikelihood is an importance-sampled estimate of log p(x), the mean over observations.
 type LogLikelihood struct {
@@ -45,41 +59,7 @@ type LogLikelihood struct {
 }
 
 // Values are numbers by name, which in JSON may be "NaN", "+Inf" and "-Inf".
-type Values map[string]float64
-
-// MarshalJSON implements json.Marshaler.
-func (v Values) MarshalJSON() ([]byte, error) {
-	out := make(map[string]any, len(v))
-	for name, x := range v {
-		if out[name] = x; math.IsNaN(x) || math.IsInf(x, 0) {
-			out[name] = strconv.FormatFloat(x, 'g', -1, 64)
-		}
-	}
-	return json.Marshal(out)
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (v *Values) UnmarshalJSON(data []byte) error {
-	var in map[string]json.RawMessage
-	if err := json.Unmarshal(data, &in); err != nil {
-		return err
-	}
-	*v = Values{}
-	for name, text := range in {
-		var err error
-		if (*v)[name], err = strconv.ParseFloat(string(unquoted(text)), 64); err != nil {
-			return fmt.Errorf("value %q: %w", name, err)
-		}
-	}
-	return nil
-}
-
-func unquoted(text []byte) []byte {
-	if n := len(text); n > 1 && text[0] == '"' {
-		return text[1 : n-1]
-	}
-	return text
-}
+type Values = run.Values
 
 // Evaluate implements run.Session.
 func (s *Session) Evaluate() (out run.Result, err error) {
@@ -95,6 +75,7 @@ func (s *Session) evaluate() (run.Result, error) {
 	at := s.learner.State()
 	r := &Result{
 		Task: s.name, Seed: s.seed, Iterations: at.Iteration, MSteps: at.M, Skipped: at.Skipped, Measured: s.standing(),
+		best: s.learning.Best,
 	}
 	var err error
 	if s.learning.HeldOut != nil {

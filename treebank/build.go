@@ -1,14 +1,10 @@
 package treebank
 
 import (
-	"bufio"
-	"errors"
-	"io"
+	"cmp"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/rng"
@@ -16,13 +12,15 @@ import (
 
 // Formats of input files.
 const (
-	FormatAuto      = "auto"      // trees if the first character is a bracket, else sentences
+	FormatAuto      = "auto"      // told by the ending of a file's name, or by its first lines
 	FormatTrees     = "trees"     // trees in brackets
 	FormatSentences = "sentences" // one sentence a line, words between spaces
+	FormatText      = "text"      // text, whose words and sentences are found as the options say
+	FormatCoNLL     = "conll"     // CoNLL-U or CoNLL-X, without the dependencies
 )
 
 // Inputs are the texts of a data set: either a list of files for each split, or files to be divided. A folder stands
-// for the files below it that end in .mrg, .trees or .txt, compressed or not.
+// for the files below it that end in .mrg, .trees, .ptb, .conllu, .conll, .conllx or .txt, compressed or not.
 type Inputs struct {
 	Train, Valid, Test []string
 
@@ -46,20 +44,25 @@ func Build(in Inputs, o Options) (*Dataset, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	parts, err := in.read(o)
+	r := &reading{Options: o, format: cmp.Or(in.Format, FormatAuto)}
+	parts, err := in.read(r)
 	if err != nil {
 		return nil, err
+	}
+	o = r.resolved()
+	if o.LearnLength == FitLength {
+		o.LearnLength = fitting(parts[Train], o.MinLength)
 	}
 	vocabulary := o.Vocabulary
 	if vocabulary == nil {
 		if len(parts[Train]) == 0 {
 			return nil, badinput.Errorf("no training sentences to make a vocabulary of")
 		}
-		if vocabulary, err = countWords(parts[Train], o.VocabSize); err != nil {
+		if vocabulary, err = o.makeVocabulary(parts[Train]); err != nil {
 			return nil, err
 		}
 	}
-	d := &Dataset{Source: in.describe(), Options: o, Vocabulary: vocabulary}
+	d := &Dataset{Source: in.describe(), Options: o, Vocabulary: vocabulary, Notes: r.notes()}
 	for _, name := range []string{Train, Valid, Test} {
 		if len(parts[name]) == 0 {
 			continue
@@ -85,16 +88,17 @@ func (in Inputs) check() error {
 			in.ValidFraction, in.TestFraction)
 	}
 	switch in.Format {
-	case "", FormatAuto, FormatTrees, FormatSentences:
+	case "", FormatAuto, FormatTrees, FormatSentences, FormatText, FormatCoNLL:
 		return nil
 	}
-	return badinput.Errorf("unknown format %q; known: %s, %s, %s", in.Format, FormatAuto, FormatTrees, FormatSentences)
+	return badinput.Errorf("unknown format %q; known: %s, %s, %s, %s, %s", in.Format, FormatAuto, FormatTrees, FormatSentences,
+		FormatText, FormatCoNLL)
 }
 
 // read returns the prepared sentences of each split.
-func (in Inputs) read(o Options) (map[string][]raw, error) {
+func (in Inputs) read(r *reading) (map[string][]raw, error) {
 	if len(in.All) > 0 {
-		all, err := readAll(in.All, in.Format, o)
+		all, err := r.all(in.All)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +106,7 @@ func (in Inputs) read(o Options) (map[string][]raw, error) {
 	}
 	parts := make(map[string][]raw)
 	for _, p := range in.lists() {
-		part, err := readAll(p.paths, in.Format, o)
+		part, err := r.all(p.paths)
 		if err != nil {
 			return nil, err
 		}
@@ -143,84 +147,6 @@ func (in Inputs) describe() string {
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, "; ")
-}
-
-// readAll reads and prepares the sentences of files and folders.
-func readAll(paths []string, format string, o Options) ([]raw, error) {
-	files, err := expand(paths)
-	if err != nil {
-		return nil, err
-	}
-	var all []raw
-	for _, path := range files {
-		before := len(all)
-		if err := readFile(path, format, o, func(s raw) { all = append(all, s) }); err != nil {
-			return nil, err
-		}
-		if len(all) == before {
-			return nil, badinput.Errorf("%s holds no sentence", path)
-		}
-	}
-	return all, nil
-}
-
-// readFile calls visit with each sentence of a file.
-func readFile(path, format string, o Options, visit func(raw)) (err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	t, err := newText(f, path)
-	if err != nil {
-		return err
-	}
-	c, err := t.first()
-	if err != nil {
-		return err
-	}
-	if format == FormatTrees || format != FormatSentences && c == '(' {
-		return readTrees(&Reader{text: t}, o, visit)
-	}
-	return readSentences(t, o, visit)
-}
-
-func readTrees(r *Reader, o Options, visit func(raw)) error {
-	keep := o.tagFilter()
-	for {
-		t, err := r.Next()
-		if err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		words, gold := o.prepareTree(t, keep)
-		visit(raw{words, gold, t.Leaves(), r.text.at(r.Line())})
-	}
-}
-
-func readSentences(t *text, o Options, visit func(raw)) error {
-	lines := bufio.NewScanner(t.in)
-	lines.Buffer(nil, maxLineBytes+1) // the end of the line counts, too
-	for ; lines.Scan(); t.line++ {
-		if err := t.check(lines.Bytes()); err != nil {
-			return err
-		}
-		words := strings.FieldsFunc(lines.Text(), func(r rune) bool { return r < utf8.RuneSelf && isSpace(byte(r)) })
-		if len(words) == 0 {
-			continue
-		}
-		for i, w := range words {
-			words[i] = o.PrepareWord(w)
-		}
-		visit(raw{words: words, leaves: len(words), where: t.at(t.line)})
-	}
-	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return t.errorf("the line is longer than %d bytes", maxLineBytes)
-	} else if err != nil {
-		return t.failed(err)
-	}
-	return nil
 }
 
 // makeSplit selects sentences and numbers their words.

@@ -172,7 +172,7 @@ func TestBuildErrors(t *testing.T) {
 		"both":          {Inputs{Train: at("ok.trees"), All: at("ok.trees")}, Options{}, "exclude each other"},
 		"fractions":     {Inputs{All: at("ok.trees"), ValidFraction: 0.5, TestFraction: 0.5}, Options{}, "leave no training data"},
 		"negative":      {Inputs{All: at("ok.trees"), ValidFraction: -0.5}, Options{}, "negative"},
-		"format":        {Inputs{All: at("ok.trees"), Format: "conll"}, Options{}, `unknown format "conll"`},
+		"format":        {Inputs{All: at("ok.trees"), Format: "penn"}, Options{}, `unknown format "penn"`},
 		"missing":       {Inputs{Train: at("nowhere")}, Options{}, "nowhere"},
 		"empty":         {Inputs{Train: at("empty.trees")}, Options{}, "empty.trees holds no sentence"},
 		"malformed":     {Inputs{Train: at("bad.trees")}, Options{}, "bad.trees:2: "},

@@ -21,6 +21,7 @@ type Dataset struct {
 	Options    Options
 	Vocabulary *Vocabulary
 	Splits     []Split
+	Notes      []string // what its files were, a line for each kind
 
 	// Aside is empty, or the folder that Load found the data set in because a command that replaced it was killed.
 	Aside string

@@ -11,7 +11,7 @@ import (
 )
 
 // endings are those of files that a folder contributes when it is named as input.
-var endings = []string{".mrg", ".trees", ".txt"}
+var endings = slices.Concat(treeEndings, conllEndings, []string{".txt"})
 
 // expand replaces folders by the files of trees or sentences below them, in the order of their names.
 func expand(paths []string) ([]string, error) {
@@ -27,8 +27,7 @@ func expand(paths []string) ([]string, error) {
 		}
 		before := len(files)
 		err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-			ending := filepath.Ext(strings.TrimSuffix(strings.ToLower(name), ".gz"))
-			if err == nil && !entry.IsDir() && slices.Contains(endings, ending) {
+			if err == nil && !entry.IsDir() && slices.Contains(endings, ending(name)) {
 				files = append(files, name)
 			}
 			return err

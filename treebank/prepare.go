@@ -28,9 +28,28 @@ type Options struct {
 	MaxLength   int      `json:"max_length"`   // of a sentence, in words; 0 means no limit
 	Strict      bool     `json:"strict"`       // a sentence of another length is an error instead of left out and counted
 
+	// Of text and CoNLL.
+	Tokens          string `json:"tokens,omitempty"`           // how text is cut into words; "" means TokensSpaces
+	Sentences       string `json:"sentences,omitempty"`        // how its sentences are found; "" means SentencesLines
+	DropPunctuation bool   `json:"drop_punctuation,omitempty"` // leave out words without a letter or a digit
+
+	// Words that kept training sentences have at most so often become <unk>. 0 means that all training words count for the
+	// vocabulary, in sentences that are left out, too.
+	Rare        int  `json:"rare,omitempty"`
+	Suffixes    bool `json:"suffixes,omitempty"`     // with Rare, classes of unknown words by their endings, see UnknownClass
+	LearnLength int  `json:"learn_length,omitempty"` // with Rare, training sentences of more words do not count either; 0 means no limit
+
 	// Vocabulary, if not nil, is used instead of one made from the training split, to measure a trained model on
 	// other texts.
 	Vocabulary *Vocabulary `json:"-"`
+}
+
+// FitLength, as Options.LearnLength, is what nine tenths of the training sentences have at most, but from 20 to 40 words.
+const FitLength = -1
+
+// CorpusOptions prepare text to learn a grammar from: without punctuation, and with <unk> for words that are seen once.
+func CorpusOptions() Options {
+	return Options{LearnLength: FitLength, Tokens: TokensAuto, Sentences: SentencesAuto, DropPunctuation: true, Rare: 1}
 }
 
 // filled returns the options with zeros replaced by what they mean.
@@ -56,6 +75,12 @@ func (o Options) check() error {
 		return badinput.Errorf("minimum length %d: give at least 1", o.MinLength)
 	case o.MaxLength != 0 && o.MaxLength < o.MinLength:
 		return badinput.Errorf("maximum length %d is below the minimum length %d", o.MaxLength, o.MinLength)
+	case o.Rare < 0:
+		return badinput.Errorf("words seen at most %d times: give at least 0", o.Rare)
+	case !slices.Contains([]string{"", TokensSpaces, TokensEnglish, TokensAuto}, o.Tokens):
+		return badinput.Errorf("unknown tokens %q; known: %s, %s, %s", o.Tokens, TokensAuto, TokensEnglish, TokensSpaces)
+	case !slices.Contains([]string{"", SentencesLines, SentencesSplit, SentencesAuto}, o.Sentences):
+		return badinput.Errorf("unknown sentences %q; known: %s, %s, %s", o.Sentences, SentencesAuto, SentencesLines, SentencesSplit)
 	case len(o.KeepTags) == 0:
 		return badinput.Errorf("no tags to keep: give some, %q or %q", KimTags, AllTags)
 	}
@@ -135,6 +160,11 @@ var numbers = regexp.MustCompile(`[0-9][0-9,.]*`)
 type Dropped struct {
 	Short int `json:"short"` // fewer words than MinLength, after preparation
 	Long  int `json:"long"`  // more words than MaxLength
+}
+
+// fits says whether sentences of so many words are learned from.
+func (o Options) fits(n int) bool {
+	return n >= o.MinLength && (o.MaxLength == 0 || n <= o.MaxLength) && (o.LearnLength <= 0 || n <= o.LearnLength)
 }
 
 // selectLengths returns the sentences of the right length.

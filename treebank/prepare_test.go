@@ -173,7 +173,7 @@ func TestVocabularyOrder(t *testing.T) {
 			sentences = append(sentences, raw{words: []string{word}})
 		}
 	}
-	v, err := countWords(sentences, 4)
+	v, err := Options{VocabSize: 4}.makeVocabulary(sentences)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package treebank
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/rng"
@@ -14,7 +15,7 @@ type Stats struct {
 	UpTo40           int
 	Longest          int
 	Types            int // different words, <unk> included
-	Unknown          int // words that are <unk>
+	Unknown          int // words that are <unk>, or of one of its classes
 	Spans            int // different gold spans of two words or more, the whole sentence not counted
 	Tokens           int // words and one end of sentence each: what a likelihood per word is divided by
 }
@@ -23,7 +24,6 @@ type Stats struct {
 func (d *Dataset) Stats(split *Split) Stats {
 	st := Stats{Sentences: len(split.Sentences)}
 	types := make(map[int32]bool)
-	unknown, hasUnknown := d.Vocabulary.ids[Unknown]
 	for _, s := range split.Sentences {
 		n := len(s.Words)
 		st.Words += n
@@ -39,7 +39,7 @@ func (d *Dataset) Stats(split *Split) Stats {
 		}
 		for _, id := range s.Words {
 			types[id] = true
-			if hasUnknown && id == unknown {
+			if IsUnknown(d.Vocabulary.words[id]) {
 				st.Unknown++
 			}
 		}
@@ -60,12 +60,12 @@ func (d *Dataset) Table() *report.Table {
 		Title: d.Source,
 		Columns: report.Columns("split", "read", "leaves", "sentences", "words", "≤10", "≤20", "≤40", "longest", "mean length", "types",
 			"<unk> %", "gold spans", "too short", "too long"),
-		Notes: []string{
+		Notes: append(slices.Clone(d.Notes),
 			fmt.Sprintf("Vocabulary: %d words.", d.Vocabulary.Size()),
 			"Read, leaves: trees or lines, and their words of any tag, before preparation.",
 			"≤10, ≤20, ≤40: sentences of at most so many words. Gold spans: different ones per sentence, without the whole sentence.",
 			"Too short, too long: sentences left out.",
-		},
+		),
 	}
 	for i := range d.Splits {
 		s := &d.Splits[i]

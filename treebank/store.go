@@ -22,6 +22,7 @@ const manifestFormat = 1
 type manifest struct {
 	Format     int                    `json:"format"`
 	Source     string                 `json:"source"`
+	Notes      []string               `json:"notes,omitempty"`
 	Options    Options                `json:"options"`
 	Vocabulary int                    `json:"vocabulary"` // words, <unk> included
 	Splits     []splitManifest        `json:"splits"`
@@ -41,7 +42,7 @@ type splitManifest struct {
 
 func (d *Dataset) manifest(files []namedData) manifest {
 	m := manifest{
-		Format: manifestFormat, Source: d.Source, Options: d.Options, Vocabulary: d.Vocabulary.Size(),
+		Format: manifestFormat, Source: d.Source, Notes: d.Notes, Options: d.Options, Vocabulary: d.Vocabulary.Size(),
 		Files: make(map[string]disk.Digest),
 	}
 	for _, f := range files {
@@ -77,9 +78,7 @@ func (d *Dataset) save(on disk.Disk, dir string, replace bool) error {
 	if err := checkTarget(on, dir, replace); err != nil {
 		return err
 	}
-	files := d.files()
-	m := d.manifest(files)
-	sealed, err := disk.Seal(&m, &m.SHA256)
+	files, err := d.Files()
 	if err != nil {
 		return err
 	}
@@ -90,8 +89,8 @@ func (d *Dataset) save(on disk.Disk, dir string, replace bool) error {
 		return err
 	}
 	return disk.ReplaceFolder(on, dir, func(made string) error {
-		for _, f := range append(files, namedData{manifestName, sealed}) {
-			if _, err := disk.Write(on, filepath.Join(made, f.name), disk.Content(f.data)); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if _, err := disk.Write(on, filepath.Join(made, name), disk.Content(files[name])); err != nil {
 				return err
 			}
 		}
@@ -247,7 +246,7 @@ func (m manifest) decode(content map[string][]byte) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{Source: m.Source, Options: m.Options, Vocabulary: v}
+	d := &Dataset{Source: m.Source, Options: m.Options, Vocabulary: v, Notes: m.Notes}
 	for _, s := range m.Splits {
 		text, ok := content[s.Name+textEnding]
 		spans, okSpans := content[s.Name+spansEnding]

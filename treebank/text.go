@@ -41,17 +41,6 @@ func newText(r io.Reader, name string) (*text, error) {
 	return t, nil
 }
 
-// first returns the first byte that is not white space, without taking it; 0 at the end.
-func (t *text) first() (byte, error) {
-	c, err := t.skipSpace()
-	if err == io.EOF {
-		return 0, nil
-	} else if err != nil {
-		return 0, err
-	}
-	return c, t.in.UnreadByte()
-}
-
 // token returns "(", ")" or what stands between brackets and white space.
 func (t *text) token() (string, error) {
 	c, err := t.skipSpace()

@@ -42,9 +42,13 @@ func (v *Vocabulary) Size() int { return len(v.words) }
 // Words returns all words in order of their numbers; the caller must not change them.
 func (v *Vocabulary) Words() []string { return v.words }
 
-// ID returns the number of a word, that of <unk> if it is not in the vocabulary, and -1 if <unk> is not either.
+// ID returns the number of a word. If it is not in the vocabulary that is the number of its class, if not of <unk>, and -1
+// if that is not there either.
 func (v *Vocabulary) ID(word string) int32 {
-	for _, w := range []string{word, Unknown} {
+	if id, ok := v.ids[word]; ok {
+		return id
+	}
+	for _, w := range []string{UnknownClass(word), Unknown} {
 		if id, ok := v.ids[w]; ok {
 			return id
 		}
@@ -52,18 +56,40 @@ func (v *Vocabulary) ID(word string) int32 {
 	return -1
 }
 
-// countWords makes a vocabulary of <unk> and the most frequent words of some sentences.
-func countWords(sentences []raw, size int) (*Vocabulary, error) {
+// makeVocabulary makes a vocabulary of <unk> and the most frequent words of training sentences.
+func (o Options) makeVocabulary(sentences []raw) (*Vocabulary, error) {
 	counts := make(map[string]int)
 	for _, s := range sentences {
+		if o.Rare > 0 && !o.fits(len(s.words)) {
+			continue
+		}
 		for _, w := range s.words {
 			counts[w]++
 		}
 	}
 	delete(counts, Unknown)
+	if o.Rare > 0 {
+		o.forget(counts)
+	}
 	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
-	words = words[:min(size, len(words))]
+	words = words[:min(o.VocabSize, len(words))]
 	return NewVocabulary(append([]string{Unknown}, words...))
+}
+
+// forget leaves out rare words, and counts their classes instead.
+func (o Options) forget(counts map[string]int) {
+	classes := make(map[string]int)
+	for w, n := range counts {
+		if n <= o.Rare {
+			classes[UnknownClass(w)] += n
+			delete(counts, w)
+		}
+	}
+	for class, n := range classes {
+		if o.Suffixes && class != Unknown && n > o.Rare {
+			counts[class] += n
+		}
+	}
 }

@@ -34,6 +34,14 @@ type Result struct {
 
 var _ run.Result = (*Result)(nil)
 
+// Headline implements run.Headliner: the likelihood, or its bound where that was not estimated.
+func (r *Result) Headline() (run.Headline, bool) {
+	if r.NLL != nil {
+		return run.Headline{Name: "−log p(x)", Value: r.NLL.NLL, Low: true}, true
+	}
+	return run.Headline{Name: "bound", Value: r.Bound, Low: true}, true
+}
+
 // Evaluate implements run.Session.
 func (s *session) Evaluate() (run.Result, error) {
 	r := &Result{

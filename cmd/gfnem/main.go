@@ -12,6 +12,7 @@ import (
 
 var gfnem = cli.Program{
 	Name:     "gfnem",
+	Version:  cli.Version,
 	About:    "Learn latent variable models p(z) p(x|z) with discrete, compositional latents by GFlowNet-EM.",
 	Tasks:    []run.Task{mixture.Task{}, grammarcmd.Task{}, vaecmd.Task{}},
 	Commands: []any{&bench.Commands{}},

@@ -134,10 +134,23 @@ func (d keptData) learn(b compute.Backend, s setting, updates, every int) curve 
 }
 
 // keptTargets are the total variations that are waited for, in falling order.
-var keptTargets = []float64{0.2, 0.1, 0.05}
+var keptTargets = []float64{0.3, 0.2, 0.1}
 
-// keptTable trains q with and without replay and memory on several seeds, and says how long it took.
-func keptTable(b compute.Backend, first uint64, seeds, updates int) *report.Table {
+// keeping is what q learns from besides fresh samples.
+type keeping struct {
+	name           string
+	samples        int
+	replay, memory bool
+}
+
+var keepings = []keeping{
+	{"nothing", 4, false, false}, {"nothing, 8 samples", 8, false, false},
+	{"memory", 4, false, true}, {"replay", 4, true, false}, {"both", 4, true, true},
+}
+
+// kept trains q with and without replay and memory on several seeds. It says how long it took, and draws the mean over the
+// seeds until the first of them is at the last target.
+func kept(b compute.Backend, first uint64, seeds, updates int) (*report.Table, report.Figure) {
 	data := make([]keptData, seeds)
 	for i := range data {
 		data[i] = newKeptData(b, first+uint64(i), 50)
@@ -151,46 +164,60 @@ func keptTable(b compute.Backend, first uint64, seeds, updates int) *report.Tabl
 	for _, tv := range keptTargets {
 		t.Columns = append(t.Columns, report.Column{Name: fmt.Sprint(tv)})
 	}
-	var wg sync.WaitGroup
-	var rows [][]curve
-	busy := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var f report.Figure
 	for _, o := range []struct {
 		name string
 		gfn.Objective
 	}{{"TB", gfn.TB{}}, {"VarGrad", gfn.VarGrad{}}} {
+		var panels []report.Panel
 		for _, sleep := range []string{"no", "yes"} {
-			for _, k := range []struct {
-				name           string
-				samples        int
-				replay, memory bool
-			}{
-				{"nothing", 4, false, false}, {"nothing, 8 samples", 8, false, false},
-				{"memory", 4, false, true}, {"replay", 4, true, false}, {"both", 4, true, true},
-			} {
+			p := report.Lines{Axes: report.Axes{
+				Title: fmt.Sprintf("%s, sleep: %s", o.name, sleep),
+				X:     report.Axis{Label: "E-updates", Log: true}, Y: report.Axis{Label: "total variation", Min: 0, Max: 1},
+			}}
+			for _, k := range keepings {
 				if o.name == "VarGrad" && k.replay { // it compares trajectories of one observation
 					continue
 				}
 				s := setting{o.Objective, map[string]float64{"yes": 1}[sleep], k.samples, k.replay, k.memory}
 				curves := make([]curve, seeds)
-				for i := range curves {
-					wg.Go(func() {
-						busy <- struct{}{}
-						curves[i] = data[i].learn(b, s, updates, 20)
-						<-busy
-					})
+				within(seeds, func(i int) { curves[i] = data[i].learn(b, s, updates, 20) })
+				row := []report.Cell{report.Text(o.name), report.Text(sleep), report.Text(k.name)}
+				for _, tv := range keptTargets {
+					row = append(row, whenReached(curves, tv))
 				}
-				rows = append(rows, curves)
-				t.Add(report.Text(o.name), report.Text(sleep), report.Text(k.name))
+				t.Add(row...)
+				p.Series = append(p.Series, mean(k.name, curves))
 			}
+			panels = append(panels, p)
 		}
+		f.Panels = append(f.Panels, panels)
+	}
+	return t, f
+}
+
+// within does n things, as many at once as there are processors.
+func within(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	busy := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range n {
+		busy <- struct{}{}
+		wg.Go(func() {
+			do(i)
+			<-busy
+		})
 	}
 	wg.Wait()
-	for i, curves := range rows {
-		for _, tv := range keptTargets {
-			t.Rows[i] = append(t.Rows[i], whenReached(curves, tv))
-		}
+}
+
+// mean is that of curves, as far as the shortest one goes.
+func mean(name string, curves []curve) report.Series {
+	s := report.Series{Name: name}
+	for i := range slices.MinFunc(curves, func(a, b curve) int { return len(a.tv) - len(b.tv) }).tv {
+		s.X = append(s.X, float64((i+1)*curves[0].every))
+		s.Y = append(s.Y, stat.Mean(xslices.Map(curves, func(c curve) float64 { return c.tv[i] }), nil))
 	}
-	return t
+	return s
 }
 
 // whenReached summarises the curves of seeds.

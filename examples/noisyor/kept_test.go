@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/gfnem/gfnem/backend"
@@ -33,6 +34,10 @@ func TestReached(t *testing.T) {
 		}
 	}
 	other := curve{20, []float64{0.4, 0.2, 0.2, 0.2}}
+	short := curve{20, []float64{0.4, 0}}
+	if got := mean("both", []curve{c, short}); !slices.Equal(got.X, []float64{20, 40}) || !slices.Equal(got.Y, []float64{0.4, 0.05}) {
+		t.Errorf("the mean is %+v", got)
+	}
 	for tv, want := range map[float64]string{0.4: "20 ± 0", 0.1: "40, +1", 0.01: "–"} {
 		if got := whenReached([]curve{c, other}, tv).String(); got != want {
 			t.Errorf("%g: %q, want %q", tv, got, want)

@@ -10,7 +10,7 @@
 //
 // And what replay and memory are worth (see kept.go):
 //
-//	go run ./examples/noisyor -kept 4000
+//	go run ./examples/noisyor -kept 1000
 //
 // And how it does beside reweighted wake-sleep, VIMCO and variational inference (see compare.go):
 //
@@ -22,6 +22,8 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"path/filepath"
+	"regexp"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -192,16 +194,23 @@ func adam(scope string, rate float64, updates uint64) optim.Optimizer {
 func main() {
 	seed := flag.Uint64("seed", 1, "of everything random")
 	updates := flag.Uint64("updates", 1000, "of each model")
-	kept := flag.Int("kept", 0, "instead, show on five seeds what replay and memory are worth in so many E-updates")
-	others := flag.Bool("compare", false, "instead, compare with other estimators on five seeds, with rates chosen for each")
+	most := flag.Int("kept", 0, "instead, show what replay and memory are worth in so many E-updates")
+	others := flag.Bool("compare", false, "instead, compare with other estimators, with rates chosen for each")
+	only := flag.String("only", "", "methods of -compare, as a regular expression; exact EM is always there")
+	seeds := flag.Int("seeds", 3, "how many, from -seed on, for -kept and -compare")
+	figure := flag.String("figure", "", "also draw what -kept finds, as `NAME`.png and NAME.svg")
 	flag.Parse()
 	b := must(backend.Open(""))
-	if *kept > 0 {
-		fmt.Print(keptTable(b, *seed, 5, *kept))
+	if *most > 0 {
+		table, curves := kept(b, *seed, *seeds, *most)
+		fmt.Print(table)
+		if *figure != "" {
+			must(0, curves.Save(filepath.Dir(*figure), filepath.Base(*figure)))
+		}
 		return
 	}
 	if *others {
-		best, choice := compare(b, *seed, 5, *updates)
+		best, choice := compare(b, *seed, *seeds, *updates, must(regexp.Compile(*only)))
 		fmt.Printf("%s\n%s", best, choice)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -194,7 +195,7 @@ func TestPosteriorGradient(t *testing.T) {
 
 // The mean gradient of exact sampling is that of log p(x). The gradient of a derivation counts its rules and words, at most 3 of
 // each; mean and variance over the posterior are known by enumeration. Bernstein's inequality makes false alarms rarer than
-// 1e-5. Most probable derivations instead of samples are caught.
+// 1e-5. Most probable derivations instead of samples are caught, and so is the shape that is drawn less often of the two.
 func TestSampledGradient(t *testing.T) {
 	seed := testkit.Seed(t)
 	const draws = 4000
@@ -202,12 +203,8 @@ func TestSampledGradient(t *testing.T) {
 		x := newInstance(t, kind, seed)
 		mean, variance := x.moments()
 		logRate := math.Log(2 * float64(len(mean)) / 1e-5)
-		same := make([]*grammar.Tree, draws)
-		for i := range same {
-			same[i] = x.derivations[0]
-		}
-		worst := func(value valueOf) float64 {
-			_, grad := gradients(t, value)(x.args(fill(draws, 1.0/draws), same, rng.Key(seed, "draws")))
+		worstOf := func(z *grammar.Tree, value valueOf) float64 {
+			_, grad := gradients(t, value)(x.args(fill(draws, 1.0/draws), slices.Repeat([]*grammar.Tree{z}, draws), rng.Key(seed, "draws")))
 			most := 0.0 // of the distances from the mean, in units of what is allowed
 			for i := range grad {
 				allowed := logRate + math.Sqrt(logRate*logRate+2*logRate*draws*variance[i])
@@ -215,6 +212,7 @@ func TestSampledGradient(t *testing.T) {
 			}
 			return most
 		}
+		worst := func(value valueOf) float64 { return worstOf(x.derivations[0], value) }
 		sampled := worst(func(p grammar.Potentials, in copyNodes) *Node {
 			s := p.Sample(rng.In(in.Key))
 			return p.LogDerivation(s.Trees, s.Tags)
@@ -235,6 +233,9 @@ func TestSampledGradient(t *testing.T) {
 			return p.LogDerivation(s.Trees, s.Tags)
 		}); best < 1 {
 			t.Errorf("%s: the test does not tell samples from most probable derivations: %.2f of what is allowed", kind, best)
+		}
+		if one := max(worstOf(x.derivations[0], ofShape), worstOf(x.derivations[len(x.derivations)-1], ofShape)); one < 1 {
+			t.Errorf("%s: the test does not tell samples from always the same shape: %.2f of what is allowed", kind, one)
 		}
 	}
 }

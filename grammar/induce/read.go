@@ -83,7 +83,7 @@ func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state
 	if task := r.Info().Task; task != (Task{}).Name() {
 		return c, nil, state, nil, badinput.Errorf("%s is a run of the task %q, which learns no grammar", r.Dir(), task)
 	}
-	c = QuickConfig() // run.toml has every key
+	c = PaperConfig() // a key that run.toml does not have, since its version was an earlier one, is as published
 	if err := config.Resolve(&c, config.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
 		return c, nil, state, nil, err
 	}
@@ -98,6 +98,7 @@ func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state
 		err = badinput.Errorf("%s does not hold a grammar that can be used at step %d: %w", r.Dir(), state.Step, err)
 	} else {
 		c.adopt(g)
+		g.Prepared = c.preparation()
 	}
 	return c, g, state, warnings, err
 }

@@ -28,7 +28,7 @@ type Task struct{}
 func (Task) Name() string { return "grammar" }
 
 // Presets implements run.Task.
-func (Task) Presets() []string { return []string{"quick", "paper", "small"} }
+func (Task) Presets() []string { return []string{"quick", "best", "paper", "small"} }
 
 // Config implements run.Task.
 func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
@@ -36,7 +36,7 @@ func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
 // Start opens the data of a configuration and prepares to learn from it.
 func (Task) Start(b compute.Backend, config any) (*Session, error) {
 	c := *config.(*Config)
-	data, whole, err := openData(c)
+	data, whole, err := openData(&c)
 	if err != nil {
 		return nil, err
 	}

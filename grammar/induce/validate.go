@@ -11,16 +11,24 @@ import (
 
 // Validate implements the last word of config.Resolve. It fills in what a configuration leaves open.
 func (c *Config) Validate() error {
-	names := []string{small, "synthetic", "synthetic-ncfg"} // of data, and of grammars, that the program has
-	err := cmp.Or(c.checkTogether(), config.MakeAbsolute("data", &c.Data, names...),
-		config.MakeAbsolute("fixed", &c.Fixed, append(names, "")...))
+	err := cmp.Or(c.checkTogether(), config.MakeAbsolute("data", &c.Data, builtIn...),
+		config.MakeAbsolute("fixed", &c.Fixed, append(builtIn[:3:3], "")...))
 	if err != nil {
 		return err
+	}
+	if c.MaxLength == 0 && !c.ofFiles() {
+		c.MaxLength = usualLength
 	}
 	if c.Updates == 0 {
 		c.Updates = 10_000
 		if c.Method == GFN {
-			c.Updates = 4000
+			c.Updates = 2500
+		}
+	}
+	if c.Optim.Theta.Rate == -1 {
+		c.Optim.Theta.Rate = 3e-3
+		if c.Method == GFN {
+			c.Optim.Theta.Rate = 6e-3
 		}
 	}
 	if c.Restarts > 1 && c.RestartUpdates == 0 {

@@ -32,6 +32,21 @@ type Result struct {
 
 var _ run.Result = (*Result)(nil)
 
+// Headline implements run.Headliner: of the last split the F1 of most probable derivations, or the likelihood where there
+// are no gold trees.
+func (r *Result) Headline() (run.Headline, bool) {
+	if len(r.Splits) == 0 {
+		return run.Headline{}, false
+	}
+	s := r.Splits[len(r.Splits)-1]
+	for _, f := range s.F1 {
+		if f.Trees == string(parse.Viterbi) {
+			return run.Headline{Name: s.Name + " F1", Value: f.Sentence}, true
+		}
+	}
+	return run.Headline{Name: s.Name + " nats per word", Value: s.NLL, Low: true}, true
+}
+
 // SplitResult is the quality of a grammar on one split.
 type SplitResult struct {
 	Name      string `json:"name"`

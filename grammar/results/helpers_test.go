@@ -64,6 +64,7 @@ func tinyData(t testing.TB) *treebank.Dataset {
 func tinyConfig(method string) induce.Config {
 	c := induce.QuickConfig()
 	c.Method, c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width = method, 3, 4, 8
+	c.AsPublished(4)
 	c.MaxLength, c.Batch, c.Bucket, c.Pool, c.Updates, c.Optim.Warmup, c.Optim.Theta.Rate, c.Chain, c.Eval.Every = 5, 8, 5, 3, 200, 0, 0.02, 30, 0
 	c.Model.ParentScale = 1 // parents matter from the start
 	return c

@@ -24,6 +24,7 @@ type paperTable struct {
 	rows        []tableRow
 	unless      func(c *induce.Config)      // what all rows have unless somebody asks for something else; may be nil
 	check       func(c induce.Config) error // of the configuration of every row; may be nil
+	timed       bool                        // how long M-steps take is measured, too
 	show        func(r *reproduced) *report.Table
 	figures     []tableFigure
 }
@@ -79,6 +80,11 @@ func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 	r, err := newReproduced(t, s, cells, results)
 	if err != nil {
 		return nil, err
+	}
+	if t.timed {
+		if err := r.time(ctx, s, cells); err != nil {
+			return nil, err
+		}
 	}
 	return r, s.Publish(r.page)
 }

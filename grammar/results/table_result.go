@@ -31,6 +31,8 @@ type reproduced struct {
 type rowResult struct {
 	Key  string    `json:"row"`
 	Runs []*Result `json:"runs"`
+	// Milliseconds are those of an iteration with an M-step, where the table measures them.
+	Milliseconds float64 `json:"milliseconds,omitempty"`
 	tableRow
 }
 

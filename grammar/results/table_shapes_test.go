@@ -14,22 +14,23 @@ func TestShapesTable(t *testing.T) {
 	for row, want := range map[string]struct {
 		method, trees, collapse string
 		walks, samples          int
-		weights                 bool
+		weights, persist        bool
 	}{
-		"marginal":       {induce.Marginal, induce.Labelled, induce.Published, 1, 1, false},
-		"exact":          {induce.Exact, induce.Labelled, induce.Nothing, 1, 1, false},
-		"exact-tags":     {induce.Exact, induce.Labelled, induce.Tags, 1, 1, false},
-		"exact-labels":   {induce.Exact, induce.Labelled, induce.Labels, 1, 1, false},
-		"exact-labels-4": {induce.Exact, induce.Labelled, induce.Labels, 1, 4, false},
-		"gfn":            {induce.GFN, induce.Labelled, induce.Tags, 1, 1, false},
-		"gfn-labels":     {induce.GFN, induce.Labelled, induce.Labels, 1, 1, false},
-		"gfn-shapes":     {induce.GFN, induce.Shapes, induce.Published, 1, 1, false},
-		"gfn-shapes-4":   {induce.GFN, induce.Shapes, induce.Published, 4, 1, false},
-		"gfn-weights-4":  {induce.GFN, induce.Shapes, induce.Published, 4, 1, true},
+		"marginal":       {induce.Marginal, induce.Labelled, induce.Published, 1, 1, false, false},
+		"exact":          {induce.Exact, induce.Labelled, induce.Nothing, 1, 1, false, false},
+		"exact-tags":     {induce.Exact, induce.Labelled, induce.Tags, 1, 1, false, false},
+		"exact-labels":   {induce.Exact, induce.Labelled, induce.Labels, 1, 1, false, false},
+		"exact-labels-4": {induce.Exact, induce.Labelled, induce.Labels, 1, 4, false, false},
+		"gfn":            {induce.GFN, induce.Labelled, induce.Tags, 1, 1, false, false},
+		"gfn-labels":     {induce.GFN, induce.Labelled, induce.Labels, 1, 1, false, false},
+		"gfn-shapes":     {induce.GFN, induce.Shapes, induce.Published, 1, 1, false, false},
+		"gfn-shapes-4":   {induce.GFN, induce.Shapes, induce.Published, 4, 1, false, false},
+		"gfn-weights-4":  {induce.GFN, induce.Shapes, induce.Published, 4, 1, true, false},
+		"gfn-chains-4":   {induce.GFN, induce.Shapes, induce.Published, 4, 1, false, true},
 	} {
 		c, ok := rows[row]
 		if !ok || c.Method != want.method || c.Policy.Trees != want.trees || c.MStep.Collapse != want.collapse || c.Wake.Samples != want.walks ||
-			c.MStep.Samples != want.samples || c.MStep.Weights != want.weights || want.weights != (c.Moves.Count == 0) {
+			c.MStep.Samples != want.samples || c.MStep.Weights != want.weights || c.Moves.Persist != want.persist || want.weights != (c.Moves.Count == 0) {
 			t.Errorf("%s is %+v", row, c)
 		}
 	}
@@ -71,6 +72,9 @@ func TestShapesTableIsShown(t *testing.T) {
 	made := r.(*reproduced)
 	if g := made.Rows[0].Runs[0].shown().GFlowNet; g != nil {
 		t.Errorf("exact sampling has a GFlowNet: %+v", g)
+	}
+	if made.Rows[0].Milliseconds <= 0 || made.Rows[1].Milliseconds <= 0 {
+		t.Errorf("iterations take %g and %g milliseconds", made.Rows[0].Milliseconds, made.Rows[1].Milliseconds)
 	}
 	if g := made.Rows[1].Runs[0].shown().GFlowNet; g == nil || !(g.ESS >= 1 && g.ESS <= 32) {
 		t.Errorf("GFlowNet-EM has %+v", g)

@@ -75,3 +75,6 @@ func kind(m fs.FileMode) string {
 	}
 	return "of type " + m.Type().String()
 }
+
+// OpenRead opens a file to read parts of it, as ReadFile does.
+func OpenRead(path string) (*os.File, error) { return openRegular(path, os.O_RDONLY) }

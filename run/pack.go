@@ -1,0 +1,125 @@
+package run
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gfnem/gfnem/internal/disk"
+)
+
+// Pack writes what is needed to go on with a run elsewhere, as a tar file: its newest intact checkpoint, what was logged until
+// then, and the result of a finished cell. It may be called while the run is being trained. It returns the checkpoint's
+// step; its error wraps ErrNoCheckpoint if there is none.
+func Pack(dir string, w io.Writer) (step uint64, err error) {
+	r, err := Read(dir)
+	if err != nil {
+		return 0, err
+	}
+	s, _, err := r.Load()
+	if err != nil {
+		return 0, err
+	}
+	checkpoint := path.Join(stateName, checkpointName(s.Step))
+	_, m, err := r.readCheckpoint(s.Step)
+	if err != nil {
+		return 0, err
+	}
+	names := []string{configName, infoName, path.Join(checkpoint, arraysName), path.Join(checkpoint, stateFileName),
+		path.Join(checkpoint, manifestName), metricsName, eventsName}
+	names = append(names, slices.Sorted(maps.Keys(r.info.Files))...)
+	optional := []string{resultName, summaryName}
+	out := tar.NewWriter(w)
+	for _, name := range append(names, optional...) {
+		data, err := disk.ReadFile(r.path(filepath.FromSlash(name)))
+		if errors.Is(err, fs.ErrNotExist) && slices.Contains(optional, name) {
+			continue
+		} else if err != nil {
+			return 0, fmt.Errorf("pack run: %w", err)
+		}
+		if slices.Contains(journalNames, name) {
+			if fault := journalFault(data, m.Journals[name]); fault != "" {
+				return 0, fmt.Errorf("pack run: %s %s", r.path(name), fault)
+			}
+			data = data[:m.Journals[name].Size]
+		}
+		if err := AddFile(out, name, data); err != nil {
+			return 0, fmt.Errorf("pack run: %w", err)
+		}
+	}
+	return s.Step, out.Close()
+}
+
+// AddFile adds a file to a tar file, of which nothing but its name and content is kept, so that equal files make equal ones.
+func AddFile(out *tar.Writer, name string, data []byte) error {
+	err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), Format: tar.FormatPAX})
+	if err == nil {
+		_, err = out.Write(data)
+	}
+	return err
+}
+
+// Unpack writes the files of a tar file, which may come from somebody else, below a new folder: regular files alone, and
+// nothing outside of it. They are durable when it returns.
+func Unpack(in io.Reader, dir string) (err error) {
+	d := disk.OS{}
+	if err := disk.MkdirAll(d, dir); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	folders := []string{"."}
+	files := tar.NewReader(in)
+	for {
+		h, err := files.Next()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			return fmt.Errorf("unpack: %w", err)
+		}
+		name := filepath.FromSlash(h.Name)
+		if h.Typeflag != tar.TypeReg || !filepath.IsLocal(name) || strings.Contains(h.Name, `\`) {
+			return fmt.Errorf("unpack: %q is no file that belongs here", h.Name)
+		}
+		if folder := filepath.Dir(name); !slices.Contains(folders, folder) {
+			if err := root.MkdirAll(folder, 0o777); err != nil {
+				return err
+			}
+			for ; folder != "."; folder = filepath.Dir(folder) {
+				folders = append(folders, folder)
+			}
+		}
+		if err := unpackFile(root, name, files); err != nil {
+			return err
+		}
+	}
+	for _, folder := range folders {
+		if err := d.SyncDir(filepath.Join(dir, folder)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unpackFile(root *os.Root, name string, content io.Reader) (err error) {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := io.Copy(f, content); err != nil {
+		return err
+	}
+	return f.Sync()
+}
