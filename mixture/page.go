@@ -36,8 +36,11 @@ func (t *trainer) Report(r *run.Run, dir string, res run.Result) error {
 		draw(report.Plot{Name: "loss", Caption: "Trajectory-balance loss of the E-step.",
 			Keys: []string{"e/loss"}, Y: report.Axis{Label: "loss", Log: true}}),
 	}
-	page := task.Page(r, t, res, fmt.Sprintf("Hierarchical mixture, by GFlowNet-EM beside exact and mean-field EM: "+
+	page, err := task.Page(r, t, res, fmt.Sprintf("Hierarchical mixture, by GFlowNet-EM beside exact and mean-field EM: "+
 		"%d superclusters of %d petals, of which only the supercluster means are learned.", t.config.Model.Super, t.config.Model.Petals))
+	if err != nil {
+		return err
+	}
 	page.Section("Result").Note(run.Unfinished(t)).Table(own.table()).Paragraph(fmt.Sprintf(
 		"The GFlowNet's q(i,j|x) is within total variation %.3f of its target on average; its evidence lower bound is %.4f.",
 		own.TotalVariation, own.ELBO))

@@ -88,12 +88,20 @@ func (r *Run) summarize(change func(*Summary)) error {
 	return nil
 }
 
+// Trained returns how long the run has been trained, in all processes; 0 if nothing says so, or not as it was written.
+func (r *Run) Trained() (time.Duration, error) {
+	s, err := r.Summary()
+	if _, ok := errors.AsType[*badinput.Error](err); ok || err == nil && s == nil {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	return time.Duration(s.Seconds * float64(time.Second)), nil
+}
+
 // clock returns how long the job has been trained, from now on and in earlier processes.
 func (r *Run) clock() func() time.Duration {
-	var before time.Duration
-	if s, err := r.Summary(); err == nil && s != nil {
-		before = time.Duration(s.Seconds * float64(time.Second))
-	}
+	before, _ := r.Trained() // it is only told
 	begin := time.Now()
 	return func() time.Duration { return before + time.Since(begin) }
 }

@@ -12,8 +12,15 @@ import (
 
 // Page begins the report of a run: its title says which run it is, and the facts below how far it is. Lead says in a sentence
 // what it is about.
-func Page(r *run.Run, s run.Session, result run.Result, lead string) *report.Page {
-	c := catalog.Open(r.Dir())
+func Page(r *run.Run, s run.Session, result run.Result, lead string) (*report.Page, error) {
+	c, err := catalog.Of(r)
+	if err != nil {
+		return nil, err
+	}
+	took, err := r.Trained()
+	if err != nil {
+		return nil, err
+	}
 	title := []string{r.Info().Task}
 	for _, part := range []string{c.Method, c.Preset, c.Data} {
 		if part != "" {
@@ -38,10 +45,10 @@ func Page(r *run.Run, s run.Session, result run.Result, lead string) *report.Pag
 			fact(h.Name, report.Figures(h.Value).String())
 		}
 	}
-	fact("trained for", report.Duration(c.Took))
+	fact("trained for", report.Duration(took))
 	fact("begun", c.Created.Format("2006-01-02 15:04 MST"))
 	fact("run", filepath.Base(r.Dir()))
-	return page
+	return page, nil
 }
 
 // Finish ends the report of a run, with its configuration and where it came from, and writes report.html to a folder.

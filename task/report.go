@@ -20,7 +20,10 @@ func (s *Session) report(r *run.Run, dir string, result run.Result) error {
 	if err != nil {
 		return err
 	}
-	page := Page(r, s, result, s.about)
+	page, err := Page(r, s, result, s.about)
+	if err != nil {
+		return err
+	}
 	page.Section("Result").Note(run.Unfinished(s)).Table(result.(*Result).table())
 	if s.learning.Pictures != nil {
 		pictures, err := s.learning.Pictures(&s.Learned)

@@ -19,8 +19,11 @@ func (s *session) Report(r *run.Run, dir string, res run.Result) error {
 		return err
 	}
 	z := s.size
-	page := task.Page(r, s, res, fmt.Sprintf("Discrete VAE: images of %dx%d pixels as %dx%d codes, by %s.",
+	page, err := task.Page(r, s, res, fmt.Sprintf("Discrete VAE: images of %dx%d pixels as %dx%d codes, by %s.",
 		z.Height, z.Width, z.Rows, z.Columns, titles[s.Method]))
+	if err != nil {
+		return err
+	}
 	page.Section("Result").Note(run.Unfinished(s)).Table(res.(*Result).table())
 	if err := page.Section("Images").Figures(dir, images...); err != nil {
 		return err

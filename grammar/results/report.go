@@ -48,7 +48,10 @@ func (s session) report(r *run.Run, dir string, res run.Result) error {
 	if err != nil {
 		return err
 	}
-	page := task.Page(r, s, res, s.lead())
+	page, err := task.Page(r, s, res, s.lead())
+	if err != nil {
+		return err
+	}
 	section := page.Section("Result").Note(own.Short).Note(own.Start).Note(own.Measured.Note()).Note(run.Unfinished(s))
 	for _, t := range own.tables() {
 		section.Table(t)

@@ -134,16 +134,7 @@ func Open(dir string) Run {
 		wrong(err)
 		return out
 	}
-	info := r.Info()
-	out.Task, out.Seed, out.Command = info.Task, info.Seed, info.Command
-	out.Created, out.Updated = info.Created, info.Created
-	out.Preset = preset(info.Command)
-	out.Config, err = Flatten(r.Config())
-	wrong(err)
-	out.Method, out.Data = out.Config["method"], filepath.Base(cmp.Or(out.Config["data"], "."))
-	if out.Data == "." {
-		out.Data = ""
-	}
+	wrong(out.describe(r))
 	inUse, err := r.InUse()
 	wrong(err)
 	summary, err := r.Summary()
@@ -189,6 +180,28 @@ func Open(dir string) Run {
 		out.Headline = guess(out.Last)
 	}
 	return out
+}
+
+// Of returns what an open run knows of itself without reading anything: where it came from, and its configuration.
+func Of(r *run.Run) (out Run, err error) {
+	out.Dir = r.Dir()
+	return out, out.describe(r)
+}
+
+// describe fills that in.
+func (out *Run) describe(r *run.Run) (err error) {
+	info := r.Info()
+	out.Task, out.Seed, out.Command = info.Task, info.Seed, info.Command
+	out.Created, out.Updated = info.Created, info.Created
+	out.Preset = preset(info.Command)
+	if out.Config, err = Flatten(r.Config()); err != nil {
+		return err
+	}
+	out.Method = out.Config["method"]
+	if data := out.Config["data"]; data != "" {
+		out.Data = filepath.Base(data)
+	}
+	return nil
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
