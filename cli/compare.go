@@ -16,7 +16,7 @@ type compareCmd struct {
 	Runs   []string `arg:"" name:"run" help:"Folders of runs, or of many runs."`
 	By     []string `help:"Keys that make a setting, with commas between (default: those that differ, but the seed)." placeholder:"KEY"`
 	Figure []string `help:"What the table shows; may be repeated (default: the figure of the task)." placeholder:"NAME" sep:"none"`
-	Metric []string `help:"Curves of the page; may be repeated (default: the first dozen)." placeholder:"NAME" sep:"none"`
+	Metric []string `help:"Curves of the page; may be repeated (default: the most telling ones)." placeholder:"NAME" sep:"none"`
 	HTML   string   `help:"Write a page with curves, tables and what the runs have in common." placeholder:"FILE" name:"html"`
 	JSON   bool     `help:"Print all figures of all settings as one JSON object on standard output." xor:"format"`
 	CSV    bool     `help:"The same as lines with commas between the values." name:"csv" xor:"format"`

@@ -35,7 +35,9 @@ func (p Program) detail(of string) (string, bool) {
 	}
 	var examples, notes []string
 	for _, t := range p.Tasks {
-		if d, ok := t.(command.Documented); ok {
+		if of == "config" {
+			examples = append(examples, "gfnem config "+t.Name()+" > my.toml", "gfnem config "+t.Name()+" optim")
+		} else if d, ok := t.(command.Documented); ok {
 			examples = append(examples, d.Examples(of)...)
 			if note := d.Notes(of); note != "" {
 				notes = append(notes, note)
@@ -72,9 +74,16 @@ TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and re
 
 Ctrl-C, or SIGTERM, saves and ends with exit code 3. A step that does not end within ten seconds is not waited for: the run goes
 on from its last checkpoint, by "gfnem resume". A second signal ends the program at once.`},
-	"resume": {examples: []string{"gfnem resume runs/paper", "gfnem resume runs/paper --json"},
-		text: `A run that was killed and resumed ends with the same numbers as one that was not. Resuming a finished run
-evaluates it and writes its report again.`},
+	"sample": {text: command.FallbackHelp},
+	"resume": {examples: []string{
+		"gfnem resume runs/paper",
+		"gfnem resume runs/paper --set updates=20000 --json     a finished run goes on",
+	}, text: `A run that was killed and resumed ends with the same numbers as one that was not. Resuming a finished run
+evaluates it and writes its report again.
+
+With --set, run.toml gets the new value and changes.json says from which step on, by which command and program. How long a run
+is trained, its learning rates and what is measured may change ("gfnem config TASK" marks these keys); what the checkpoint or
+the data depend on may not. Schedules that move over the whole training follow its new length.`},
 	"eval": {examples: []string{"gfnem eval runs/paper", "gfnem eval runs/paper --json"},
 		text: `Measures the newest checkpoint, also of a run that is not finished or still running. The folder is not changed. The result
 says which state was measured: with --json its hash, its "step" of how many in "total", and whether the run is "finished". If
@@ -82,6 +91,7 @@ the newest checkpoint is damaged an older one is measured, and "fallback" says w
 	"report": {examples: []string{"gfnem report runs/paper"},
 		text: `Evaluates the newest checkpoint and writes report.html, figures and parameters.safetensors to the folder, and their
 hashes to outputs.json.`},
+	"config": {text: `What is printed is a file for --config: change it and train with it. Every key can also be given by --set.`},
 	"runs": {examples: []string{"gfnem runs", "gfnem runs runs/sweep --json"},
 		text: `The figure is that of the task, measured when the training ended; of a run that is not finished it is the last value of a
 metric. A run that cannot be read is listed as "broken", and a line below the table says why.`},

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gomlx/compute"
+
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
@@ -34,56 +36,67 @@ type sweepRunCmd struct {
 
 // pool says who makes the cells of a grid.
 type pool struct {
-	Workers *int          `help:"Trainings at a time in this process (default: one per core)." placeholder:"N"`
-	Listen  string        `help:"Let workers of other processes and machines take part, at this address." placeholder:"HOST:PORT"`
-	NATS    string        `help:"Use this NATS cluster, with JetStream, and not a server of our own." name:"nats" placeholder:"nats://HOST:PORT"`
-	Keys    string        `help:"Folder of keys, which other machines need: KEYS/sweep of \"gfnem sweep keys KEYS\"." placeholder:"DIR"`
-	Lease   time.Duration `help:"How long a worker may be silent before others get what it does." default:"15s"`
-	Limit   int           `help:"Most that checkpoints, results and data may take on the server, in MiB." default:"16384" placeholder:"MIB"`
+	Workers *int `help:"Trainings at a time in this process (default: one per core)." placeholder:"N"`
+	others
 }
 
-// shared reports whether others than this process make cells.
-func (p pool) shared() bool { return p.Listen != "" || p.NATS != "" }
+// others let other processes and machines make cells of a grid.
+type others struct {
+	Listen string        `help:"Let workers of other processes and machines take part, at this address." placeholder:"HOST:PORT"`
+	NATS   string        `help:"Use this NATS cluster, with JetStream, and not a server of our own." name:"nats" placeholder:"nats://HOST:PORT"`
+	Keys   string        `help:"Folder of keys, which other machines need: KEYS/sweep of \"gfnem sweep keys KEYS\"." placeholder:"DIR"`
+	Lease  time.Duration `help:"How long a worker may be silent before others get what it does." default:"15s"`
+	Limit  int           `help:"Most that checkpoints, results and data may take on the server, in MiB." default:"16384" placeholder:"MIB"`
+}
 
-// check refuses numbers that make no sense.
-func (p pool) check() error {
+// take reports whether others take part.
+func (o others) take() bool { return o.Listen != "" || o.NATS != "" }
+
+// check refuses what makes no sense.
+func (o others) check() error {
 	switch {
-	case p.Workers != nil && *p.Workers < 0:
-		return badinput.Errorf("--workers cannot be negative")
-	case p.Workers != nil && *p.Workers == 0 && !p.shared():
-		return badinput.Errorf("--workers 0: nobody would work: give --listen or --nats, or leave it out")
-	case p.Listen != "" && p.NATS != "":
+	case o.Listen != "" && o.NATS != "":
 		return badinput.Errorf("--listen and --nats exclude each other: workers connect to one server")
-	case p.Lease < 2*time.Second:
-		return badinput.Errorf("--lease %s: at least 2s", p.Lease)
-	case p.Limit < 1:
-		return badinput.Errorf("--limit %d: at least 1", p.Limit)
+	case o.Lease < 2*time.Second:
+		return badinput.Errorf("--lease %s: at least 2s", o.Lease)
+	case o.Limit < 1:
+		return badinput.Errorf("--limit %d: at least 1", o.Limit)
 	}
 	return nil
 }
 
-// open starts the workers of this process, and lets others take part.
-func (p pool) open(ctx context.Context, io command.Console, dir string, tasks []run.Task, e command.Backend) (*sweep.Pool, error) {
-	keys, err := sweep.LoadKeys(p.Keys)
+// check refuses what makes no sense.
+func (p pool) check() error {
+	switch {
+	case p.Workers != nil && *p.Workers < 0:
+		return badinput.Errorf("--workers cannot be negative")
+	case p.Workers != nil && *p.Workers == 0 && !p.take():
+		return badinput.Errorf("--workers 0: nobody would work: give --listen or --nats, or leave it out")
+	}
+	return p.others.check()
+}
+
+// open starts so many workers of this process, and lets others take part.
+func (o others) open(
+	ctx context.Context, io command.Console, dir string, tasks []run.Task, workers int, e func() (compute.Backend, error),
+) (*sweep.Pool, error) {
+	keys, err := sweep.LoadKeys(o.Keys)
 	if err != nil {
 		return nil, err
 	}
-	o := sweep.PoolOptions{
-		Dir: dir, Tasks: tasks, Workers: runtime.GOMAXPROCS(0), Listen: p.Listen, NATS: p.NATS, Keys: keys, Lease: p.Lease,
-		Limit: int64(p.Limit) << 20, Log: io.Err,
+	options := sweep.PoolOptions{
+		Dir: dir, Tasks: tasks, Workers: workers, Listen: o.Listen, NATS: o.NATS, Keys: keys, Lease: o.Lease,
+		Limit: int64(o.Limit) << 20, Log: io.Err,
 	}
-	if p.Workers != nil {
-		o.Workers = *p.Workers
-	}
-	if o.Workers > 0 {
-		if o.Backend, err = e.Open(); err != nil {
+	if workers > 0 {
+		if options.Backend, err = e(); err != nil {
 			return nil, err
 		}
-		o.Computes = backend.Describe(o.Backend)
+		options.Computes = backend.Describe(options.Backend)
 	}
-	opened, err := sweep.OpenPool(ctx, o)
-	if err == nil && p.Listen != "" {
-		fmt.Fprintf(io.Err, "workers: %s\n", sweep.WorkerCommand("nats://"+p.Listen, p.Keys != ""))
+	opened, err := sweep.OpenPool(ctx, options)
+	if err == nil && o.Listen != "" {
+		fmt.Fprintf(io.Err, "workers: %s\n", sweep.WorkerCommand("nats://"+o.Listen, o.Keys != ""))
 	}
 	return opened, err
 }
@@ -104,7 +117,11 @@ func (c *sweepRunCmd) Run(io command.Console, p *Program) (err error) {
 	}
 	c.Out = cmp.Or(c.Out, filepath.Join("runs", strings.TrimSuffix(filepath.Base(c.File), filepath.Ext(c.File))+"-sweep"))
 	command.TakesMemory(append([]string{"--workers"}, largeKeys(plan.Task, plan.Rows[0].Cells[0].Config)...)...)
-	opened, err := c.open(ctx, io, c.Out, p.Tasks, c.Backend)
+	workers := runtime.GOMAXPROCS(0)
+	if c.Workers != nil {
+		workers = *c.Workers
+	}
+	opened, err := c.open(ctx, io, c.Out, p.Tasks, workers, c.Open)
 	if err != nil {
 		return err
 	}

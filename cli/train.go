@@ -34,6 +34,7 @@ type trainCmd struct {
 	command.Backend
 	Out       string        `help:"Folder of the run (default: runs/TASK-TIME, which is always a new one)."`
 	SaveEvery time.Duration `help:"Time between checkpoints." default:"10s"`
+	DryRun    bool          `help:"Print the configuration, and what time and memory the training takes, and train nothing."`
 	JSON      bool          `help:"Print the result as one JSON object on standard output."`
 
 	shortcuts *shortcuts
@@ -83,6 +84,13 @@ func (c trainCmd) Run(io command.Console, p *Program) (err error) {
 	text, err := config.Encode(chosen)
 	if err != nil {
 		return err
+	}
+	if c.DryRun {
+		e, err := run.Await(ctx, run.Grace, func() (estimate, error) { return try(session, text) })
+		if err != nil {
+			return err
+		}
+		return e.print(io, c.JSON)
 	}
 	out, create := c.Out, run.Create
 	if out == "" {

@@ -183,18 +183,3 @@ func TestMistakes(t *testing.T) {
 		t.Errorf("of three broken links there are %q", got)
 	}
 }
-
-// The figure that no report has is what its program draws.
-func TestPicture(t *testing.T) {
-	drawn, err := exec.Command("go", "run", "./pictures").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := os.ReadFile("tutorial-posterior.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(drawn) != string(kept) {
-		t.Error("tutorial-posterior.svg is not what ./docs/pictures draws: go run ./docs/pictures > docs/tutorial-posterior.svg")
-	}
-}

@@ -18,6 +18,7 @@ func (t *Table) html() (template.HTML, error) {
 		Head  []cell
 		Rows  [][]cell
 		Notes []string
+		Dense bool // many columns share the page
 		Wide  bool // on a narrow screen each row stands by itself, a line for each cell
 	}
 	view.Title, view.Notes = t.Title, t.Notes
@@ -34,6 +35,7 @@ func (t *Table) html() (template.HTML, error) {
 			view.Rows[i] = append(view.Rows[i], v)
 		}
 	}
+	view.Dense = len(view.Head) > 7
 	view.Wide = width > narrowScreen
 	return render("table", view)
 }

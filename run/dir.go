@@ -39,7 +39,10 @@ type Run struct {
 	info   Info
 	seal   string // the hash in run.json; empty if that has none
 	config string
-	disk   disk.Disk
+	// changes are those of the configuration; changing, that run.toml is still the one before the last of them.
+	changes  []Change
+	changing bool
+	disk     disk.Disk
 
 	lock            *flock.Flock // nil in a Run from Read
 	metrics, events *journal     // nil until Create or Load opened them
@@ -182,6 +185,9 @@ func open(d disk.Disk, dir string) (*Run, error) {
 		return nil, fmt.Errorf("open run: %w", err)
 	}
 	r, err := read(d, dir)
+	if err == nil && r.changing {
+		err = r.copyConfig()
+	}
 	if err != nil {
 		return nil, errors.Join(err, release(lock))
 	}
@@ -225,12 +231,13 @@ func read(d disk.Disk, dir string) (*Run, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("read configuration of the run: %w", err)
 	}
-	if configSum(string(config)) != info.Config {
-		return nil, badinput.Errorf(
-			"%s and %s do not belong together: undo what was changed, or start a run of its own with --config", path,
-			filepath.Join(dir, infoName))
+	r := &Run{dir: dir, info: info.Info, seal: info.SHA256, disk: d}
+	current, err := r.settle(string(config), info.Config)
+	if err != nil {
+		return nil, err
 	}
-	return &Run{dir: dir, info: info.Info, seal: info.SHA256, config: string(config), disk: d}, nil
+	r.changing = !current
+	return r, nil
 }
 
 // Dir returns the run's folder.
@@ -239,7 +246,7 @@ func (r *Run) Dir() string { return r.dir }
 // Info returns where the run came from.
 func (r *Run) Info() Info { return r.info }
 
-// Config returns the configuration with which the run was created, in TOML.
+// Config returns the configuration of the run, in TOML: that with which it was created or, if it was changed since, resumed.
 func (r *Run) Config() string { return r.config }
 
 // CheckData returns an error unless a session has the data, given by their hashes, that the run was made with.

@@ -3,16 +3,22 @@ package sweep
 import (
 	"archive/tar"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/gfnem/gfnem/badinput"
@@ -56,6 +62,13 @@ func spool(dir string, write func(io.Writer) error) (_ *os.File, digest disk.Dig
 // fetch downloads a blob, over a file in a folder for such files, and unpacks it to a new folder once all of it is verified.
 func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (err error) {
 	f, digest, err := spool(dir, func(w io.Writer) error {
+		info, err := b.blobs.GetInfo(ctx, from.Name)
+		if err == nil {
+			err = b.whole(ctx, info, from.Digest)
+		}
+		if err != nil {
+			return err
+		}
 		in, err := b.blobs.Get(ctx, from.Name)
 		if err == nil {
 			_, err = io.Copy(w, in)
@@ -64,7 +77,7 @@ func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (er
 		return err
 	})
 	switch {
-	case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrDigestMismatch):
+	case errors.Is(err, errDamaged), errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrDigestMismatch):
 		return fmt.Errorf("%s %w", from.Name, errDamaged)
 	case err != nil:
 		return fmt.Errorf("download %s: %w", from.Name, boardError(err))
@@ -74,6 +87,70 @@ func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (er
 		return fmt.Errorf("%s %w", from.Name, errDamaged)
 	}
 	return run.Unpack(f, to)
+}
+
+// chunkSubject is where the chunks of an object lie; "" instead of its number begins those of all.
+func (b *board) chunkSubject(number string) string { return "$O." + bucket(b.id) + ".C." + number }
+
+const chunkSize = 256 << 10
+
+// upload stores a file, under a name with its hash, as the client library does it, but chunk after chunk: that one sends them
+// ahead, and can leave a goroutine behind.
+func (b *board) upload(ctx context.Context, name string, digest disk.Digest, content io.Reader) (out blob, err error) {
+	out = blob{Name: name + "/" + digest.SHA256, Digest: digest}
+	info := jetstream.ObjectInfo{
+		ObjectMeta: jetstream.ObjectMeta{Name: out.Name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}},
+		Bucket:     bucket(b.id), NUID: rand.Text(), Size: uint64(digest.Size),
+	}
+	if there, err := b.blobs.GetInfo(ctx, out.Name); err == nil && b.whole(ctx, there, digest) == nil {
+		return out, nil
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("upload %s: %w", name, boardError(err))
+		}
+	}()
+	sum, chunk := sha256.New(), make([]byte, chunkSize)
+	for {
+		n, err := io.ReadFull(content, chunk)
+		if err == io.EOF {
+			break
+		} else if err != nil && err != io.ErrUnexpectedEOF {
+			return out, err
+		}
+		sum.Write(chunk[:n])
+		info.Chunks++
+		if _, err := b.js.Publish(ctx, b.chunkSubject(info.NUID), chunk[:n]); err != nil {
+			return out, err
+		}
+	}
+	info.Digest = jetstream.GetObjectDigestValue(sum)
+	data, err := json.Marshal(info)
+	if err != nil {
+		return out, err
+	}
+	about := nats.NewMsg("$O." + bucket(b.id) + ".M." + base64.URLEncoding.EncodeToString([]byte(out.Name)))
+	about.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+	about.Data = data
+	_, err = b.js.PublishMsg(ctx, about)
+	return out, err
+}
+
+// whole returns an error unless all chunks of an object are there, for reading waits for those that are not.
+func (b *board) whole(ctx context.Context, info *jetstream.ObjectInfo, want disk.Digest) error {
+	stream, err := b.js.Stream(ctx, "OBJ_"+bucket(b.id))
+	if err != nil {
+		return err
+	}
+	subject := b.chunkSubject(info.NUID)
+	state, err := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return err
+	}
+	if info.Size != uint64(want.Size) || state.State.Subjects[subject] != uint64(info.Chunks) {
+		return errDamaged
+	}
+	return nil
 }
 
 // drop deletes blobs that nobody needs any more. That it may fail is no harm: sweepBlobs comes later.
@@ -104,7 +181,7 @@ func (b *board) sweepBlobs(ctx context.Context, needed map[string]bool, seen map
 			next[o.Name] = true
 		}
 	}
-	chunks := "$O." + bucket(b.id) + ".C."
+	chunks := b.chunkSubject("")
 	stream, err := b.js.Stream(ctx, "OBJ_"+bucket(b.id))
 	if err != nil {
 		return nil, boardError(err)
@@ -153,4 +230,22 @@ func packPath(path string, w io.Writer) error {
 		return run.AddFile(out, filepath.ToSlash(filepath.Join(base, below)), data)
 	})
 	return errors.Join(err, out.Close())
+}
+
+// referred are the names of blobs that entries and jobs speak of.
+func referred(entries map[string]entry, jobs []job) map[string]bool {
+	names := make(map[string]bool)
+	for e := range maps.Values(entries) {
+		for _, b := range []*blob{e.Checkpoint, e.Result} {
+			if b != nil {
+				names[b.Name] = true
+			}
+		}
+	}
+	for j := range slices.Values(jobs) {
+		for b := range maps.Values(j.Data) {
+			names[b.Name] = true
+		}
+	}
+	return names
 }

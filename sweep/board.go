@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -170,6 +167,10 @@ func boardError(err error) error {
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return badinput.Errorf("the server has no JetStream: %w", err)
 	}
+	const noRoom = 10047 // not among the names of the client
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == noRoom {
+		return badinput.Errorf("the sweep's server has too little room: lower --limit, or remove what sweeps before have left there")
+	}
 	return fmt.Errorf("the sweep's server: %w", err)
 }
 
@@ -297,35 +298,4 @@ func (h *hold) now() entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.entry
-}
-
-// upload stores a file, under a name with its hash. It replaces nothing: equal names have equal content.
-func (b *board) upload(ctx context.Context, name string, digest disk.Digest, content io.Reader) (blob, error) {
-	out := blob{Name: name + "/" + digest.SHA256, Digest: digest}
-	info, err := b.blobs.Put(ctx, jetstream.ObjectMeta{Name: out.Name}, content)
-	if err == nil && info.Size != uint64(digest.Size) {
-		err = fmt.Errorf("%d of %d bytes were stored", info.Size, digest.Size)
-	}
-	if err != nil {
-		return out, fmt.Errorf("upload %s: %w", name, boardError(err))
-	}
-	return out, nil
-}
-
-// referred are the names of blobs that entries and jobs speak of.
-func referred(entries map[string]entry, jobs []job) map[string]bool {
-	names := make(map[string]bool)
-	for e := range maps.Values(entries) {
-		for _, b := range []*blob{e.Checkpoint, e.Result} {
-			if b != nil {
-				names[b.Name] = true
-			}
-		}
-	}
-	for j := range slices.Values(jobs) {
-		for b := range maps.Values(j.Data) {
-			names[b.Name] = true
-		}
-	}
-	return names
 }

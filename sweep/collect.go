@@ -89,7 +89,7 @@ func (c *collection) ending(ctx context.Context, err error) error {
 	if failure := c.failure(); failure != nil {
 		return failure
 	}
-	return err
+	return c.explain(err)
 }
 
 // offerAll reads the cells that are made already and puts the others on the board.

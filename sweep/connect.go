@@ -100,8 +100,9 @@ func refusal(address string, err error) error {
 		return badinput.Errorf("%s has no TLS, and another machine is trusted only with it", address)
 	case errors.As(err, &other):
 		return badinput.Errorf("%s is not who it should be: %v: make its keys with --host and the name that workers use", address, other)
-	case errors.As(err, &unknown), errors.As(err, &verify):
-		return badinput.Errorf("%s is not who it should be: %w: give --keys with the %s of the sweep", address, err, caFile)
+	case errors.As(err, &verify), errors.As(err, &unknown):
+		return badinput.Errorf("%s is not who it should be: %s: give --keys with the %s of the sweep", address,
+			strings.TrimPrefix(err.Error(), "nats: tls error: tls: "), caFile)
 	}
 	return nil
 }

@@ -51,6 +51,12 @@ type reader struct {
 	top  map[string]toml.Primitive
 }
 
+func parse(text string) (r *reader, err error) {
+	r = &reader{}
+	r.meta, err = toml.Decode(text, &r.top)
+	return r, err
+}
+
 // at says where a value stands.
 func (r *reader) at(value toml.Primitive) string { return r.path + config.Line(r.meta, value) }
 
@@ -113,13 +119,13 @@ func Load(path string, tasks []run.Task) (*Plan, error) {
 	if err != nil {
 		return nil, badinput.Errorf("read the sweep: %w", err)
 	}
-	r := &reader{path: path}
-	r.meta, err = toml.Decode(string(data), &r.top)
+	r, err := parse(string(data))
 	if e, ok := errors.AsType[toml.ParseError](err); ok {
 		return nil, badinput.Errorf("%s:%d: %s", path, e.Position.Line, e.Message)
 	} else if err != nil {
 		return nil, badinput.Errorf("%s: %w", path, err)
 	}
+	r.path = path
 	if err := r.known(r.top, "", fileKeys...); err != nil {
 		return nil, err
 	}
@@ -149,7 +155,7 @@ func (r *reader) base(p *Plan, tasks []run.Task) (preset string, err error) {
 	}
 	var names []string
 	for _, t := range tasks {
-		if names = append(names, t.Name()); t.Name() == name {
+		if names = append(names, t.Name()); t.Name() == name && p.Task == nil {
 			p.Task = t
 		}
 	}
@@ -252,6 +258,9 @@ func (r *reader) seeds(p *Plan, preset string) error {
 			seed, ok := v.(int64)
 			if !ok || seed < 0 {
 				return r.errorf("seeds", value, want)
+			}
+			if slices.Contains(p.Seeds, uint64(seed)) {
+				return r.errorf("seeds", value, "%d occurs twice", seed)
 			}
 			p.Seeds = append(p.Seeds, uint64(seed))
 		}

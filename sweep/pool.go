@@ -50,15 +50,17 @@ type Pool struct {
 	server *embedded
 	nc     *nats.Conn
 	board  *board
+	life   string          // begins the names of this process's workers
 	data   map[string]blob // what was uploaded, by path
 	jobs   map[string]job
 
-	stop    context.CancelCauseFunc // ends the workers here
+	working context.Context         // of the workers here
+	stop    context.CancelCauseFunc // ends them
 	workers sync.WaitGroup
 	mu      sync.Mutex
 	ended   error // of the first worker here that failed
 	over    bool  // everything was made
-	status  *Status
+	status  *status
 }
 
 var _ run.Pool = (*Pool)(nil)
@@ -71,7 +73,7 @@ func (p *Pool) spool() string            { return p.below("tmp") }
 
 // OpenPool takes a grid's folder, starts a server or connects to one, and starts the workers of this process.
 func OpenPool(ctx context.Context, o PoolOptions) (_ *Pool, err error) {
-	p := &Pool{PoolOptions: o, data: make(map[string]blob), jobs: make(map[string]job), status: newStatus(o.Dir)}
+	p := &Pool{PoolOptions: o, life: here + rand.Text()[:6] + "/", data: make(map[string]blob), jobs: make(map[string]job), status: newStatus(o.Dir)}
 	if p.Lease == 0 {
 		p.Lease = 15 * time.Second
 	}
@@ -90,15 +92,14 @@ func OpenPool(ctx context.Context, o PoolOptions) (_ *Pool, err error) {
 		return nil, err
 	}
 	if err := p.connect(ctx); err != nil {
-		return nil, err
+		return nil, p.explain(err)
 	}
 	if err := p.board.put(ctx, headKey, head{Format: format, Program: Program(), Lease: p.Lease}); err != nil {
-		return nil, err
+		return nil, p.explain(err)
 	}
-	workers, stop := context.WithCancelCause(context.Background())
-	p.stop = stop
+	p.working, p.stop = context.WithCancelCause(context.Background())
 	for i := range p.Workers {
-		p.startWorker(workers, i)
+		p.startWorker(i)
 	}
 	return p, nil
 }
@@ -158,21 +159,33 @@ func (p *Pool) id() (string, error) {
 }
 
 // here begins the names of workers of this process, and of those before it.
-const here = "here"
+const here = "here-"
 
-func (p *Pool) startWorker(ctx context.Context, i int) {
+func (p *Pool) startWorker(i int) {
 	w := &Worker{
 		Tasks: p.Tasks, Backend: p.Backend, Computes: p.Computes, Dir: p.below("work"), Sweep: p.board.id, Patience: time.Minute,
-		name: fmt.Sprintf("%s/%d", here, i+1), here: true, Log: warnings{p},
+		name: fmt.Sprintf("%s%d", p.life, i+1), here: true, Log: warnings{p},
 	}
 	p.workers.Go(func() {
-		err := w.Run(ctx, p.nc)
-		if err != nil && ctx.Err() == nil {
+		err := w.Run(p.working, p.nc)
+		if err != nil && p.working.Err() == nil {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.ended = errors.Join(p.ended, err)
 		}
 	})
+}
+
+// explain says that the disk is full, or fails, if that may be why a server here does not do what it is asked.
+func (p *Pool) explain(err error) error {
+	if p.server == nil || err == nil {
+		return err
+	}
+	f, _, full := spool(p.spool(), disk.Content(make([]byte, 1<<16)))
+	if full == nil {
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return fmt.Errorf("%w: make room there, or mend that, and give the same command again (%w)", full, err)
 }
 
 // failure is what keeps workers here from working.
@@ -276,8 +289,8 @@ func (p *Pool) offerCell(ctx context.Context, g run.Grid, c run.Cell, begun bool
 	}
 	next.Epoch = old.Epoch
 	if old.Job == next.Job && old.Until == next.Until && old.State != kept && old.State != failed {
-		mine := old.State == claimed && strings.HasPrefix(old.Worker, here+"/")
-		if old.State != todo && !mine {
+		dead := old.State == claimed && strings.HasPrefix(old.Worker, here) && !strings.HasPrefix(old.Worker, p.life)
+		if old.State != todo && !dead {
 			return nil // somebody has it
 		}
 		next.Checkpoint = old.Checkpoint

@@ -41,6 +41,11 @@ func startServer(store, listen string, keys *Keys, limit int64) (*embedded, erro
 			return nil, badinput.Errorf("--listen %s is not on this machine alone, so that it needs TLS and a secret: make them with "+
 				`"gfnem sweep keys KEYS --host NAME" and give --keys KEYS/sweep`, listen)
 		}
+		l, err := net.Listen("tcp", listen)
+		if err != nil {
+			return nil, badinput.Errorf("--listen %s: %w", listen, err)
+		}
+		l.Close()
 	}
 	if keys.hasSecret() {
 		o.CustomClientAuthentication, o.AlwaysEnableNonce = keys, true

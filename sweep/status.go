@@ -14,12 +14,16 @@ import (
 // and is advice: results are what lies in the grid.
 const StatusName = "status.json"
 
-// Status is what it says.
-type Status struct {
+// Snapshot is what it says.
+type Snapshot struct {
 	Cells   Counts         `json:"cells"`
 	Workers []WorkerStatus `json:"workers"`
 	Time    time.Time      `json:"time"`
+}
 
+// status writes it.
+type status struct {
+	Snapshot
 	dir     string
 	mu      sync.Mutex
 	at      map[string]int // where a worker stands among Workers
@@ -44,12 +48,12 @@ type WorkerStatus struct {
 	Seen  time.Time `json:"seen"`
 }
 
-func newStatus(dir string) *Status {
-	return &Status{dir: dir, at: make(map[string]int), Workers: []WorkerStatus{}}
+func newStatus(dir string) *status {
+	return &status{dir: dir, at: make(map[string]int), Snapshot: Snapshot{Workers: []WorkerStatus{}}}
 }
 
 // heard notes what an entry says of a worker.
-func (s *Status) heard(e entry) {
+func (s *status) heard(e entry) {
 	if e.Worker == "" {
 		return
 	}
@@ -68,7 +72,7 @@ func (s *Status) heard(e entry) {
 }
 
 // write writes the file, at most once a second unless it is the last time.
-func (s *Status) write(c *collection, last bool) error {
+func (s *status) write(c *collection, last bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !last && time.Since(s.written) < time.Second {
@@ -84,7 +88,7 @@ func (s *Status) write(c *collection, last bool) error {
 			s.Cells.Done--
 		}
 	}
-	data, err := json.MarshalIndent(s, "", "  ")
+	data, err := json.MarshalIndent(s.Snapshot, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/gfnem/gfnem/internal/suggest"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/run/catalog"
 )
 
 // Table is what a sweep has found: the mean and the standard deviation over seeds of every row.
@@ -111,37 +112,13 @@ func unknownMetric(where, key, name string, all map[string]bool) error {
 	return badinput.Errorf("%s: key %q: results have no %q, but %s", where, key, name, strings.Join(known, ", "))
 }
 
-// numbersOf returns the numbers of a result, by their names with dots between. True is 1. What is in lists, and what numbers
-// the run, is left out.
+// numbersOf returns the numbers of a result by name, without those that number the run.
 func numbersOf(result json.RawMessage) (map[string]float64, error) {
-	out := make(map[string]float64)
-	var tree any
-	if err := json.Unmarshal(result, &tree); err != nil {
-		return nil, err
+	out, err := catalog.Numbers(result)
+	for _, name := range catalog.Repeats {
+		delete(out, name)
 	}
-	var walk func(name string, v any)
-	walk = func(name string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for key, below := range v {
-				walk(strings.TrimPrefix(name+"."+key, "."), below)
-			}
-		case float64:
-			out[name] = v
-		case bool:
-			if out[name] = 0; v {
-				out[name] = 1
-			}
-		case string: // as JSON has numbers that are not finite
-			if x, err := strconv.ParseFloat(v, 64); err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
-				out[name] = x
-			}
-		}
-	}
-	walk("", tree)
-	delete(out, "seed")
-	delete(out, "run")
-	return out, nil
+	return out, err
 }
 
 // value is a float64 that JSON can hold even if it is not finite.
@@ -212,12 +189,39 @@ func (p *Plan) publish(g run.Grid, t *Table) error {
 	if err := enc.Encode(t); err != nil {
 		return err
 	}
+	page, err := p.page(g, t)
+	if err != nil {
+		return err
+	}
+	page.Section("What was asked for").Pre(string(text))
 	return g.Publish(func(dir string) error {
-		page := &report.Page{Title: "Sweep of " + t.Task,
-			Lead: fmt.Sprintf("%d settings, each with %d seeds: %d trainings.", len(p.Rows), len(p.Seeds), len(p.Rows)*len(p.Seeds))}
-		page.Section("Table").Table(t.shown())
-		page.Section("What was asked for").Pre(string(text))
 		return cmp.Or(disk.WriteFile(filepath.Join(dir, "table.json"), disk.Content(data.Bytes())),
 			disk.WriteFile(filepath.Join(dir, "sweep.toml"), disk.Content(text)), page.WriteFile(filepath.Join(dir, "report.html")))
 	})
+}
+
+// page shows the table, and curves of all settings.
+func (p *Plan) page(g run.Grid, t *Table) (*report.Page, error) {
+	page := &report.Page{}
+	var runs []catalog.Run
+	for _, c := range p.Cells() {
+		if r := catalog.Open(filepath.Join(g.Dir, c.Path())); r.Status != catalog.Broken {
+			runs = append(runs, r)
+		}
+	}
+	if len(runs) > 0 {
+		c, err := catalog.Compare(runs, catalog.Options{By: append([]string{}, p.Axes...), Figures: t.Metrics})
+		if err == nil {
+			page, err = c.Page(nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	page.Title = "Sweep of " + t.Task
+	page.Lead = fmt.Sprintf("%d settings, each with %d seeds: %d trainings.", len(p.Rows), len(p.Seeds), len(p.Rows)*len(p.Seeds))
+	if slices.ContainsFunc(t.Rows, func(l Line) bool { return l.Trained < 1 }) || len(t.Notes) > 1 {
+		page.Section("Settings").Table(t.shown())
+	}
+	return page, nil
 }

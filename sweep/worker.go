@@ -144,16 +144,20 @@ func (w *Worker) next(ctx context.Context, by entry) (*hold, error) {
 	if err != nil {
 		return nil, boardError(err)
 	}
-	for m := range batch.Messages() {
+	select {
+	case <-ctx.Done():
+		return nil, nil
+	case m := <-batch.Messages():
+		if m == nil {
+			break
+		}
 		held, err := w.board.claim(ctx, string(m.Data()), by)
 		if err != nil {
 			_ = m.Nak() // else it comes back by itself
 			return nil, err
 		}
 		_ = m.Ack()
-		if held != nil {
-			return held, nil
-		}
+		return held, nil
 	}
 	if err := batch.Error(); err != nil && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, context.DeadlineExceeded) {
 		return nil, boardError(err)

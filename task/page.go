@@ -49,6 +49,10 @@ func Finish(page *report.Page, r *run.Run, dir string) error {
 	if text := r.Config(); text != "" {
 		page.Section("Configuration").Pre(text)
 	}
-	page.Section("Provenance").Pre(r.Info().String())
+	text := r.Info().String()
+	for _, c := range r.Changes() {
+		text += "\n" + c.String()
+	}
+	page.Section("Provenance").Pre(text)
 	return page.WriteFile(filepath.Join(dir, "report.html"))
 }

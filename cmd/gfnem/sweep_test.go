@@ -37,7 +37,7 @@ func sweepSize() sweepSizes {
 func sweepFiles(seeds int, long bool) map[string]string {
 	mixture, grammar := 20, 20
 	if long {
-		mixture, grammar = 400, 150
+		mixture, grammar = 400, 500
 	}
 	return map[string]string{
 		"mixture": fmt.Sprintf(`task = "mixture"

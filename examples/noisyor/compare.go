@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -235,13 +237,15 @@ func cell(of []float64, decimals int) report.Cell {
 }
 
 // compare trains all methods with all rates on the first seed, and with the best of them on the others. It returns how
-// the best ones did, and what all had on the validation data of the first seed.
-func compare(b compute.Backend, first uint64, seeds int, updates uint64) (best, choice *report.Table) {
+// the best ones did, and what all had on the validation data of the first seed. Methods other than exact EM take part if
+// their name matches.
+func compare(b compute.Backend, first uint64, seeds int, updates uint64, name *regexp.Regexp) (best, choice *report.Table) {
 	data := make([]compared, seeds)
 	for i := range data {
 		data[i] = newCompared(b, first+uint64(i), updates)
 	}
 	all := contenders()
+	all = slices.Concat(all[:1], slices.DeleteFunc(all[1:], func(c *contender) bool { return !name.MatchString(c.name) }))
 	for _, c := range all {
 		for range c.tries {
 			c.ends = append(c.ends, make([]outcome, seeds))

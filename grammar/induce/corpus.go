@@ -106,15 +106,28 @@ func (Task) Prepare(config any) (said []string, err error) {
 		said = append(said, fmt.Sprintf("vocabulary: %d words, without those that training sentences have at most %s",
 			d.Vocabulary.Size(), times(c.Text.Rare)))
 	}
-	if train, err := d.Split(treebank.Train); err == nil {
-		long, all := train.Dropped.Long, len(train.Sentences)+train.Dropped.Long
-		if 10*long > all {
-			said = append(said, fmt.Sprintf("warning: max_length = %d leaves out %d of %d training sentences: longer ones take time with "+
-				"the third power of their length", c.MaxLength, long, all))
-		}
+	if text := c.leftOut(d); text != "" {
+		said = append(said, "warning: "+text)
 	}
 	return said, nil
 }
+
+// leftOut says so if more than a tenth of the training sentences are too long.
+func (c *Config) leftOut(d *treebank.Dataset) string {
+	train, err := d.Split(treebank.Train)
+	if err != nil {
+		return ""
+	}
+	long, all := train.Dropped.Long, len(train.Sentences)+train.Dropped.Long
+	if 10*long <= all {
+		return ""
+	}
+	return fmt.Sprintf("max_length = %d leaves out %d of %d training sentences: longer ones take time with the third power of their length",
+		c.MaxLength, long, all)
+}
+
+// Dataset is what is learned from, and a note if much was left out of it.
+func (s *Session) Dataset() (d *treebank.Dataset, note string) { return s.data, s.leftOut(s.data) }
 
 func count(n int, what string) string {
 	if n == 1 {

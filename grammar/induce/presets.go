@@ -58,17 +58,17 @@ func (c *Config) AsPublished(moves int) {
 	c.Moves.Count, c.Moves.ECount, c.Moves.Balance = moves, 1, 1
 }
 
-// QuickConfig learns the synthetic treebank on two cores in about a minute, or several by a GFlowNet, with several times more symbols
+// QuickConfig learns the synthetic treebank on two cores in about a minute, or a few by a GFlowNet, with several times more symbols
 // than the treebank has and small batches, which ended in better optima than other settings.
 func QuickConfig() Config {
 	c := PaperConfig()
 	c.Seed, c.Batch, c.Updates, c.Pool, c.Bucket = 0, 16, 0, 20, 4
 	c.Model.Nonterminals, c.Model.Preterminals, c.Model.Width, c.Model.ParentScale = 20, 40, 64, 0
-	c.Policy.Width, c.Policy.Layers = 64, 2
+	c.Policy.Width, c.Policy.Layers = 64, 1
 	c.Sleep.Leaves, c.Sleep.Steps = 20, 19
 	c.WeighShapes()
 	c.Gate.Threshold, c.Gate.ThresholdEnd = 6, 3
-	c.Optim.Drop, c.Optim.Theta.Rate, c.Optim.Theta.End = 1, 3e-3, 0.05
+	c.Optim.Drop, c.Optim.Theta.Rate, c.Optim.Theta.End = 1, -1, 0.05
 	c.Optim.Phi.Rate, c.Optim.Phi.FlowRate, c.Optim.Phi.End = 1e-3, 1e-2, 0.2
 	c.Prior.Updates, c.Eval.Every, c.Eval.Select = 3000, 500, Best
 	return c

@@ -31,6 +31,9 @@ func savedRun(t *testing.T, kind grammar.Kind) (*Session, *run.Run) {
 	if kind == grammar.NCFG {
 		c.Model.Init = grammar.Xavier
 	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
 	s, err := Task{}.Start(b, &c)
 	if err != nil {
 		t.Fatal(err)

@@ -300,6 +300,9 @@ func TestPaperLearningRate(t *testing.T) {
 	}
 	fast := QuickConfig()
 	fast.Updates, fast.Optim.Warmup = 400, 0
+	if err := fast.Validate(); err != nil {
+		t.Fatal(err)
+	}
 	rate = newMStep(program.NewSet(simd(), nil), nil, &fast).optimizer.Groups[0].Rate
 	for step, want := range map[uint64]float64{0: 1, 100: 1, 250: math.Sqrt(0.05), 400: 0.05} {
 		if got := rate.At(step) / 3e-3; !(math.Abs(got-want) <= 1e-12) {
@@ -361,7 +364,7 @@ func TestValidate(t *testing.T) {
 		`moves.persist = true needs moves`:                    func(c *Config) { c.Method, c.Moves.Persist, c.Moves.Count = GFN, true, 0 },
 		`set moves.count = 0`:                                 func(c *Config) { c.Method, c.MStep.Weights, c.Wake.Samples = GFN, true, 2 },
 		"model.nonterminals = 0 is not between 1 and 500":     func(c *Config) { c.Model.Nonterminals = 0 },
-		"optim.theta.rate = NaN is not between 0 and 1000":    func(c *Config) { c.Optim.Theta.Rate = math.NaN() },
+		"optim.theta.rate = NaN is neither -1 nor between 0 ": func(c *Config) { c.Optim.Theta.Rate = math.NaN() },
 		"updates = -1 is neither 0 nor between":               func(c *Config) { c.Updates = -1 },
 		"max_length = 1 is not between 2 and 200":             func(c *Config) { c.MaxLength = 1 },
 		"prior.reset = 2 is not between 0 and 1":              func(c *Config) { c.Prior.Reset = 2 },
@@ -410,7 +413,7 @@ func TestOpenKeys(t *testing.T) {
 		{"paper", config.Set{"model.grammar=ncfg", "prior.on=true"}, 4, 2, 10_000},
 		{"paper", config.Set{"gate.threshold=12"}, 12, 6, 10_000},
 		{"paper", config.Set{"prior.on=true", "gate.threshold_end=0"}, 4, 0, 10_000},
-		{"quick", nil, 6, 3, 4000},
+		{"quick", nil, 6, 3, 2500},
 		{"quick", config.Set{"model.grammar=ncfg", "prior.on=true", "horizon=50"}, 6, 3, 50},
 	} {
 		got := presets[c.preset]()

@@ -22,7 +22,13 @@ func (c *Config) Validate() error {
 	if c.Updates == 0 {
 		c.Updates = 10_000
 		if c.Method == GFN {
-			c.Updates = 4000
+			c.Updates = 2500
+		}
+	}
+	if c.Optim.Theta.Rate == -1 {
+		c.Optim.Theta.Rate = 3e-3
+		if c.Method == GFN {
+			c.Optim.Theta.Rate = 6e-3
 		}
 	}
 	if c.Restarts > 1 && c.RestartUpdates == 0 {

@@ -68,8 +68,16 @@ func (p *GFlowNet) List(sentences []treebank.Sentence) (*Listed, error) {
 	}
 	r := &Listed{Sentences: len(sentences)}
 	times := map[string]float64{}
+	all := 0
 	for _, s := range sentences {
-		times[fmt.Sprint(s.Words)]++
+		key := fmt.Sprint(s.Words)
+		if times[key] == 0 {
+			all += countForests(len(s.Words), p.net.Env(2).Labels)
+		}
+		times[key]++
+	}
+	if all > mostListed {
+		return nil, nil
 	}
 	for _, s := range sentences {
 		key := fmt.Sprint(s.Words)

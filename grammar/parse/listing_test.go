@@ -82,6 +82,30 @@ func TestList(t *testing.T) {
 	}
 }
 
+// Sentences of too many forests together are not listed, however short each is; one that occurs often counts once.
+func TestListOfMany(t *testing.T) {
+	p := newTiny(t, testkit.Seed(t), grammar.CFG)
+	const words = 6
+	var same, others []treebank.Sentence
+	for i := range 1 + mostListed/countForests(words, p.net.Env(2).Labels) {
+		x := make([]int32, words)
+		same = append(same, treebank.Sentence{Words: x[:3]})
+		for j := range x {
+			x[j], i = int32(i%3), i/3
+		}
+		others = append(others, treebank.Sentence{Words: x})
+	}
+	if got, err := p.List(others); got != nil || err != nil {
+		t.Errorf("%d sentences are listed: %v, error %v", len(others), got, err)
+	}
+	for i := range same {
+		same[i].Words = same[0].Words
+	}
+	if got, err := p.List(same); err != nil || got == nil || got.Sentences != len(same) {
+		t.Errorf("one sentence many times is listed as %v, error %v", got, err)
+	}
+}
+
 // overShapes makes a tiny GFlowNet one over shapes.
 func overShapes(p *GFlowNet) *GFlowNet {
 	p.net.Grammar = p.net.LogProbs

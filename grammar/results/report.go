@@ -60,6 +60,8 @@ func (s session) report(r *run.Run, dir string, res run.Result) error {
 		return err
 	}
 	learned.Table(p.ruleTable()).Table(p.wordTable())
+	data, note := s.Dataset()
+	page.Section("Data").Note(note).Table(data.Table())
 	return task.Finish(page, r, dir)
 }
 

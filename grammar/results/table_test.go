@@ -76,7 +76,7 @@ func TestTableRows(t *testing.T) {
 			t.Errorf("%d rows", len(rows))
 		}
 
-		base.AsPublished(max(base.Moves.Count, 4))
+		asPublished(&base)
 		rows = cellsOf(t, "grammar-threshold", preset)
 		for row, want := range map[string][2]float64{"12-6": {12, 6}, "8-4": {8, 4}, "6-3": {6, 3}, "4-2": {4, 2}, "none": {1e300, 1e300}} {
 			same(row, rows[row], func(c *induce.Config) { c.Method, c.Gate.Threshold, c.Gate.ThresholdEnd = induce.GFN, want[0], want[1] })
@@ -129,7 +129,7 @@ func TestTableSettings(t *testing.T) {
 		{"grammar-threshold", "quick", "gate.threshold = 3", "every row asked for has gate.threshold of its own"},
 		{"grammar", "quick", "seed=3", "--seeds"},
 		{"grammar", "quick", "updats=3", `did you mean "updates"`},
-		{"grammar", "quick", "optim.theta.rate=-1", "optim.theta.rate = -1 is not between"},
+		{"grammar", "quick", "optim.phi.rate=-1", "optim.phi.rate = -1 is not between"},
 		{"grammar-estep", "quick", "updates=3", "needs a grammar that stays as it is"},
 	} {
 		_, err := findTable(c.table).cells(run.Study{Adjustments: run.Adjustments{Preset: c.preset, Set: config.Set{c.set}, Seeds: []uint64{0}}})

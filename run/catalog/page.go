@@ -11,7 +11,7 @@ import (
 
 const (
 	bandPoints = 160 // of a curve that is averaged
-	mostCurves = 12  // on a page, unless some are asked for
+	mostCurves = 6   // on a page, unless some are asked for
 )
 
 // Page shows a comparison: the table, curves of metrics over all settings with bands over seeds, every figure, the runs, and
@@ -197,6 +197,7 @@ func Table(runs []Run) *report.Table {
 			t.Notes = append(t.Notes, r.Dir+": "+r.Wrong)
 		}
 	}
+	t.DropMissing()
 	return t
 }
 

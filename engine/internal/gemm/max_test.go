@@ -1,7 +1,6 @@
 package gemm
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -15,8 +14,8 @@ func sameFloat[T Float](a, b T) bool {
 	return a != a && b != b || a == b && math.Signbit(float64(a)) == math.Signbit(float64(b))
 }
 
-// greatest is the oracle of maxima.
-func greatest[T Float](c, a, b Matrix[T], add bool) (want []T) {
+// greatestSums is the oracle of maxima.
+func greatestSums[T Float](c, a, b Matrix[T], add bool) (want []T) {
 	for i := range c.Rows {
 		for j := range c.Cols {
 			most := T(math.Inf(-1))
@@ -56,7 +55,7 @@ func checkMax[T Float](t rapid.TB, seed uint64, m, n, k int, add bool, kind int,
 				sprinkle(r, x.Data, kind > 1)
 			}
 		}
-		want := greatest(c, a, b, add)
+		want := greatestSums(c, a, b, add)
 		gemmAt(level, c, a, b, Options[T]{Max: true, Add: add})
 		for i := range m {
 			for j := range n {
@@ -115,7 +114,7 @@ func TestMaximaOfBatches(t *testing.T) {
 			batchAt(level, dims, c, a, b, Options[float32]{Max: true})
 			for _, at := range places(dims) {
 				one := moved(c, at.C)
-				want := greatest(one, moved(a, at.A), moved(b, at.B), false)
+				want := greatestSums(one, moved(a, at.A), moved(b, at.B), false)
 				for i := range m {
 					for j := range n {
 						if got := one.Data[i*one.RowStride+j]; !sameFloat(got, want[i*n+j]) {
@@ -137,24 +136,6 @@ func TestMaximaOnAnyThreads(t *testing.T) {
 		runtime.GOMAXPROCS(threads)
 		for i, s := range [][3]int{{600, 300, 90}, {16, 20, 30000}, {40, 2000, 60}} {
 			checkMax[float32](t, uint64(i), s[0], s[1], s[2], i == 1, 2, dense, transposed)
-		}
-	}
-}
-
-func BenchmarkMax(b *testing.B) {
-	for _, s := range [][3]int{{608, 1800, 60}, {480, 30, 900}, {19, 90, 90}, {30, 30, 12}, {512, 512, 512}} {
-		for _, level := range levels()[1:] {
-			for _, most := range []bool{false, true} {
-				b.Run(fmt.Sprintf("%v/%v/max=%v", s, level, most), func(b *testing.B) {
-					r := rand.New(rand.NewPCG(1, 1))
-					x, y := operandOf[float32](r, s[0], s[2], dense), operandOf[float32](r, s[2], s[1], transposed)
-					c, _ := result[float32](r, s[0], s[1])
-					for b.Loop() {
-						gemmAt(level, c, x, y, Options[float32]{Max: most})
-					}
-					b.ReportMetric(float64(s[0]*s[1]*s[2])*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gterms/s")
-				})
-			}
 		}
 	}
 }

@@ -150,24 +150,39 @@ func portableMax[T Float](speed int) family {
 // maxRow is the kernel of maxima of one row and up to four columns.
 func maxRow[T Float](p *params) {
 	size := int(unsafe.Sizeof(T(0)))
+	column := func(j int) int { return min(j, p.cols-1) * size } // absent ones repeat the last one
+	x, y, z := column(1), column(2), column(3)
 	for t := range p.tiles {
-		least := T(math.Inf(-1))
-		row := [4]T{least, least, least, least}
 		a, b := unsafe.Add(p.a, t*p.aTile), unsafe.Add(p.b, t*p.bTile)
-		for k := range p.k {
-			x := *at[T](a, k*p.aCol)
-			for j := range p.cols {
-				row[j&3] = max(row[j&3], x+*at[T](b, k*p.bRow+j*size))
-			}
-		}
-		for j := range p.cols {
+		var row [4]T
+		row[0], row[1], row[2], row[3] = maxima[T](p.k, a, b, p.aCol, p.bRow, x, y, z)
+		for j, most := range row[:p.cols] {
 			c := at[T](p.c, t*p.cTile+j*size)
 			if p.flags&flagAdd != 0 {
-				row[j&3] = max(row[j&3], *c)
+				most = max(most, *c)
 			}
-			*c = row[j&3]
+			*c = most
 		}
 	}
+}
+
+// maxima are those of one row and four columns, 0, x, y and z bytes from the first.
+//
+//go:noinline
+func maxima[T Float](k int, a, b unsafe.Pointer, aCol, bRow, x, y, z int) (c0, c1, c2, c3 T) {
+	c0 = T(math.Inf(-1))
+	c1, c2, c3 = c0, c0, c0
+	i, j := 0, 0
+	for range k {
+		v := *at[T](a, i)
+		c0 = max(c0, v+*at[T](b, j))
+		c1 = max(c1, v+*at[T](b, j+x))
+		c2 = max(c2, v+*at[T](b, j+y))
+		c3 = max(c3, v+*at[T](b, j+z))
+		i += aCol
+		j += bRow
+	}
+	return c0, c1, c2, c3
 }
 
 // activate applies an activation.

@@ -2966,11 +2966,11 @@ partial: \
 	STORE_PART_AVX512_ZZZZ(Z20, Z21, Z22, Z23) \
 next:
 
-// GREATER makes most the greater of itself and a term, which is lost.
-#define GREATER_AVX512(term, most, other, signs) \
+// GREATER makes most the greater of itself and a term.
+#define GREATER_AVX512(term, most, other, bits) \
 	VMAXP most, term, other \
 	VMAXP term, most, most \
-	VPTERNLOGD $0xd4, signs, other, most
+	VPTERNLOGD $0xd4, bits, other, most
 
 // GREATER_ROW takes a row of C for terms.
 #define GREATER_ROW_AVX512_Y(a) \
@@ -4121,14 +4121,13 @@ partial: \
 	STORE_PART_AVX2_YY(Y10, Y11) \
 next:
 
-// GREATER makes most the greater of itself and a term, which is lost.
-#define GREATER_AVX2(term, most, other, signs) \
+// GREATER makes most the greater of itself and a term.
+#define GREATER_AVX2(term, most, other, bits) \
 	VMAXP most, term, other \
+	VCMPP $3, most, term, bits \
 	VMAXP term, most, most \
-	VORPS other, most, term \
 	VANDPS other, most, most \
-	VANDPS signs, term, term \
-	VORPS term, most, most
+	VORPS bits, most, most
 
 // GREATER_ROW takes a row of C for terms.
 #define GREATER_ROW_AVX2_Y(a) \

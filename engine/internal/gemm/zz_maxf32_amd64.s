@@ -25,11 +25,7 @@ DATA consts<>+32(SB)/8, $0xff800000ff800000
 DATA consts<>+40(SB)/8, $0xff800000ff800000
 DATA consts<>+48(SB)/8, $0xff800000ff800000
 DATA consts<>+56(SB)/8, $0xff800000ff800000
-DATA consts<>+64(SB)/8, $0x7fffffff7fffffff
-DATA consts<>+72(SB)/8, $0x7fffffff7fffffff
-DATA consts<>+80(SB)/8, $0x7fffffff7fffffff
-DATA consts<>+88(SB)/8, $0x7fffffff7fffffff
-GLOBL consts<>(SB), RODATA|NOPTR, $96
+GLOBL consts<>(SB), RODATA|NOPTR, $64
 
 DATA tailmask<>+0(SB)/8, $-1
 DATA tailmask<>+8(SB)/8, $-1
@@ -491,7 +487,6 @@ TEXT ·smaxgemm256_1x8(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_Y
 	FIRST_TILE
-	VBROADCASTSS consts<>+64(SB), Y9
 tile:
 	VBROADCASTSS consts<>+32(SB), Y0
 	MOVQ SI, R8
@@ -515,7 +510,6 @@ TEXT ·smaxgemm256_2x8(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_Y
 	FIRST_TILE
-	VBROADCASTSS consts<>+64(SB), Y9
 tile:
 	VBROADCASTSS consts<>+32(SB), Y0
 	VBROADCASTSS consts<>+32(SB), Y1
@@ -543,7 +537,6 @@ TEXT ·smaxgemm256_4x8(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_Y
 	FIRST_TILE
-	VBROADCASTSS consts<>+64(SB), Y9
 tile:
 	VBROADCASTSS consts<>+32(SB), Y0
 	VBROADCASTSS consts<>+32(SB), Y1
@@ -579,7 +572,6 @@ TEXT ·smaxgemm256_1x16(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_YY
 	FIRST_TILE
-	VBROADCASTSS consts<>+64(SB), Y9
 tile:
 	VBROADCASTSS consts<>+32(SB), Y0
 	VBROADCASTSS consts<>+32(SB), Y1
@@ -607,7 +599,6 @@ TEXT ·smaxgemm256_2x16(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_YY
 	FIRST_TILE
-	VBROADCASTSS consts<>+64(SB), Y9
 tile:
 	VBROADCASTSS consts<>+32(SB), Y0
 	VBROADCASTSS consts<>+32(SB), Y1
@@ -642,7 +633,6 @@ TEXT ·smaxgemm256_4x16(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_YY
 	FIRST_TILE
-	VBROADCASTSS consts<>+64(SB), Y9
 tile:
 	VBROADCASTSS consts<>+32(SB), Y0
 	VBROADCASTSS consts<>+32(SB), Y1

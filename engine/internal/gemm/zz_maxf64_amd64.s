@@ -25,11 +25,7 @@ DATA consts<>+32(SB)/8, $0xfff0000000000000
 DATA consts<>+40(SB)/8, $0xfff0000000000000
 DATA consts<>+48(SB)/8, $0xfff0000000000000
 DATA consts<>+56(SB)/8, $0xfff0000000000000
-DATA consts<>+64(SB)/8, $0x7fffffffffffffff
-DATA consts<>+72(SB)/8, $0x7fffffffffffffff
-DATA consts<>+80(SB)/8, $0x7fffffffffffffff
-DATA consts<>+88(SB)/8, $0x7fffffffffffffff
-GLOBL consts<>(SB), RODATA|NOPTR, $96
+GLOBL consts<>(SB), RODATA|NOPTR, $64
 
 DATA tailmask<>+0(SB)/8, $-1
 DATA tailmask<>+8(SB)/8, $-1
@@ -491,7 +487,6 @@ TEXT ·dmaxgemm256_1x4(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_Y
 	FIRST_TILE
-	VBROADCASTSD consts<>+64(SB), Y9
 tile:
 	VBROADCASTSD consts<>+32(SB), Y0
 	MOVQ SI, R8
@@ -515,7 +510,6 @@ TEXT ·dmaxgemm256_2x4(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_Y
 	FIRST_TILE
-	VBROADCASTSD consts<>+64(SB), Y9
 tile:
 	VBROADCASTSD consts<>+32(SB), Y0
 	VBROADCASTSD consts<>+32(SB), Y1
@@ -543,7 +537,6 @@ TEXT ·dmaxgemm256_4x4(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_Y
 	FIRST_TILE
-	VBROADCASTSD consts<>+64(SB), Y9
 tile:
 	VBROADCASTSD consts<>+32(SB), Y0
 	VBROADCASTSD consts<>+32(SB), Y1
@@ -579,7 +572,6 @@ TEXT ·dmaxgemm256_1x8(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_YY
 	FIRST_TILE
-	VBROADCASTSD consts<>+64(SB), Y9
 tile:
 	VBROADCASTSD consts<>+32(SB), Y0
 	VBROADCASTSD consts<>+32(SB), Y1
@@ -607,7 +599,6 @@ TEXT ·dmaxgemm256_2x8(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_YY
 	FIRST_TILE
-	VBROADCASTSD consts<>+64(SB), Y9
 tile:
 	VBROADCASTSD consts<>+32(SB), Y0
 	VBROADCASTSD consts<>+32(SB), Y1
@@ -642,7 +633,6 @@ TEXT ·dmaxgemm256_4x8(SB), NOSPLIT, $24-8
 	MOVQ p+0(FP), DI
 	MASKS_AVX2_YY
 	FIRST_TILE
-	VBROADCASTSD consts<>+64(SB), Y9
 tile:
 	VBROADCASTSD consts<>+32(SB), Y0
 	VBROADCASTSD consts<>+32(SB), Y1

@@ -7,7 +7,8 @@ import (
 )
 
 // maxPlus is the ring in which a sum is the greatest of its terms and a term is a+b. Like the maxima of package vec, a
-// NaN wins and -0 is less than +0. That takes two maxima for each term: of NaN or zeros, VMAXPS returns the second.
+// NaN wins and -0 is less than +0. That takes two maxima for each term, since VMAXPS returns the second of two zeros, or
+// if one is NaN.
 type maxPlus struct{}
 
 // maxVectors are fewer and smaller tiles than those of products: they need more registers and are bound by arithmetic.
@@ -20,31 +21,32 @@ func maxVectors(is isa) []vecs {
 	return []vecs{{is, "Y", few}, {is, "Z", few}, {is, "ZZ", few}}
 }
 
-// Registers besides those of vecs: a term, another maximum, and the sign bit (AVX-512) or all other bits (AVX2).
+// Registers besides those of vecs: a term, another maximum, and the sign bit (AVX-512) or where something is NaN (AVX2).
 
-func (v vecs) term(j int) string         { return v.temp(v.class(j), 3) }
-func (v vecs) signs(class string) string { return v.temp(class, 5) }
+func (v vecs) term(j int) string { return v.temp(v.class(j), 3) }
+func (v vecs) bits(j int) string { return v.temp(v.class(j), 5) }
 
 // greater makes a maximum that of itself and the term.
 func (v vecs) greater(j int, most string) string {
-	return fmt.Sprintf("GREATER_%s(%s, %s, %s, %s)\n", v.isa.name, v.term(j), most, v.temp(v.class(j), 4), v.signs(v.class(j)))
+	return fmt.Sprintf("GREATER_%s(%s, %s, %s, %s)\n", v.isa.name, v.term(j), most, v.temp(v.class(j), 4), v.bits(j))
 }
 
 // maxMacros are what is done to maxima.
 func (p *Package) maxMacros(is isa) {
-	how := `
-		VORPS other, most, term
+	how := fmt.Sprintf(`
+		VMAXP most, term, other
+		VCMPP $%d, most, term, bits
+		VMAXP term, most, most
 		VANDPS other, most, most
-		VANDPS signs, term, term
-		VORPS term, most, most`
+		VORPS bits, most, most`, unordQ)
 	if is.width == 64 {
 		how = `
-		VPTERNLOGD $0xd4, signs, other, most`
-	}
-	p.Macro("GREATER makes most the greater of itself and a term, which is lost.",
-		fmt.Sprintf("GREATER_%s(term, most, other, signs)", is.name), `
 		VMAXP most, term, other
-		VMAXP term, most, most`+how)
+		VMAXP term, most, most
+		VPTERNLOGD $0xd4, bits, other, most`
+	}
+	p.Macro("GREATER makes most the greater of itself and a term.",
+		fmt.Sprintf("GREATER_%s(term, most, other, bits)", is.name), how)
 	for _, v := range maxVectors(is) {
 		args := strings.Split("abcd"[:v.n()], "")
 		row := ""
@@ -67,11 +69,9 @@ func (p *Package) maxMacros(is isa) {
 }
 
 func (maxPlus) begin(f *Fn, v vecs) {
-	bits := uint64(1) << (8*f.el.size - 1)
-	if !v.wide() {
-		bits--
+	if v.wide() {
+		f.Text("%s %s, %s", f.broadcast(), constantRef(f.el.size, 1<<(8*f.el.size-1)), v.bits(0))
 	}
-	f.Text("%s %s, %s", f.broadcast(), constantRef(f.el.size, bits), v.signs(v.class(0)))
 }
 
 func (maxPlus) clear(f *Fn, t tile) {

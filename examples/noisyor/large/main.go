@@ -128,7 +128,7 @@ func main() {
 	draw := func(name string, n int) *tensors.Tensor {
 		return must(lvm.Draw(e.b, truth.Scope(em.Theta), e.network, rng.Key(e.seed, name), n)).X[0]
 	}
-	e.train, e.validation, e.test = draw("train", 4000), draw("validation", 500), draw("test", 500)
+	e.train, e.validation, e.test = draw("train", 4000), draw("validation", 200), draw("test", 200)
 
 	tried := thetaRates
 	if *rate > 0 {
