@@ -114,13 +114,13 @@ func (m *inspected) examples() []string {
 	}
 	var out []string
 	r := rng.New(0, "grammar/examples")
-	for range 500 { // a grammar that seldom makes short ones has fewer examples
-		s := m.grammar.Draw(r, longest)
-		if s == nil || len(out) == 5 {
+	for range 500 { // fewer than five where the grammar seldom makes short ones
+		d := m.grammar.Draw(r, longest)
+		if d == nil || len(out) == 5 {
 			continue
 		}
-		words := make([]string, len(s.Words))
-		for i, w := range s.Words {
+		words := make([]string, len(d.Words))
+		for i, w := range d.Words {
 			words[i] = m.grammar.Words[w]
 		}
 		out = append(out, strings.Join(words, " "))
