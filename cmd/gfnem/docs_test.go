@@ -18,6 +18,7 @@ import (
 // notRun are commands that the test does not run: when they were run last, by hand, and what came of it.
 var notRun = map[string]string{
 	"go test ./...":                    "2026-11-19: every change passes it",
+	"gfnem serve runs":                 "2026-11-19: it serves until it is told to end; tests of package serve drive the page",
 	"go install ./cmd/gfnem":           "2026-11-19: it would write to the folders of whoever tests",
 	"go run ./scripts/release":         "2026-11-19: two folders make the same bytes by a test of its own",
 	"go run ./cmd/gfnem train mixture": "2026-11-19: a second once it is built; the training is run as gfnem train mixture",
