@@ -39,6 +39,7 @@ var notRun = map[string]byHand{
 	"gfnem sweep rates.toml --out runs/rates": {
 		"2026-11-19", "the file of docs/sweep.md: 30 trainings in 75 s of processor time"},
 	"gfnem worker nats://HOST:4222": {"2026-11-19", "it needs another process; tests of sweeps start workers"},
+	"gfnem serve runs":              {"2026-11-19", "it serves until it is told to end; tests of package serve drive the page"},
 }
 
 // small makes the command of a document one that ends in a moment: the sizes of trainings are those of testdata/tiny,
