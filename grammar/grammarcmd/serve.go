@@ -18,7 +18,6 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/grammar/parse"
-	"github.com/gfnem/gfnem/grammar/synthetic"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 )
@@ -114,9 +113,14 @@ func (m *inspected) examples() []string {
 		longest = min(longest, m.net.Longest())
 	}
 	var out []string
-	for _, s := range synthetic.Dreams(m.grammar, longest, 5, rng.New(0, "grammar/examples")) {
-		words := make([]string, len(s.Words))
-		for i, w := range s.Words {
+	r := rng.New(0, "grammar/examples")
+	for range 500 { // fewer than five where the grammar seldom makes short ones
+		d := m.grammar.Draw(r, longest)
+		if d == nil || len(out) == 5 {
+			continue
+		}
+		words := make([]string, len(d.Words))
+		for i, w := range d.Words {
 			words[i] = m.grammar.Words[w]
 		}
 		out = append(out, strings.Join(words, " "))

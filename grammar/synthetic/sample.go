@@ -11,9 +11,15 @@ import (
 // proportions.
 func sample(g *grammar.Grammar, longest, n int, r *rand.Rand) (out []treebank.Sentence) {
 	for len(out) < n {
-		if d := g.Draw(r, longest); d != nil {
-			out = append(out, sentenceOf(d))
+		d := g.Draw(r, longest)
+		if d == nil {
+			continue
 		}
+		s := treebank.Sentence{Words: d.Words}
+		for _, c := range d.Tree.Spans() {
+			s.Gold = append(s.Gold, treebank.Span{c.First, c.Last})
+		}
+		out = append(out, s)
 	}
 	return out
 }
