@@ -62,9 +62,9 @@ func (Task) Examples(of string) []string {
 		return []string{
 			"gfnem train grammar                                             the synthetic treebank, about a minute",
 			"gfnem train grammar --data corpus.txt --out runs/mine           your own text; or .txt.gz, .conllu, .trees, a folder",
-			"gfnem train grammar --method gfn                                GFlowNet-EM, about seven minutes",
+			"gfnem train grammar --method gfn                                GFlowNet-EM, some minutes",
 			"gfnem train grammar --set restarts=4 --set restart_updates=500  the best of four starts",
-			"gfnem train grammar --method gfn --set policy.trees=shapes       the same without labels, which are summed out",
+			"gfnem train grammar --method gfn --preset best --backend xla    the same at the paper's size, on a GPU",
 			"gfnem train grammar --method exact --set mstep.collapse=labels --set mstep.samples=4",
 			"gfnem train grammar --grammar ncfg --data synthetic-ncfg        rules that depend on the parent",
 			"gfnem train grammar --data data/wsj --method mcem --ebm --preset paper --out runs/wsj",

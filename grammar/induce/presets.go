@@ -44,18 +44,21 @@ func BestConfig() Config {
 	return c
 }
 
-// WeighShapes has a GFlowNet build shapes, and M-steps learn from several of each sentence by their importance weights, without moves.
+// WeighShapes has a GFlowNet build shapes, several of each sentence, which are compared with each other, and M-steps learn from these by
+// their importance weights, without moves. The loss is of whole trajectories, so that the gate's threshold is greater.
 func (c *Config) WeighShapes() {
 	c.Policy.Trees = Shapes
-	c.Wake.Samples, c.MStep.Weights = 4, true
+	c.Wake.Samples, c.Wake.Objective, c.MStep.Weights = 4, "vargrad", true
 	c.Moves.Count, c.Moves.ECount, c.Moves.Balance = 0, 0, 0
+	c.Gate.Threshold, c.Gate.ThresholdEnd = 12, 6
 }
 
 // AsPublished has it build labelled trees, and M-steps learn from one of each sentence after so many moves.
 func (c *Config) AsPublished(moves int) {
 	c.Policy.Trees = Labelled
-	c.Wake.Samples, c.MStep.Weights, c.MStep.Collapse = 1, false, Published
+	c.Wake.Samples, c.Wake.Objective, c.MStep.Weights, c.MStep.Collapse = 1, "subtb", false, Published
 	c.Moves.Count, c.Moves.ECount, c.Moves.Balance = moves, 1, 1
+	c.Gate.Threshold, c.Gate.ThresholdEnd = -1, -1
 }
 
 // QuickConfig learns the synthetic treebank on two cores in about a minute, or a few by a GFlowNet, with several times more symbols
@@ -67,9 +70,8 @@ func QuickConfig() Config {
 	c.Policy.Width, c.Policy.Layers = 64, 1
 	c.Sleep.Leaves, c.Sleep.Steps = 20, 19
 	c.WeighShapes()
-	c.Gate.Threshold, c.Gate.ThresholdEnd = 6, 3
 	c.Optim.Drop, c.Optim.Theta.Rate, c.Optim.Theta.End = 1, -1, 0.05
-	c.Optim.Phi.Rate, c.Optim.Phi.FlowRate, c.Optim.Phi.End = 1e-3, 1e-2, 0.2
+	c.Optim.Phi.Rate, c.Optim.Phi.FlowRate, c.Optim.Phi.Beta2, c.Optim.Phi.End = 4e-3, 1e-2, 0.999, 0.2
 	c.Prior.Updates, c.Eval.Every, c.Eval.Select = 3000, 500, Best
 	return c
 }

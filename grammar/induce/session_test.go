@@ -413,8 +413,8 @@ func TestOpenKeys(t *testing.T) {
 		{"paper", config.Set{"model.grammar=ncfg", "prior.on=true"}, 4, 2, 10_000},
 		{"paper", config.Set{"gate.threshold=12"}, 12, 6, 10_000},
 		{"paper", config.Set{"prior.on=true", "gate.threshold_end=0"}, 4, 0, 10_000},
-		{"quick", nil, 6, 3, 2500},
-		{"quick", config.Set{"model.grammar=ncfg", "prior.on=true", "horizon=50"}, 6, 3, 50},
+		{"quick", nil, 12, 6, 2500},
+		{"quick", config.Set{"model.grammar=ncfg", "prior.on=true", "horizon=50"}, 12, 6, 50},
 	} {
 		got := presets[c.preset]()
 		if err := config.Resolve(&got, config.Set{"method=gfn"}, c.set); err != nil {

@@ -30,6 +30,8 @@ func shapesTable() paperTable {
 			row("gfn-shapes", "GFlowNet over shapes", induce.GFN, shapes),
 			row("gfn-shapes-4", "the same, four walks of each sentence", induce.GFN, shapes, four),
 			row("gfn-weights-4", "four walks, weights instead of moves", induce.GFN, shapes, four, "mstep.weights=true", "moves.count=0", "moves.balance=0"),
+			row("gfn-vargrad-4", "the same, VarGrad instead of SubTB", induce.GFN,
+				shapes, four, "mstep.weights=true", "moves.count=0", "moves.balance=0", "wake.objective=vargrad"),
 			row("gfn-chains-4", "four walks, moves go on from chains that persist", induce.GFN, shapes, four, "moves.persist=true"),
 		},
 	}

@@ -26,11 +26,12 @@ func TestShapesTable(t *testing.T) {
 		"gfn-shapes":     {induce.GFN, induce.Shapes, induce.Published, 1, 1, false, false},
 		"gfn-shapes-4":   {induce.GFN, induce.Shapes, induce.Published, 4, 1, false, false},
 		"gfn-weights-4":  {induce.GFN, induce.Shapes, induce.Published, 4, 1, true, false},
+		"gfn-vargrad-4":  {induce.GFN, induce.Shapes, induce.Published, 4, 1, true, false},
 		"gfn-chains-4":   {induce.GFN, induce.Shapes, induce.Published, 4, 1, false, true},
 	} {
 		c, ok := rows[row]
 		if !ok || c.Method != want.method || c.Policy.Trees != want.trees || c.MStep.Collapse != want.collapse || c.Wake.Samples != want.walks ||
-			c.MStep.Samples != want.samples || c.MStep.Weights != want.weights || c.Moves.Persist != want.persist || want.weights != (c.Moves.Count == 0) {
+			c.MStep.Samples != want.samples || c.MStep.Weights != want.weights || (c.Wake.Objective == "vargrad") != (row == "gfn-vargrad-4") || c.Moves.Persist != want.persist || want.weights != (c.Moves.Count == 0) {
 			t.Errorf("%s is %+v", row, c)
 		}
 	}

@@ -64,7 +64,7 @@ func TestTableRows(t *testing.T) {
 			same(row, rows[row], change)
 		}
 		for row, published := range map[string][2]float64{"gfn": {6, 3}, "gfn-ebm": {4, 2}, "ncfg-gfn": {7, 3.5}} {
-			want := [2]float64{6, 3}
+			want := [2]float64{12, 6}
 			if preset == "paper" {
 				want = published
 			}
