@@ -149,9 +149,6 @@ type Result struct {
 	Values map[string]float64 `json:"values,omitempty"`
 	// PartsMS are the medians of programs in repetitions of their own, in which each is waited for.
 	PartsMS map[string]float64 `json:"parts_ms,omitempty"`
-	// BaselineMS is the median of another implementation, Ratio how many times faster we are.
-	BaselineMS float64 `json:"baseline_ms,omitempty"`
-	Ratio      float64 `json:"ratio,omitempty"`
 	// Costs are those of a repetition's steps, if they are asked for, the most expensive first.
 	Costs []engine.Cost `json:"-"`
 }

@@ -123,10 +123,12 @@ func TestGrammar(t *testing.T) {
 	}
 }
 
-func TestReadBaseline(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "base.json")
+func TestReadFigures(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "figures.json")
 	for _, c := range []struct{ text, err string }{
 		{`{"workload": "a", "median_ms": 3}` + "\n\n" + `{"workload": "a", "median_ms": 2, "threads": 1}` + "\n" + `{"workload": "b", "median_ms": 5}`, ""},
+		{`{"workload": "a", "median_ms": 1, "threads": 1}` + "\n" + `{"workload": "a", "median_ms": 2, "threads": 1}` + "\n" +
+			`{"workload": "a", "median_ms": 9, "threads": 1}` + "\n" + `{"workload": "b", "median_ms": 5}`, ""},
 		{"", "no measurement"},
 		{`{"workload": "a", "median_ms": 3}` + "\n{", ":2: "},
 		{`{"workload": "a"}`, `want an object with "workload" and "median_ms"`},
@@ -135,7 +137,7 @@ func TestReadBaseline(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		b, err := ReadBaseline(path)
+		b, err := ReadFigures(path)
 		switch {
 		case c.err != "":
 			if err == nil || !strings.Contains(err.Error(), c.err) {
@@ -144,7 +146,7 @@ func TestReadBaseline(t *testing.T) {
 		case err != nil:
 			t.Error(err)
 		case len(b) != 2 || b["a"].MedianMS != 2 || b["a"].Threads != 1 || b["b"].MedianMS != 5:
-			t.Errorf("baseline %v", b)
+			t.Errorf("figures %v", b)
 		}
 	}
 }

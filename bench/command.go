@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gomlx/compute"
+
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/engine"
@@ -20,21 +22,28 @@ type Commands struct {
 }
 
 type benchCmd struct {
+	Measure measureCmd `cmd:"" default:"withargs" help:"Measure workloads; the word measure can be left out."`
+	Compare compareCmd `cmd:"" help:"Print our figures beside those of another program, and their ratios."`
+}
+
+type measureCmd struct {
 	Names []string `arg:"" name:"name" help:"What to measure: one or more of the workloads above."`
 	command.Backend
 	Options
-	Against string `help:"Results of another implementation, as of --json: print ratios." placeholder:"FILE" type:"path"`
-	Figure  string `help:"Also draw grammar-scaling: NAME.svg and NAME.png." placeholder:"NAME" type:"path"`
-	JSON    bool   `help:"Print one JSON object per measurement."`
+	Figure string `help:"Also draw grammar-scaling: NAME.svg and NAME.png." placeholder:"NAME" type:"path"`
+	JSON   bool   `help:"Print one JSON object per measurement."`
 }
 
 // Help implements kong's detailed help.
-func (benchCmd) Help() string {
+func (benchCmd) Help() string { return measureCmd{}.Help() }
+
+// Help implements kong's detailed help.
+func (measureCmd) Help() string {
 	text := `Examples:
   gfnem bench mixture                          median time of one training step
   gfnem bench hypergrid                        updates and time to learn the 8x8 hypergrid, by objective
   gfnem bench mlp transformer --json           the same for other programs to read
-  gfnem bench vae-e --against torch.json       and how many times faster than there
+  gfnem bench compare torch.json               beside another program's figures, as ratios
   gfnem bench inside --nt 30 --pt 60 --n 20    the inside algorithm at a size of its own
   gfnem bench transformer --profile            where the time goes, against the peaks of this machine
   gfnem bench grammar --backend xla            iterations of GFlowNet-EM for grammars, at the paper's size
@@ -57,32 +66,11 @@ func workloadNames() []string {
 }
 
 // Run measures.
-func (c benchCmd) Run(io command.Console) error {
-	if c.Profile && (c.JSON || c.Against != "") {
-		return badinput.Errorf("--profile prints a table of its own: leave out --json and --against")
+func (c measureCmd) Run(io command.Console) error {
+	if c.Profile && c.JSON {
+		return badinput.Errorf("--profile prints a table of its own: leave out --json")
 	}
-	var chosen []Entry
-	for _, name := range c.Names {
-		i := slices.Index(workloadNames(), name)
-		if i < 0 {
-			return command.Unknown("benchmark", name, workloadNames())
-		}
-		chosen = append(chosen, Workloads[i])
-		if err := Workloads[i].Check(c.Options); err != nil {
-			return err
-		}
-	}
-	if err := c.Options.unread(c.Names); err != nil {
-		return err
-	}
-	var base Baseline
-	var err error
-	if c.Against != "" {
-		if base, err = ReadBaseline(c.Against); err != nil {
-			return badinput.Errorf("%w", err)
-		}
-	}
-	b, err := c.Open()
+	chosen, b, err := prepare(c.Names, c.Options, c.Backend)
 	if err != nil {
 		return err
 	}
@@ -90,9 +78,6 @@ func (c benchCmd) Run(io command.Console) error {
 		command.TakesMemory(w.Sizes()...)
 		var all []Result
 		if err := w.Run(b, c.Options, func(r Result) error {
-			if m, ok := base[r.Workload]; ok {
-				r.BaselineMS, r.Ratio = m.MedianMS, m.MedianMS/r.MedianMS
-			}
 			all = append(all, r)
 			return c.print(io, r)
 		}); err != nil {
@@ -107,8 +92,38 @@ func (c benchCmd) Run(io command.Console) error {
 	return nil
 }
 
+// named finds workloads.
+func named(names []string) (chosen []Entry, err error) {
+	for _, name := range names {
+		i := slices.Index(workloadNames(), name)
+		if i < 0 {
+			return nil, command.Unknown("benchmark", name, workloadNames())
+		}
+		chosen = append(chosen, Workloads[i])
+	}
+	return chosen, nil
+}
+
+// prepare checks what is to be measured, and opens the backend.
+func prepare(names []string, o Options, on command.Backend) ([]Entry, compute.Backend, error) {
+	chosen, err := named(names)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, w := range chosen {
+		if err := w.Check(o); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := o.unread(names); err != nil {
+		return nil, nil, err
+	}
+	b, err := on.Open()
+	return chosen, b, err
+}
+
 // print writes one result.
-func (c benchCmd) print(io command.Console, r Result) error {
+func (c measureCmd) print(io command.Console, r Result) error {
 	switch {
 	case c.JSON:
 		return command.PrintJSON(io.Out, r)
@@ -123,9 +138,6 @@ func (c benchCmd) print(io command.Console, r Result) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
 		line += fmt.Sprintf("; %s %.6g", strings.ReplaceAll(name, "_", " "), r.Values[name])
-	}
-	if r.Ratio > 0 {
-		line += fmt.Sprintf("; baseline %.3f ms, ratio %.2f", r.BaselineMS, r.Ratio)
 	}
 	if len(r.PartsMS) > 0 {
 		t := &report.Table{Title: line, Columns: report.Columns("program", "ms, median of others, each waited for")}

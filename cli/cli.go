@@ -58,7 +58,13 @@ type line struct {
 	Resume       resumeCmd     `cmd:"" help:"Continue a run that was interrupted or killed."`
 	Eval         evalCmd       `cmd:"" help:"Measure the model of a run."`
 	Report       reportCmd     `cmd:"" help:"Write the report of a run again."`
+	Runs         runsCmd       `cmd:"" help:"List runs: how far they are and what they have led to."`
+	Compare      compareCmd    `cmd:"" help:"Compare runs by their settings, averaged over seeds."`
+	Config       configCmd     `cmd:"" help:"Print the keys of a configuration: meaning, range, and what presets set."`
 	Verify       verifyCmd     `cmd:"" help:"Check the files of runs, tables and data sets."`
+	Sweep        sweepCmd      `cmd:"" help:"Train a grid of settings, on one machine or many."`
+	Serve        serveCmd      `cmd:"" help:"Show runs in a browser, and let other programs ask their models."`
+	Worker       workerCmd     `cmd:"" help:"Take part in a sweep of another process or machine."`
 	kong.Plugins               // reproduce if there are tables, commands of tasks, and others
 	Version      versionCmd    `cmd:"" help:"Print version and backends."`
 	Completion   completionCmd `cmd:"" help:"Print what completes commands in a shell."`
@@ -91,14 +97,18 @@ func (p Program) Execute(args []string, out, errOut io.Writer) int {
 		return exited
 	}
 	if err != nil {
-		return complain(errOut, badinput.Errorf("%w (see %s --help)", err, p.Name))
+		return complain(errOut, p.misread(err, args))
 	}
 	if c.ForceMemory {
 		memory.Force()
 	}
 	memory.Guard(func(err error) { os.Exit(complain(errOut, err)) })
 	io := command.Console{In: os.Stdin, Out: out, Err: errOut, Args: append([]string{p.Name}, args...)}
-	return complain(errOut, safely(func() error { return chosen.Run(io, &p) }))
+	err = safely(func() error { return chosen.Run(io, &p) })
+	if errors.Is(err, run.ErrNotRun) {
+		err = badinput.Errorf("%w; %s lists those in a folder", err, self.Command("runs DIR"))
+	}
+	return complain(errOut, err)
 }
 
 // parser declares the command line.
@@ -118,6 +128,9 @@ func (p Program) parser(c *line, options ...kong.Option) (*kong.Kong, error) {
 	}
 	if len(p.tableNames()) > 0 {
 		c.Plugins = append(c.Plugins, &reproducing{})
+	}
+	if s := p.sampling(); s != nil {
+		c.Plugins = append(c.Plugins, s)
 	}
 	for _, t := range p.Tasks {
 		if e, ok := t.(command.Commander); ok {

@@ -35,7 +35,9 @@ func (p Program) detail(of string) (string, bool) {
 	}
 	var examples, notes []string
 	for _, t := range p.Tasks {
-		if d, ok := t.(command.Documented); ok {
+		if of == "config" {
+			examples = append(examples, "gfnem config "+t.Name()+" > my.toml", "gfnem config "+t.Name()+" optim")
+		} else if d, ok := t.(command.Documented); ok {
 			examples = append(examples, d.Examples(of)...)
 			if note := d.Notes(of); note != "" {
 				notes = append(notes, note)
@@ -72,9 +74,16 @@ TensorBoard events, state/ (checkpoints), parameters.safetensors, figures and re
 
 Ctrl-C, or SIGTERM, saves and ends with exit code 3. A step that does not end within ten seconds is not waited for: the run goes
 on from its last checkpoint, by "gfnem resume". A second signal ends the program at once.`},
-	"resume": {examples: []string{"gfnem resume runs/paper", "gfnem resume runs/paper --json"},
-		text: `A run that was killed and resumed ends with the same numbers as one that was not. Resuming a finished run
-evaluates it and writes its report again.`},
+	"sample": {text: command.FallbackHelp},
+	"resume": {examples: []string{
+		"gfnem resume runs/paper",
+		"gfnem resume runs/paper --set updates=20000 --json     a finished run goes on",
+	}, text: `A run that was killed and resumed ends with the same numbers as one that was not. Resuming a finished run
+evaluates it and writes its report again.
+
+With --set, run.toml gets the new value and changes.json says from which step on, by which command and program. How long a run
+is trained, its learning rates and what is measured may change ("gfnem config TASK" marks these keys); what the checkpoint or
+the data depend on may not. Schedules that move over the whole training follow its new length.`},
 	"eval": {examples: []string{"gfnem eval runs/paper", "gfnem eval runs/paper --json"},
 		text: `Measures the newest checkpoint, also of a run that is not finished or still running. The folder is not changed. The result
 says which state was measured: with --json its hash, its "step" of how many in "total", and whether the run is "finished". If
@@ -82,6 +91,16 @@ the newest checkpoint is damaged an older one is measured, and "fallback" says w
 	"report": {examples: []string{"gfnem report runs/paper"},
 		text: `Evaluates the newest checkpoint and writes report.html, figures and parameters.safetensors to the folder, and their
 hashes to outputs.json.`},
+	"config": {text: `What is printed is a file for --config: change it and train with it. Every key can also be given by --set.`},
+	"runs": {examples: []string{"gfnem runs", "gfnem runs runs/sweep --json"},
+		text: `The figure is that of the task, measured when the training ended; of a run that is not finished it is the last value of a
+metric. A run that cannot be read is listed as "broken", and a line below the table says why.`},
+	"compare": {examples: []string{
+		"gfnem compare runs/sweep",
+		"gfnem compare runs/a runs/b --html comparison.html     curves over each other, with bands over seeds",
+		"gfnem compare runs/sweep --by wake.epsilon --figure elbo --csv",
+	}, text: `Runs whose configurations differ in nothing but the seed are one setting: their figures are averaged, with the standard
+deviation. The page loads nothing from anywhere; point at a curve to read its values.`},
 	"verify": {examples: []string{
 		"gfnem verify runs/paper",
 		"gfnem verify runs/some-table               a table: all its runs, results and the report",
@@ -102,6 +121,35 @@ Exit code 2 if anything is damaged or unread.`},
 		"gfnem man | man -l -",
 		"gfnem man > ~/.local/share/man/man1/gfnem.1",
 	}, text: `All that --help says, of all commands.`},
+	"sweep": {examples: []string{
+		"gfnem sweep rates.toml --out runs/rates",
+		"gfnem sweep rates.toml --out runs/rates --listen 127.0.0.1:4222    and workers in other processes",
+		"gfnem sweep keys keys --host sweep.example.org                     keys, which other machines need",
+		"gfnem sweep rates.toml --out runs/rates --listen 0.0.0.0:4222 --keys keys/sweep",
+		"gfnem sweep rates.toml --listen sweep.example.org:4222 --keys keys/worker --workers 32 --emit slurm > workers.sh",
+	}, text: `The file names a task and what is varied:
+
+  task = "mixture"
+  preset = "quick"                     # the default
+  seeds = 5                            # or a list of seeds
+  [set]                                # keys of all trainings
+  points = 1000
+  [axes]                               # lists, and ranges
+  policy.hidden = [8, 32]
+  optim.phi.rate = {from = 1e-3, to = 1e-1, count = 3, scale = "log"}
+  [table]
+  metrics = ["loglik.gfn", "success"]  # of what "gfnem eval --json" prints; default: all numbers
+  [halving]                            # gives up all but one in three settings, twice
+  metric = "loglik.gfn"
+  better = "high"
+
+The folder is one of a table of runs: each training is a run of its own. When the same command is given again, finished ones are
+reused and interrupted ones go on. Ctrl-C saves and ends with exit code 3; so does a kill, but for the last checkpoint.`},
+	"worker": {examples: []string{
+		"gfnem worker nats://127.0.0.1:4222",
+		"gfnem worker nats://sweep.example.org:4222 --keys keys/worker --backend xla",
+	}, text: `Makes trainings of a sweep, one at a time, until the sweep is over. It must be the same build of the program. What it computes
+does not depend on who it is: another worker goes on from its last checkpoint should it end.`},
 	"reproduce": {text: `When the same command is given again, finished trainings are reused and interrupted ones go on where they were.
 A result that is not what was written, or not of the newest checkpoint, is measured again. --set cannot change what makes
 a row the row it is.`},

@@ -38,7 +38,9 @@ func largeKeys(task run.Task, c any) []string {
 	if !ok {
 		return nil
 	}
-	typical, now := numbers(usual(task)), numbers(c)
+	preset := usual(task)
+	_ = config.Resolve(preset) // fills in what it leaves open; if that fails, c has said so
+	typical, now := numbers(preset), numbers(c)
 	above := func(key string) float64 { return now[key] / max(typical[key], 1) }
 	keys := sized.MemoryKeys()
 	all := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return above(key) <= 1 })

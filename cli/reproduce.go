@@ -12,11 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gomlx/compute"
+
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/sweep"
 )
 
 type reproduceCmd struct {
@@ -26,7 +29,8 @@ type reproduceCmd struct {
 	Seed  uint64   `help:"Seed of all random numbers."`
 	adjustments
 	command.Backend
-	Workers   int           `help:"Trainings at a time (default: one per core)."`
+	Workers int `help:"Trainings at a time (default: one per core)."`
+	others
 	Out       string        `help:"Folder of the table and its runs (default: runs/TABLE-table)."`
 	SaveEvery time.Duration `help:"Time between checkpoints of a training." default:"30s"`
 	JSON      bool          `help:"Print the table as one JSON object on standard output."`
@@ -61,6 +65,9 @@ func (c *reproduceCmd) Run(io command.Console, p *Program) error {
 	if err := command.CheckSeed(c.Seed); err != nil {
 		return err
 	}
+	if err := c.others.check(); err != nil {
+		return err
+	}
 	if c.Runs < 0 || c.Workers < 0 {
 		return badinput.Errorf("--runs and --workers cannot be negative")
 	}
@@ -76,10 +83,23 @@ func (c *reproduceCmd) Run(io command.Console, p *Program) error {
 		},
 		Table: c.Table, Rows: c.Rows, Runs: c.Runs, Seed: c.Seed, Adjustments: adjust,
 	}
+	var pool *sweep.Pool
+	if c.take() {
+		if pool, err = c.open(ctx, io, c.Out, p.Tasks, c.Workers, func() (compute.Backend, error) { return b, nil }); err != nil {
+			return err
+		}
+		study.Pool = pool
+	}
 	// Trainings save within run.Grace; what else a table needs is made again.
 	result, err := run.Await(ctx, 2*run.Grace, func() (run.Result, error) { return task.Reproduce(ctx, study) })
 	if errors.Is(err, run.ErrBusy) {
 		err = run.ErrInterrupted
+	}
+	if pool != nil {
+		if err == nil {
+			err = pool.Finish(ctx)
+		}
+		err = errors.Join(err, pool.Close())
 	}
 	if errors.Is(err, run.ErrInterrupted) {
 		return fmt.Errorf("%w: give the same command again to go on", err)

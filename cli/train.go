@@ -34,6 +34,7 @@ type trainCmd struct {
 	command.Backend
 	Out       string        `help:"Folder of the run (default: runs/TASK-TIME, which is always a new one)."`
 	SaveEvery time.Duration `help:"Time between checkpoints." default:"10s"`
+	DryRun    bool          `help:"Print the configuration, and what time and memory the training takes, and train nothing."`
 	JSON      bool          `help:"Print the result as one JSON object on standard output."`
 
 	shortcuts *shortcuts
@@ -68,6 +69,13 @@ func (c trainCmd) Run(io command.Console, p *Program) (err error) {
 	if err != nil {
 		return err
 	}
+	said, err := run.Prepare(task, chosen)
+	if err != nil {
+		return err
+	}
+	for _, line := range said {
+		fmt.Fprintln(io.Err, line)
+	}
 	session, name, err := start(ctx, c.Backend, task, chosen)
 	if err != nil {
 		return err
@@ -77,12 +85,23 @@ func (c trainCmd) Run(io command.Console, p *Program) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.DryRun {
+		e, err := run.Await(ctx, run.Grace, func() (estimate, error) { return try(session, text) })
+		if err != nil {
+			return err
+		}
+		return e.print(io, c.JSON)
+	}
 	out, create := c.Out, run.Create
 	if out == "" {
 		out, create = filepath.Join("runs", task.Name()+"-"+time.Now().Format("20060102-150405")), run.CreateNext
 	}
+	files, err := run.Keeps(session)
+	if err != nil {
+		return err
+	}
 	r, err := create(out, run.Options{
-		Task: task.Name(), Config: text, Command: io.Args, Seed: session.Seed(), Backend: name, Data: session.Data(),
+		Task: task.Name(), Config: text, Command: io.Args, Seed: session.Seed(), Backend: name, Data: session.Data(), Files: files,
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@
 //	range   the lowest and the highest number that it may be; inf and -inf are no limits
 //	or      one more number that it may be, outside the range
 //	oneof   the strings that it may be, with spaces between
+//	resume  "may change" for a key that a run which is resumed may change: the checkpoint fits any value of it
 //	was     what it was called once, as "old", "old: remark" or several of these with semicolons between: whoever
 //	        still sets an old key learns the new one
 //

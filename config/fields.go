@@ -19,6 +19,7 @@ type Field struct {
 	Choices []string  // nil for any string
 	Help    string
 	Was     []Old
+	Resume  bool // a run that is resumed may change it
 
 	value reflect.Value
 	where string // of the layer that has set it last
@@ -63,6 +64,21 @@ func names(fields []Field) []string {
 		all[i] = f.Name
 	}
 	return all
+}
+
+// Changed returns the names of keys that two configurations of one type differ in.
+func Changed(a, b any) (keys []string, err error) {
+	before, errA := Fields(a)
+	after, errB := Fields(b)
+	if err := errors.Join(errA, errB); err != nil {
+		return nil, err
+	}
+	for i, f := range before {
+		if f.Value != after[i].Value {
+			keys = append(keys, f.Name)
+		}
+	}
+	return keys, nil
 }
 
 // Check returns an error unless every key of a configuration with defaults has help, and a value that it may have.
@@ -170,6 +186,12 @@ func walk(fields []Field, v reflect.Value, section string) (_ []Field, err error
 // readTags sets what the tags of a field say.
 func (f *Field) readTags(tag reflect.StructTag) error {
 	f.Type, f.Help = types[f.value.Kind()], tag.Get("help")
+	switch may := tag.Get("resume"); may {
+	case "", "may change":
+		f.Resume = may != ""
+	default:
+		return fmt.Errorf("resume:%q is not \"may change\"", may)
+	}
 	if f.Type == "" {
 		return fmt.Errorf("a field cannot have type %s", f.value.Type())
 	}

@@ -25,7 +25,7 @@
 //	exec.go                        compiling a builder; running an executable
 //	fold.go invariants.go          what needs no step: dead code, constants; what a loop need not repeat
 //	lower.go access.go             nodes become operations on values, which read others by offsets and strides
-//	dot.go epilogue.go             products: which way each is computed; biases and rectifiers they take over
+//	dot.go dot_max.go epilogue.go  products: which way each is computed; those of maxima; biases and rectifiers they take
 //	cluster.go plan.go             operations become steps; values that live between steps get memory
 //	program.go profile.go          steps and the frames they run in; what each costs
 //

@@ -35,3 +35,22 @@ func Ops(f compute.Function) (ops []compute.OpType) {
 	}
 	return ops
 }
+
+// Maxima is the number of products of maxima in a compiled program.
+func Maxima(e compute.Executable) (n int) {
+	for _, s := range e.(*Executable).prog.steps {
+		if o, ok := s.(opaqueStep); ok {
+			if _, ok := o.l.opaque.(maxStep); ok {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// BreakMaxima makes products of maxima wrong: an axis that both operands have, and that is not reduced, counts as rows.
+func BreakMaxima() (mend func()) {
+	right := part
+	part = func(p *maxProduct, inX, inY bool) *[]int { return right(p, inX, inY && !inX) }
+	return func() { part = right }
+}

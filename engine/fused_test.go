@@ -15,25 +15,25 @@ import (
 	"github.com/gfnem/gfnem/engine"
 )
 
-// watched is a backend that counts the steps of what it compiles.
+// watched is a backend that shows what it compiles.
 type watched struct {
 	compute.Backend
-	steps *int
+	see func(compute.Executable)
 }
 
 type watchedBuilder struct {
 	compute.Builder
-	steps *int
+	see func(compute.Executable)
 }
 
 func (b watched) Builder(name string) compute.Builder {
-	return watchedBuilder{b.Backend.Builder(name), b.steps}
+	return watchedBuilder{b.Backend.Builder(name), b.see}
 }
 
 func (b watchedBuilder) Compile() (compute.Executable, error) {
 	e, err := b.Builder.Compile()
 	if err == nil {
-		*b.steps += engine.Steps(e)
+		b.see(e)
 	}
 	return e, err
 }
@@ -86,7 +86,7 @@ func TestFused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eval := func(config, fusion string) (out []*tensors.Tensor, steps int) {
 				t.Setenv(FusionEnv, fusion)
-				backend := watched{open(t, config), &steps}
+				backend := watched{open(t, config), func(e compute.Executable) { steps += engine.Steps(e) }}
 				var on compute.Backend = backend
 				if config == oracle {
 					on = backend.Backend

@@ -76,7 +76,9 @@ type compiler struct {
 	lops    []*lop
 	values  []*value
 	fold    map[*node]*node
-	extra   []*node // made by simplify besides its result
+	sole    map[*node]*node
+	maxima  map[*node]*maxProduct // by the reduction
+	extra   []*node               // made by simplify besides its result
 }
 
 func (c *compiler) newValue(t dtypes.DType, size int) *value {
@@ -186,6 +188,9 @@ func (c *compiler) lower(n *node) {
 		c.dot(n, result())
 	default:
 		switch {
+		case c.taken(n):
+		case c.maxima[n] != nil:
+			c.maximum(n, c.maxima[n])
 		case reducerOf(n.op, n.shape.DType) != nil:
 			c.reduce(n, result())
 		case isMap(n):

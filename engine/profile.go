@@ -116,6 +116,9 @@ func describe(c *cluster) *stepInfo {
 
 // name of an operation, with its sizes if it is a product.
 func (l *lop) name() string {
+	if d, ok := l.opaque.(maxStep); ok {
+		return fmt.Sprintf("max of %d of %dx%dx%d", d.b, d.m, d.k, d.n)
+	}
 	switch d, ok := l.opaque.(dotStep); {
 	case ok && d.b > 1:
 		return fmt.Sprintf("%d of %dx%dx%d", d.b, d.m, d.k, d.n)
@@ -135,6 +138,9 @@ func (l *lop) name() string {
 
 // flops of an operation: two for a multiplication with addition, one for anything else on an element.
 func (l *lop) flops() float64 {
+	if d, ok := l.opaque.(maxStep); ok {
+		return 2 * float64(d.b) * float64(d.m) * float64(d.k) * float64(d.n)
+	}
 	switch d, ok := l.opaque.(dotStep); {
 	case ok:
 		return 2 * float64(d.b) * float64(d.m) * float64(d.k) * float64(d.n)

@@ -112,8 +112,9 @@ func (fr *frame) set(slots []int, i int, p ptr) { fr.mem[slots[i]] = p }
 // compile turns a function into a program.
 func compile(f *Function, b *Backend) *program {
 	c := &compiler{fn: f, backend: b, views: map[*node]*access{}, copies: map[string]*access{},
-		results: map[*node][]*value{}, fold: map[*node]*node{}}
+		results: map[*node][]*value{}, fold: map[*node]*node{}, maxima: map[*node]*maxProduct{}}
 	order, outputs := c.live()
+	c.sole = soleUsers(order, outputs)
 	for _, n := range append(slices.Clone(f.params), f.captures...) {
 		c.lower(n)
 	}

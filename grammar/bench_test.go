@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,9 +26,12 @@ func normal(r *rand.Rand, plus float32, dims ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(x, dims...)
 }
 
-// benchInference measures a function of potentials at 30 nonterminals, 60 preterminals, 20 words, 32 sentences: with one table
-// of rules, with one for each sentence, and with rules that see the parent.
-func benchInference(b *testing.B, f func(p Potentials) []*Node) {
+// inference is a function of potentials that is measured.
+type inference func(p Potentials) []*Node
+
+// forSizes benchmarks functions of potentials at 30 nonterminals, 60 preterminals, 20 words, 32 sentences: with one table of
+// rules, with one for each sentence, and with rules that see the parent.
+func forSizes(b *testing.B, bench func(b *testing.B, compile func(f inference) (call func()))) {
 	const nt, pt, n, batch = 30, 60, 20, 32
 	const s = nt + pt
 	r := rand.New(rand.NewPCG(1, 1))
@@ -45,30 +49,39 @@ func benchInference(b *testing.B, f func(p Potentials) []*Node) {
 		{"parents", []int{nt, nt + 1, s, s}, []int{batch, n, pt, nt}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			exec := MustNewExec(newBackend(), func(root, raw, terms, lengths *Node) []*Node {
-				rules := Reshape(LogSoftmax(Reshape(raw, c.rules[0], c.rules[1], -1)), c.rules...)
-				if c.name == "shared" {
-					rules = Reshape(LogSoftmax(Reshape(raw, nt, -1)), c.rules...)
-				}
-				return f(Potentials{Root: root, Rules: rules, Terms: terms, Lengths: lengths})
-			})
 			args := []any{normal(r, 0, nt), normal(r, 0, c.rules...), normal(r, -5, c.term...), lens}
-			begin := time.Now()
-			exec.MustCall(args...)
-			first := time.Since(begin)
-			begin = time.Now()
-			exec.MustCall(args...)
-			second := time.Since(begin)
-			least := second
-			for b.Loop() {
-				begin = time.Now()
-				exec.MustCall(args...)
-				least = min(least, time.Since(begin))
-			}
-			b.ReportMetric(1e3*least.Seconds(), "ms-least")
-			b.ReportMetric((first - second).Seconds(), "s-compile")
+			bench(b, func(f inference) func() {
+				exec := MustNewExec(newBackend(), func(root, raw, terms, lengths *Node) []*Node {
+					rules := Reshape(LogSoftmax(Reshape(raw, c.rules[0], c.rules[1], -1)), c.rules...)
+					if c.name == "shared" {
+						rules = Reshape(LogSoftmax(Reshape(raw, nt, -1)), c.rules...)
+					}
+					return f(Potentials{Root: root, Rules: rules, Terms: terms, Lengths: lengths})
+				})
+				return func() { exec.MustCall(args...) }
+			})
 		})
 	}
+}
+
+// timed is how long a call takes.
+func timed(call func()) time.Duration {
+	begin := time.Now()
+	call()
+	return time.Since(begin)
+}
+
+func benchInference(b *testing.B, f inference) {
+	forSizes(b, func(b *testing.B, compile func(f inference) func()) {
+		call := compile(f)
+		first, least := timed(call), timed(call)
+		compilation := first - least
+		for b.Loop() {
+			least = min(least, timed(call))
+		}
+		b.ReportMetric(1e3*least.Seconds(), "ms-least")
+		b.ReportMetric(compilation.Seconds(), "s-compile")
+	})
 }
 
 func BenchmarkInside(b *testing.B) {
@@ -83,6 +96,24 @@ func BenchmarkInsideGradient(b *testing.B) {
 
 func BenchmarkViterbi(b *testing.B) {
 	benchInference(b, func(p Potentials) []*Node { return program.Nodes(p.Viterbi()) })
+}
+
+// BenchmarkViterbiOverInside measures both in alternation.
+func BenchmarkViterbiOverInside(b *testing.B) {
+	forSizes(b, func(b *testing.B, compile func(f inference) func()) {
+		inside := compile(func(p Potentials) []*Node { return []*Node{LogLikelihood(p)} })
+		viterbi := compile(func(p Potentials) []*Node { return program.Nodes(p.Viterbi()) })
+		inside()
+		viterbi()
+		var times [2][]time.Duration
+		for b.Loop() {
+			times[0], times[1] = append(times[0], timed(inside)), append(times[1], timed(viterbi))
+		}
+		median := func(x []time.Duration) float64 { return 1e3 * slices.Sorted(slices.Values(x))[len(x)/2].Seconds() }
+		b.ReportMetric(median(times[0]), "ms-inside")
+		b.ReportMetric(median(times[1]), "ms-viterbi")
+		b.ReportMetric(median(times[1])/median(times[0]), "ratio")
+	})
 }
 
 func BenchmarkSample(b *testing.B) {

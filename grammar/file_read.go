@@ -14,6 +14,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/input"
+	"github.com/gfnem/gfnem/treebank"
 )
 
 // maxEntries is the greatest size of a table: 256 MiB. A short file could ask for much more with long lists of names.
@@ -35,6 +36,9 @@ func Load(path string) (*Grammar, error) {
 //
 //	{"kind": "cfg", "nonterminals": ["A"], "preterminals": ["T"], "words": ["w"], "root": {"A": 1},
 //	 "binary": {"A": {"A T": 0.5, "T T": 0.5}}, "emit": {"T": {"w": 1}}}
+//
+// Optional is {"prepared": {"tokens": "english", "punctuation": false, "keep_case": false, "keep_numbers": false}}: what became
+// of the text that the grammar was learned from, and new text is to go through.
 //
 // Rules that are absent have probability 0. In an "ncfg" the keys of binary and emit carry the parent after a bar: "A|ROOT",
 // "A|A", "T|A". Every distribution that can be needed must be there, and sum to one within 1e-6.
@@ -68,6 +72,7 @@ type fileReader struct {
 	nonterminals, preterminals, words nameList
 	root                              row
 	binary, emit                      []row
+	prepared                          *treebank.Preparation
 }
 
 // nameList is a list of names and their numbers, and row is a distribution with its name. Both know where they stand.
@@ -152,6 +157,8 @@ func (p *fileReader) read() {
 			p.preterminals = p.names(key, true)
 		case "words":
 			p.words = p.names(key, false)
+		case "prepared":
+			p.prepared = p.preparation(key)
 		case "root":
 			p.root = p.row(key)
 		case "binary":
@@ -170,6 +177,28 @@ func (p *fileReader) read() {
 	if _, err := p.json.Token(); !errors.Is(err, io.EOF) {
 		p.failHere("after the end of the grammar there is more text")
 	}
+}
+
+// preparation reads how new text is to be read.
+func (p *fileReader) preparation(what string) *treebank.Preparation {
+	out := &treebank.Preparation{}
+	flags := map[string]*bool{"punctuation": &out.Punctuation, "keep_case": &out.KeepCase, "keep_numbers": &out.KeepNumbers}
+	keys := p.object(what, func(key string) {
+		t, to := p.token(), flags[key]
+		value, isBool := t.(bool)
+		switch {
+		case key == "tokens" && (t == treebank.TokensEnglish || t == treebank.TokensSpaces):
+			out.Tokens = t.(string)
+		case to == nil || !isBool:
+			p.failHere("%s: %q is %v; it has tokens, \"english\" or \"spaces\", and punctuation, keep_case and keep_numbers, true or false", what, key, t)
+		default:
+			*to = value
+		}
+	})
+	if !keys["tokens"] {
+		p.failHere("%s: \"tokens\" is missing", what)
+	}
+	return out
 }
 
 // names reads a list of names. Symbols stand in brackets and before bars, so they hold neither.
@@ -242,6 +271,7 @@ func (p *fileReader) grammar() *Grammar {
 			n, s-n, v, rules, emissions, maxEntries)
 	}
 	g := New(p.kind, p.nonterminals.list, p.preterminals.list, p.words.list)
+	g.Prepared = p.prepared
 	p.fill(g.Root, p.root, "root: %q is not a nonterminal", p.nonterminals.number)
 	for _, r := range p.binary {
 		x, parent := p.head("binary", r, p.nonterminals)

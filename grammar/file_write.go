@@ -15,8 +15,16 @@ import (
 // probability 0 are left out.
 func (g *Grammar) Write(w io.Writer) error {
 	out := bufio.NewWriter(w) // keeps the first error
-	fmt.Fprintf(out, "{\"kind\": %s,\n \"nonterminals\": %s,\n \"preterminals\": %s,\n \"words\": %s,\n \"root\": ",
+	fmt.Fprintf(out, "{\"kind\": %s,\n \"nonterminals\": %s,\n \"preterminals\": %s,\n \"words\": %s,\n",
 		quote(string(g.Kind)), quoteAll(g.Nonterminals), quoteAll(g.Preterminals), quoteAll(g.Words))
+	if g.Prepared != nil {
+		text, err := json.Marshal(g.Prepared)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, " \"prepared\": %s,\n", text)
+	}
+	out.WriteString(" \"root\": ")
 	writeRow(out, g.Root, quoted(g.Nonterminals))
 	var pairs []string
 	for l := range g.symbols() {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/gfnem/gfnem/treebank"
 )
 
 // Kind says what an expansion depends on.
@@ -39,6 +41,8 @@ type Grammar struct {
 	Root                              []float64 // [N]
 	Rules                             []float64 // [N,S,S]; NCFG [N,P,S,S]
 	Emit                              []float64 // [T,V]; NCFG [T,N,V], by the nonterminal above
+	// Prepared is what the text went through that the grammar was learned from, for new text; nil if that is not known.
+	Prepared *treebank.Preparation
 }
 
 // New returns a grammar whose probabilities are all zero.

@@ -10,7 +10,7 @@ type Config struct {
 	Seed       uint64 `toml:"seed" range:"0,9223372036854775807" help:"seed of all random numbers"`
 	Run        int    `toml:"run" range:"0,2147483647" help:"which of the data sets and starts that the seed draws"`
 	Points     int    `toml:"points" range:"1,1e7" was:"n_points" help:"size of the data set"`
-	Iterations int    `toml:"iterations" range:"1,2147483647" help:"iterations of EM"`
+	Iterations int    `toml:"iterations" range:"1,2147483647" resume:"may change" help:"iterations of EM"`
 	Batch      int    `toml:"batch" range:"0,2147483647" help:"points per E-update; 0, or more than there are, means all"`
 
 	Model  Problem `toml:"model" help:"the mixture that draws the points"`
@@ -37,11 +37,11 @@ type Config struct {
 	} `toml:"moves" help:"refinement of latents"`
 	Optim struct {
 		Phi struct {
-			Rate float64 `toml:"rate" range:"0,1e3" was:"gfn_lr" help:"learning rate"`
+			Rate float64 `toml:"rate" range:"0,1e3" was:"gfn_lr" resume:"may change" help:"learning rate"`
 			Drop float64 `toml:"drop" range:"0,1" was:"gfn_lr_drop" help:"factor of the rate in the second half of the E-updates"`
 		} `toml:"phi" help:"Adam, of the GFlowNet"`
 		Theta struct {
-			Rate float64 `toml:"rate" range:"0,1e3" was:"m_lr" help:"learning rate"`
+			Rate float64 `toml:"rate" range:"0,1e3" was:"m_lr" resume:"may change" help:"learning rate"`
 		} `toml:"theta" help:"gradient descent, of the means"`
 	} `toml:"optim" help:"optimisers"`
 }

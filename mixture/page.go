@@ -2,10 +2,10 @@ package mixture
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/task"
 )
 
 // Report implements run.Session.
@@ -36,17 +36,13 @@ func (t *trainer) Report(r *run.Run, dir string, res run.Result) error {
 		draw(report.Plot{Name: "loss", Caption: "Trajectory-balance loss of the E-step.",
 			Keys: []string{"e/loss"}, Y: report.Axis{Label: "loss", Log: true}}),
 	}
-	page := &report.Page{
-		Title: "Hierarchical mixture",
-		Lead:  "GFlowNet-EM beside exact and mean-field EM: four superclusters of four petals, of which only the supercluster means are learned.",
-	}
+	page := task.Page(r, t, res, fmt.Sprintf("Hierarchical mixture, by GFlowNet-EM beside exact and mean-field EM: "+
+		"%d superclusters of %d petals, of which only the supercluster means are learned.", t.config.Model.Super, t.config.Model.Petals))
 	page.Section("Result").Note(run.Unfinished(t)).Table(own.table()).Paragraph(fmt.Sprintf(
 		"The GFlowNet's q(i,j|x) is within total variation %.3f of its target on average; its evidence lower bound is %.4f.",
 		own.TotalVariation, own.ELBO))
 	if err := page.Section("Figures").Figures(dir, figures...); err != nil {
 		return err
 	}
-	page.Section("Configuration").Pre(r.Config())
-	page.Section("Provenance").Pre(r.Info().String())
-	return page.WriteFile(filepath.Join(dir, "report.html"))
+	return task.Finish(page, r, dir)
 }

@@ -31,6 +31,35 @@ func Number(v float64, decimals int) Cell {
 	return Cell{head: decimal(v, decimals), raw: number(v), numeric: true}
 }
 
+// Figures returns a cell of a number with five digits, or of a whole one.
+func Figures(v float64) Cell {
+	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
+		return Number(v, 0)
+	}
+	return Number(v, decimalsOf(v, 5))
+}
+
+// MeanSpread returns a cell of a mean and a standard deviation, of which two digits count.
+func MeanSpread(mean, std float64) Cell {
+	switch {
+	case math.IsNaN(std):
+		return Figures(mean)
+	case std == 0 && mean == math.Trunc(mean):
+		return MeanStd(mean, std, 0)
+	case std == 0:
+		return MeanStd(mean, std, decimalsOf(mean, 5))
+	}
+	return MeanStd(mean, std, decimalsOf(std, 2))
+}
+
+// decimalsOf is how many decimals a number with so many digits has.
+func decimalsOf(v float64, digits int) int {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return min(max(digits-1-int(math.Floor(math.Log10(math.Abs(v)))), 0), 12)
+}
+
 // MeanStd returns a cell of a mean and a standard deviation, "−5.77 ± 0.48". Without a deviation, as for a sample of
 // one, it is the mean alone; a mean that is NaN is missing.
 func MeanStd(mean, std float64, decimals int) Cell {

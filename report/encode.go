@@ -15,7 +15,9 @@ import (
 )
 
 const (
+	svgHead  = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 	pngDPI   = 192  // two pixels for each of CSS
+	legible  = 0.5  // of its size, below which a drawing is not shrunk to fit a screen
 	svgMarks = 2000 // a figure of more marks is embedded as an image, which is then smaller
 )
 
@@ -26,7 +28,7 @@ func (f Figure) encode() (png, svg []byte, err error) {
 		return nil, nil, err
 	}
 	png, err = l.png()
-	return png, append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), l.svg("")...), err
+	return png, append([]byte(svgHead), l.svg("", nil)...), err
 }
 
 // Save writes the figure to name.png and name.svg in dir, which is made if it is not there.
@@ -59,7 +61,9 @@ func (f Figure) HTML(alt string) (template.HTML, error) {
 	}
 	escaped := template.HTMLEscapeString(alt)
 	if marks <= svgMarks {
-		return template.HTML(l.svg(` role="img" aria-label="` + escaped + `"`)), nil
+		least := legible * l.width.Dots(96)
+		element := l.svg(fmt.Sprintf(` role="img" aria-label="%s" style="fill:#000000;min-width:%.0fpx"`, escaped, least), l.tips)
+		return template.HTML(followTheme(element)), nil
 	}
 	png, err := l.png()
 	if err != nil {
@@ -79,9 +83,9 @@ func (l *layout) png() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// svg returns one svg element with the given extra attributes. It says once what vgsvg repeats on every text, and
-// names fonts to fall back on.
-func (l *layout) svg(attributes string) []byte {
+// svg returns one svg element with the given extra attributes and, if not nil, what is drawn last. It says once what vgsvg
+// repeats on every text, and names fonts to fall back on.
+func (l *layout) svg(attributes string, over func() []byte) []byte {
 	canvas := vgsvg.New(l.width, l.height)
 	l.draw(draw.New(canvas))
 	var b bytes.Buffer
@@ -93,5 +97,10 @@ func (l *layout) svg(attributes string) []byte {
 		`xmlns:xlink="http://www.w3.org/1999/xlink" width="%gpt" height="%gpt" viewBox="0 0 %[1]g %[2]g" `+
 		`font-family="Liberation Sans, Arial, Helvetica, sans-serif" stroke-linejoin="round"%s>`,
 		l.width.Points(), l.height.Points(), attributes)
+	body = bytes.ReplaceAll(body, []byte(`<image `), []byte(`<image style="image-rendering:pixelated" `))
+	if over != nil {
+		body = bytes.TrimSuffix(bytes.TrimSpace(body), []byte("</svg>"))
+		body = append(append(body, over()...), "</svg>\n"...)
+	}
 	return append([]byte(head), body...)
 }

@@ -37,6 +37,7 @@ type chart struct {
 	rigid         bool      // never drawn smaller
 	marks         int       // how many separate shapes there are, about
 	legend        []entry
+	hover         []spot // what is read where, see hover.go
 }
 
 // entry is a line of a legend; without a name it is not shown.
@@ -64,6 +65,7 @@ type layout struct {
 	tiles         draw.Tiles
 	panels        vg.Point  // size of all panels
 	width, height vg.Length // of the whole figure
+	drawn         []area    // of charts with spots, once they are drawn
 }
 
 // lay prepares all panels and decides how large they are.
@@ -223,6 +225,7 @@ func legendWidth(l plot.Legend) vg.Length { return l.Rectangle(draw.Canvas{}).Si
 
 // draw draws the figure on a canvas of its size.
 func (l *layout) draw(c draw.Canvas) {
+	l.drawn = nil
 	c.SetColor(gray(0xff))
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, margin, -margin, margin, -margin)
@@ -251,6 +254,9 @@ func (l *layout) draw(c draw.Canvas) {
 			if ch := l.grid[i][j]; ch != nil {
 				ch.Draw(at)
 				data := ch.DataCanvas(at)
+				if ch.hover != nil {
+					l.drawn = append(l.drawn, area{ch, data.Rectangle})
+				}
 				c.FillText(headInk, vg.Point{X: data.Center().X, Y: data.Max.Y + headGap}, ch.title)
 			}
 		}

@@ -137,9 +137,9 @@ func TestFigureErrors(t *testing.T) {
 }
 
 func TestEmbeddingBySize(t *testing.T) {
-	for n, want := range map[int]string{svgMarks: "<svg ", svgMarks + 1: `<img alt="&lt;dots&gt;" width="`} {
+	for n, want := range map[int]string{svgMarks: "<svg ", svgMarks + 1: "<img "} {
 		html, err := NewFigure(Scatter{Points: make([][2]float64, n)}).HTML("<dots>")
-		if err != nil || !strings.HasPrefix(string(html), want) {
+		if err != nil || !strings.HasPrefix(string(html), want) || !strings.Contains(string(html), `="&lt;dots&gt;" `) {
 			t.Errorf("%d points are embedded as %.40s (%v), want %s", n, html, err, want)
 		}
 	}

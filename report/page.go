@@ -16,15 +16,19 @@ var pageCSS string
 
 var templates = template.Must(template.New("report").Parse(pageHTML))
 
-// Page is one HTML document that holds all it shows: it loads nothing, runs no script and follows the reader's choice
-// of light or dark.
+// Page is one HTML document that holds all it shows: it loads nothing, runs no script, follows the reader's choice of light
+// or dark, figures too, and fits wide and narrow screens.
 //
 // Sections are read when the page is written, so that they may be filled in any order.
 type Page struct {
 	Title    string
 	Lead     string // a sentence below the title
+	Facts    []Fact // what is to be known first, below that
 	sections []*Section
 }
+
+// Fact is a value with a name.
+type Fact struct{ Name, Value string }
 
 // Section is a part of a page, with a heading. Its methods append to it, and return it so that calls can be chained.
 type Section struct {
@@ -56,8 +60,11 @@ func (s *Section) Note(text string) *Section {
 // Pre appends text whose line breaks and spaces matter, such as code or a log.
 func (s *Section) Pre(text string) *Section { return s.add("pre", text) }
 
-// Table appends a table.
+// Table appends a table; none if it has no rows.
 func (s *Section) Table(t *Table) *Section {
+	if len(t.Rows) == 0 {
+		return s
+	}
 	s.blocks = append(s.blocks, t.html)
 	return s
 }
@@ -96,20 +103,26 @@ func (p *Page) Write(w io.Writer) error {
 	}
 	view := struct {
 		Title, Lead string
+		Facts       []Fact
 		Style       template.CSS
 		Sections    []section
-	}{Title: p.Title, Lead: p.Lead, Style: template.CSS(pageCSS)}
+	}{Title: p.Title, Lead: p.Lead, Facts: p.Facts}
+	var blocks []string
 	for _, s := range p.sections {
+		if len(s.blocks) == 0 {
+			continue
+		}
 		part := section{Heading: s.heading}
 		for _, b := range s.blocks {
 			html, err := b()
 			if err != nil {
 				return fmt.Errorf("page %q, section %q: %w", p.Title, s.heading, err)
 			}
-			part.Blocks = append(part.Blocks, html)
+			part.Blocks, blocks = append(part.Blocks, html), append(blocks, string(html))
 		}
 		view.Sections = append(view.Sections, part)
 	}
+	view.Style = template.CSS(pageCSS + darkStyle(blocks...))
 	return templates.ExecuteTemplate(w, "page", view)
 }
 

@@ -1,5 +1,7 @@
 package report
 
+import "fmt"
+
 // Named is a figure with a caption, which is also a file of its own.
 type Named struct {
 	Name, Caption string
@@ -25,9 +27,11 @@ type Plot struct {
 	Levels        []Level
 }
 
-// Draw takes the points of each metric from curve. It reports false if there is nothing to draw.
+// Draw takes the points of each metric from curve. Noisy ones are drawn as moving averages, over what was logged. It reports
+// false if there is nothing to draw.
 func (p Plot) Draw(curve func(key string) (x, y []float64)) (Named, bool) {
 	lines := Lines{Axes: Axes{X: p.X, Y: p.Y}, Levels: p.Levels}
+	over := 0
 	for i, key := range p.Keys {
 		var s Series
 		if s.X, s.Y = curve(key); len(s.Y) == 0 {
@@ -36,7 +40,12 @@ func (p Plot) Draw(curve func(key string) (x, y []float64)) (Named, bool) {
 		if p.Names != nil {
 			s.Name = p.Names[i]
 		}
+		over = max(over, s.smooth(p.Y))
 		lines.Series = append(lines.Series, s)
 	}
-	return Named{p.Name, p.Caption, NewFigure(lines)}, lines.Series != nil
+	caption := p.Caption
+	if over > 0 {
+		caption += fmt.Sprintf(" Pale: as logged; strong: the moving average over about %d points.", over)
+	}
+	return Named{p.Name, caption, NewFigure(lines)}, lines.Series != nil
 }

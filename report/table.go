@@ -1,6 +1,9 @@
 package report
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // Table holds results by row and column. A row shorter than the others ends in missing cells. Columns that hold a
 // number are aligned on the right, the others on the left.
@@ -29,6 +32,20 @@ func Columns(names ...string) []Column {
 
 // Add appends a row.
 func (t *Table) Add(row ...Cell) { t.Rows = append(t.Rows, row) }
+
+// DropMissing removes the columns in which every cell is missing.
+func (t *Table) DropMissing() {
+	for j := len(t.Columns) - 1; j >= 0; j-- {
+		if !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return j < len(row) && row[j].raw != nil }) {
+			t.Columns = slices.Delete(t.Columns, j, j+1)
+			for i, row := range t.Rows {
+				if j < len(row) {
+					t.Rows[i] = slices.Delete(row, j, j+1)
+				}
+			}
+		}
+	}
+}
 
 // shownColumn is a column as it is laid out.
 type shownColumn struct {

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	"gonum.org/v1/plot"
@@ -44,3 +46,18 @@ func printable(s string) string {
 
 // typeset writes the hyphens of a formatted number as minus signs.
 func typeset(number string) string { return strings.ReplaceAll(number, "-", "−") }
+
+// Duration writes how long something took, for a person; "" for nothing.
+func Duration(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return ""
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+}

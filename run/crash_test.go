@@ -56,7 +56,9 @@ func trainTo(d disk.Disk, dir string, last uint64) (acknowledged uint64, err err
 	r, err := open(d, dir)
 	fresh := errors.Is(err, ErrNotRun)
 	if fresh {
-		r, err = create(d, dir, testOptions())
+		o := testOptions()
+		o.Files = map[string][]byte{"train.txt": []byte("a dog\na cat\n"), "manifest.json": []byte("{}\n")}
+		r, err = create(d, dir, o)
 	}
 	if err != nil {
 		return 0, err
@@ -115,7 +117,7 @@ func unkilled(t *testing.T) (map[string]string, int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(want) != 3+3*keep { // run.toml, two journals, and the files of the checkpoints
+	if len(want) != 5+3*keep { // run.toml, two journals, two files that it keeps, and those of the checkpoints
 		t.Fatalf("the run left %d files: %v", len(want), want)
 	}
 	return want, s.Ops

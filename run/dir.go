@@ -39,7 +39,10 @@ type Run struct {
 	info   Info
 	seal   string // the hash in run.json; empty if that has none
 	config string
-	disk   disk.Disk
+	// changes are those of the configuration; changing, that run.toml is still the one before the last of them.
+	changes  []Change
+	changing bool
+	disk     disk.Disk
 
 	lock            *flock.Flock // nil in a Run from Read
 	metrics, events *journal     // nil until Create or Load opened them
@@ -58,7 +61,7 @@ func create(d disk.Disk, dir string, o Options) (_ *Run, err error) {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
 	// Look before locking, to leave no file among somebody's files, and again once nobody else can write.
-	if err := checkVacant(dir); err != nil {
+	if err := checkVacant(dir, o.Files); err != nil {
 		return nil, err
 	}
 	name := lockedName
@@ -74,10 +77,10 @@ func create(d disk.Disk, dir string, o Options) (_ *Run, err error) {
 	}
 	build, _ := debug.ReadBuildInfo()
 	r := &Run{dir: dir, info: newInfo(o, now(), build), config: o.Config, disk: d, lock: lock}
-	if err := checkVacant(dir); err != nil {
+	if err := checkVacant(dir, o.Files); err != nil {
 		return nil, errors.Join(err, r.disk.RemoveAll(r.path(infoName)+disk.TmpSuffix), r.Close())
 	}
-	if err := r.populate(); err != nil {
+	if err := r.populate(o.Files); err != nil {
 		return nil, errors.Join(fmt.Errorf("create run %s: %w", dir, err), r.Close())
 	}
 	return r, nil
@@ -93,8 +96,11 @@ func touch(d disk.Disk, path string) error {
 }
 
 // populate writes run.json last: its presence makes the folder a run.
-func (r *Run) populate() error {
+func (r *Run) populate(files map[string][]byte) error {
 	if err := writeHolder(r.disk, r.dir); err != nil {
+		return err
+	}
+	if err := r.keep(files); err != nil {
 		return err
 	}
 	if err := r.disk.Mkdir(r.path(stateName)); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -115,8 +121,8 @@ func (r *Run) populate() error {
 	return disk.ReplaceFile(r.disk, r.path(infoName), disk.Content(sealed))
 }
 
-// checkVacant returns an error unless a new run may be made in the folder.
-func checkVacant(dir string) error {
+// checkVacant returns an error unless a new run, which keeps some files, may be made in the folder.
+func checkVacant(dir string, files map[string][]byte) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("create run: %w", err)
@@ -126,7 +132,7 @@ func checkVacant(dir string) error {
 			self.Advice("resume %s", dir))
 	}
 	for _, e := range entries {
-		ok, err := isDebris(dir, e)
+		ok, err := isDebris(dir, e, files)
 		if err != nil {
 			return fmt.Errorf("create run: %w", err)
 		}
@@ -139,8 +145,10 @@ func checkVacant(dir string) error {
 
 // isDebris reports whether an interrupted Create may have left the entry. It has neither logged nor saved: anything
 // of value is no debris.
-func isDebris(dir string, e fs.DirEntry) (bool, error) {
+func isDebris(dir string, e fs.DirEntry, files map[string][]byte) (bool, error) {
 	switch e.Name() {
+	case dataName, dataName + disk.TmpSuffix:
+		return e.IsDir() && isKept(filepath.Join(dir, e.Name()), files, e.Name() == dataName), nil
 	case lockName, configName, configName + disk.TmpSuffix, infoName + disk.TmpSuffix:
 		return e.Type().IsRegular(), nil
 	case metricsName, eventsName:
@@ -177,6 +185,9 @@ func open(d disk.Disk, dir string) (*Run, error) {
 		return nil, fmt.Errorf("open run: %w", err)
 	}
 	r, err := read(d, dir)
+	if err == nil && r.changing {
+		err = r.copyConfig()
+	}
 	if err != nil {
 		return nil, errors.Join(err, release(lock))
 	}
@@ -220,12 +231,13 @@ func read(d disk.Disk, dir string) (*Run, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("read configuration of the run: %w", err)
 	}
-	if configSum(string(config)) != info.Config {
-		return nil, badinput.Errorf(
-			"%s and %s do not belong together: undo what was changed, or start a run of its own with --config", path,
-			filepath.Join(dir, infoName))
+	r := &Run{dir: dir, info: info.Info, seal: info.SHA256, disk: d}
+	current, err := r.settle(string(config), info.Config)
+	if err != nil {
+		return nil, err
 	}
-	return &Run{dir: dir, info: info.Info, seal: info.SHA256, config: string(config), disk: d}, nil
+	r.changing = !current
+	return r, nil
 }
 
 // Dir returns the run's folder.
@@ -234,7 +246,7 @@ func (r *Run) Dir() string { return r.dir }
 // Info returns where the run came from.
 func (r *Run) Info() Info { return r.info }
 
-// Config returns the configuration with which the run was created, in TOML.
+// Config returns the configuration of the run, in TOML: that with which it was created or, if it was changed since, resumed.
 func (r *Run) Config() string { return r.config }
 
 // CheckData returns an error unless a session has the data, given by their hashes, that the run was made with.

@@ -4,8 +4,10 @@
 //	run.toml               the resolved configuration
 //	run.json               provenance: program, modules, backend, data hashes, command; written last by Create, sealed
 //	                       with its own hash, and locked by the one process that may write
+//	changes.json           how the configuration was changed when the run was resumed; run.toml is the newest one
 //	metrics.jsonl          one line of scalars per logged step, free of wall time
 //	events.out.tfevents.*  the same scalars for TensorBoard
+//	data/                  what the run has made of its data and keeps, with hashes in run.json; most runs keep nothing
 //	state/000000001000/    a checkpoint: arrays.safetensors, state.json, manifest.json
 //	report.html            a page about the run and other files to look at, written by others
 //	outputs.json           their hashes, and that of the state they were made from, see Run.Publish

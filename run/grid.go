@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,6 +61,15 @@ type Grid struct {
 
 // Run makes all cells and returns their results as JSON, in order.
 func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) {
+	for i, c := range cells {
+		said, err := Prepare(g.Task, c.Config)
+		if err != nil {
+			return nil, fmt.Errorf("%s, run %d: %w", c.Row, c.Index, err)
+		}
+		if i == 0 && g.Log != nil && said != nil {
+			fmt.Fprintln(g.Log, strings.Join(said, "\n"))
+		}
+	}
 	if g.Pool != nil {
 		return g.Pool.Run(ctx, g, cells)
 	}
@@ -155,8 +165,12 @@ func (g Grid) Make(
 	}
 	defer func() { Release(s, err) }()
 	if fresh {
+		files, err := Keeps(s)
+		if err != nil {
+			return nil, err
+		}
 		if r, err = Create(filepath.Join(g.Dir, c.Path()), Options{
-			Task: g.Task.Name(), Config: text, Command: g.Command, Seed: s.Seed(), Backend: g.Name, Data: s.Data(),
+			Task: g.Task.Name(), Config: text, Command: g.Command, Seed: s.Seed(), Backend: g.Name, Data: s.Data(), Files: files,
 		}); err != nil {
 			return nil, err
 		}

@@ -18,21 +18,23 @@ import (
 
 // Info says where a run came from. It is run.json, with a hash of it all.
 type Info struct {
-	Format   int               `json:"format"`
-	Task     string            `json:"task"`
-	Command  []string          `json:"command"`
-	Seed     uint64            `json:"seed"`
-	Backend  string            `json:"backend"`
-	Data     map[string]string `json:"data"`   // hash of each data set, by name
-	Config   string            `json:"config"` // SHA-256 of the configuration
-	Created  time.Time         `json:"created"`
-	Version  string            `json:"version"`  // of the program
-	Revision string            `json:"revision"` // of its source; empty if it was built outside a repository
-	Modified bool              `json:"modified"` // the source differed from the revision
-	Go       string            `json:"go"`
-	OS       string            `json:"os"`
-	Arch     string            `json:"arch"`
-	Modules  map[string]string `json:"modules"` // sum of each module, by path@version
+	Format  int               `json:"format"`
+	Task    string            `json:"task"`
+	Command []string          `json:"command"`
+	Seed    uint64            `json:"seed"`
+	Backend string            `json:"backend"`
+	Data    map[string]string `json:"data"`   // hash of each data set, by name
+	Config  string            `json:"config"` // SHA-256 of the configuration
+	// Files are what the run has made of its data and keeps, by path in its folder.
+	Files    map[string]disk.Digest `json:"files,omitempty"`
+	Created  time.Time              `json:"created"`
+	Version  string                 `json:"version"`  // of the program
+	Revision string                 `json:"revision"` // of its source; empty if it was built outside a repository
+	Modified bool                   `json:"modified"` // the source differed from the revision
+	Go       string                 `json:"go"`
+	OS       string                 `json:"os"`
+	Arch     string                 `json:"arch"`
+	Modules  map[string]string      `json:"modules"` // sum of each module, by path@version
 }
 
 // Options is what the caller knows about a new run.
@@ -43,6 +45,7 @@ type Options struct {
 	Seed    uint64
 	Backend string
 	Data    map[string]string // hash of each data set, by name
+	Files   map[string][]byte // what the run keeps in its folder data from the start, by name; most keep nothing
 }
 
 // Program is what this program knows of itself: an Info without what only a run has.

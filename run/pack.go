@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -33,11 +34,13 @@ func Pack(dir string, w io.Writer) (step uint64, err error) {
 		return 0, err
 	}
 	names := []string{configName, infoName, path.Join(checkpoint, arraysName), path.Join(checkpoint, stateFileName),
-		path.Join(checkpoint, manifestName), metricsName, eventsName, resultName}
+		path.Join(checkpoint, manifestName), metricsName, eventsName}
+	names = append(names, slices.Sorted(maps.Keys(r.info.Files))...)
+	optional := []string{resultName, summaryName}
 	out := tar.NewWriter(w)
-	for _, name := range names {
+	for _, name := range append(names, optional...) {
 		data, err := disk.ReadFile(r.path(filepath.FromSlash(name)))
-		if errors.Is(err, fs.ErrNotExist) && name == resultName {
+		if errors.Is(err, fs.ErrNotExist) && slices.Contains(optional, name) {
 			continue
 		} else if err != nil {
 			return 0, fmt.Errorf("pack run: %w", err)

@@ -67,6 +67,10 @@ func openOrCreate(dir string, configuration any, job Job, o TrainOptions) (*Run,
 	}
 	if s, ok := job.(Session); ok {
 		about.Seed, about.Data = s.Seed(), s.Data()
+		var err error
+		if about.Files, err = Keeps(s); err != nil {
+			return nil, err
+		}
 	}
 	r, err := Open(dir)
 	if errors.Is(err, ErrNotRun) {

@@ -31,6 +31,7 @@ func (v verifier) run(r *Run) {
 	r.seal = info.SHA256
 	saved, unread := v.checkpoints(r)
 	v.provenance(r, info, infoErr, len(saved) > 0)
+	v.kept(r, info.Files)
 	v.journals(r, saved, unread)
 	again := self.Advice("report %s", r.dir) + " makes it again"
 	if path := r.path(resultName); cellErr != nil {
@@ -72,13 +73,24 @@ func (v verifier) provenance(r *Run, info infoFile, err error, saved bool) {
 		v.ok(path, "made by %s", strings.Join(info.Command, " "))
 	}
 	path = r.path(configName)
-	switch text, err := r.disk.ReadFile(path); {
-	case err != nil:
+	text, err := r.disk.ReadFile(path)
+	if err != nil {
 		v.failed(path, err)
-	case configSum(string(text)) != info.Config:
+		return
+	}
+	current, err := r.settle(string(text), info.Config)
+	switch {
+	case err != nil && r.config == "": // of the changes
+		v.failed(r.path(changesName), err)
+	case err != nil:
 		v.damaged(path, "does not belong to %s: undo what was changed, or start a run of its own with --config", infoName)
+	case !current:
+		v.note(path, "is being changed, or that was interrupted: %s", r.again())
 	default:
 		v.ok(path, "%d bytes", len(text))
+		if r.changes != nil {
+			v.ok(r.path(changesName), "%d changes of the configuration", len(r.changes))
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package task
 
 import (
 	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ func (s *Session) report(r *run.Run, dir string, result run.Result) error {
 	if err != nil {
 		return err
 	}
-	page := &report.Page{Title: s.name, Lead: s.about}
+	page := Page(r, s, result, s.about)
 	page.Section("Result").Note(run.Unfinished(s)).Table(result.(*Result).table())
 	if s.learning.Pictures != nil {
 		pictures, err := s.learning.Pictures(&s.Learned)
@@ -42,11 +41,7 @@ func (s *Session) report(r *run.Run, dir string, result run.Result) error {
 			return err
 		}
 	}
-	if text := r.Config(); text != "" {
-		page.Section("Configuration").Pre(text)
-	}
-	page.Section("Provenance").Pre(r.Info().String())
-	return page.WriteFile(filepath.Join(dir, "report.html"))
+	return Finish(page, r, dir)
 }
 
 // calibration adds that of q(z|x).

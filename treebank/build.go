@@ -50,8 +50,8 @@ func Build(in Inputs, o Options) (*Dataset, error) {
 		return nil, err
 	}
 	o = r.resolved()
-	if o.MaxLength == FitLength {
-		o.MaxLength = fitting(parts[Train], o.MinLength)
+	if o.LearnLength == FitLength {
+		o.LearnLength = fitting(parts[Train], o.MinLength)
 	}
 	vocabulary := o.Vocabulary
 	if vocabulary == nil {

@@ -25,7 +25,7 @@ type Options struct {
 	KeepNumbers bool     `json:"keep_numbers"` // do not write numbers as N
 	VocabSize   int      `json:"vocab_size"`   // most frequent words of the training split; the others are <unk>; 0 means 10,000
 	MinLength   int      `json:"min_length"`   // of a sentence, in words; 0 means 2
-	MaxLength   int      `json:"max_length"`   // of a sentence, in words; 0 means no limit, FitLength what fits
+	MaxLength   int      `json:"max_length"`   // of a sentence, in words; 0 means no limit
 	Strict      bool     `json:"strict"`       // a sentence of another length is an error instead of left out and counted
 
 	// Of text and CoNLL.
@@ -35,20 +35,21 @@ type Options struct {
 
 	// Words that kept training sentences have at most so often become <unk>. 0 means that all training words count for the
 	// vocabulary, in sentences that are left out, too.
-	Rare     int  `json:"rare,omitempty"`
-	Suffixes bool `json:"suffixes,omitempty"` // with Rare, classes of unknown words by their endings, see UnknownClass
+	Rare        int  `json:"rare,omitempty"`
+	Suffixes    bool `json:"suffixes,omitempty"`     // with Rare, classes of unknown words by their endings, see UnknownClass
+	LearnLength int  `json:"learn_length,omitempty"` // with Rare, training sentences of more words do not count either; 0 means no limit
 
 	// Vocabulary, if not nil, is used instead of one made from the training split, to measure a trained model on
 	// other texts.
 	Vocabulary *Vocabulary `json:"-"`
 }
 
-// FitLength, as Options.MaxLength, is the length that keeps nine tenths of the training sentences, but from 20 to 40 words.
+// FitLength, as Options.LearnLength, is what nine tenths of the training sentences have at most, but from 20 to 40 words.
 const FitLength = -1
 
 // CorpusOptions prepare text to learn a grammar from: without punctuation, and with <unk> for words that are seen once.
 func CorpusOptions() Options {
-	return Options{MaxLength: FitLength, Tokens: TokensAuto, Sentences: SentencesAuto, DropPunctuation: true, Rare: 1}
+	return Options{LearnLength: FitLength, Tokens: TokensAuto, Sentences: SentencesAuto, DropPunctuation: true, Rare: 1}
 }
 
 // filled returns the options with zeros replaced by what they mean.
@@ -72,7 +73,7 @@ func (o Options) check() error {
 		return badinput.Errorf("a vocabulary of %d words: give at least 1", o.VocabSize)
 	case o.MinLength < 1:
 		return badinput.Errorf("minimum length %d: give at least 1", o.MinLength)
-	case o.MaxLength != 0 && o.MaxLength != FitLength && o.MaxLength < o.MinLength:
+	case o.MaxLength != 0 && o.MaxLength < o.MinLength:
 		return badinput.Errorf("maximum length %d is below the minimum length %d", o.MaxLength, o.MinLength)
 	case o.Rare < 0:
 		return badinput.Errorf("words seen at most %d times: give at least 0", o.Rare)
@@ -161,8 +162,10 @@ type Dropped struct {
 	Long  int `json:"long"`  // more words than MaxLength
 }
 
-// fits says whether sentences of so many words are kept.
-func (o Options) fits(n int) bool { return n >= o.MinLength && (o.MaxLength <= 0 || n <= o.MaxLength) }
+// fits says whether sentences of so many words are learned from.
+func (o Options) fits(n int) bool {
+	return n >= o.MinLength && (o.MaxLength == 0 || n <= o.MaxLength) && (o.LearnLength <= 0 || n <= o.LearnLength)
+}
 
 // selectLengths returns the sentences of the right length.
 func (o Options) selectLengths(all []raw) (kept []raw, d Dropped, err error) {

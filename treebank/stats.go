@@ -2,6 +2,7 @@ package treebank
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/rng"
@@ -59,12 +60,12 @@ func (d *Dataset) Table() *report.Table {
 		Title: d.Source,
 		Columns: report.Columns("split", "read", "leaves", "sentences", "words", "≤10", "≤20", "≤40", "longest", "mean length", "types",
 			"<unk> %", "gold spans", "too short", "too long"),
-		Notes: []string{
+		Notes: append(slices.Clone(d.Notes),
 			fmt.Sprintf("Vocabulary: %d words.", d.Vocabulary.Size()),
 			"Read, leaves: trees or lines, and their words of any tag, before preparation.",
 			"≤10, ≤20, ≤40: sentences of at most so many words. Gold spans: different ones per sentence, without the whole sentence.",
 			"Too short, too long: sentences left out.",
-		},
+		),
 	}
 	for i := range d.Splits {
 		s := &d.Splits[i]

@@ -43,7 +43,7 @@ type Config struct {
 	TrainImages int    `toml:"train_images" range:"0,2147483647" help:"the first so many are used; 0 means all"`
 	TestImages  int    `toml:"test_images" range:"0,2147483647" help:"the first so many are used; 0 means all"`
 	Batch       int    `toml:"batch" range:"1,65536" help:"images of a minibatch"`
-	Epochs      int    `toml:"epochs" range:"0,2147483647" help:"passes over the data; 0 means as many as published for the method and number of codes"`
+	Epochs      int    `toml:"epochs" range:"0,2147483647" resume:"may change" help:"passes over the data; 0 means as many as published for the method and number of codes"`
 
 	Model struct {
 		Size
@@ -73,24 +73,24 @@ type Config struct {
 		Count int `toml:"count" range:"0,1000" was:"moves" help:"Metropolis-Hastings moves of the codes before an M-update; 0 as published"`
 	} `toml:"moves" help:"refinement of latents"`
 	Optim struct {
-		DropOn int `toml:"drop_on" range:"0,2147483647" was:"reduce_lr_on" help:"epoch, counted from 1, from which rates are lower; 0: as published if epochs is 0, else never"`
+		DropOn int `toml:"drop_on" range:"0,2147483647" resume:"may change" was:"reduce_lr_on" help:"epoch, counted from 1, from which rates are lower; 0: as published if epochs is 0, else never"`
 		Phi    struct {
-			Rate     float64 `toml:"rate" range:"1e-12,1e3" was:"gfn_lr" help:"learning rate"`
+			Rate     float64 `toml:"rate" range:"1e-12,1e3" was:"gfn_lr" resume:"may change" help:"learning rate"`
 			Drop     float64 `toml:"drop" range:"0,1" was:"gfn_reduced_lr: a factor of the rate" help:"factor of the rate from epoch drop_on on"`
 			LogZRate float64 `toml:"log_z_rate" range:"0,1e3" was:"gfn_logz_lr" help:"learning rate of log Z"`
 		} `toml:"phi" help:"Adam, of the GFlowNet"`
 		Theta struct {
-			Rate float64 `toml:"rate" range:"1e-12,1e3" was:"dec_lr;vq_lr" help:"learning rate"`
+			Rate float64 `toml:"rate" range:"1e-12,1e3" was:"dec_lr;vq_lr" resume:"may change" help:"learning rate"`
 			Drop float64 `toml:"drop" range:"0,1" or:"-1" was:"dec_reduced_lr: a factor of the rate;vq_reduced_lr: a factor of the rate" help:"factor of the rate from epoch drop_on on; -1 as published: 0.25 for vq, 1 for the others"`
 		} `toml:"theta" help:"Adam, of decoder, dictionary and prior, or of the VQ-VAE"`
 	} `toml:"optim" help:"optimisers"`
 	Eval struct {
-		Every         int  `toml:"every" range:"0,2147483647" was:"eval_every" help:"updates between points of the curve of the bound; 0 means never"`
-		NLL           bool `toml:"nll" was:"nll" help:"estimate likelihoods when the training ends, by importance sampling"`
-		Images        int  `toml:"images" range:"0,2147483647" was:"nll_images" help:"test images for that; 0 means all"`
-		Samples       int  `toml:"samples" range:"1,1e7" was:"importance_samples" help:"latents per image"`
-		FitUpdates    int  `toml:"fit_updates" range:"1,2147483647" was:"fit_updates" help:"updates by which a GFlowNet posterior is fitted to a VQ-VAE's decoder, for its likelihood"`
-		ExtraEUpdates int  `toml:"extra_e_updates" range:"0,2147483647" was:"extra_e_updates" help:"E-updates before a second estimate, since the posterior may be an M-phase behind the decoder; 0: no such"`
+		Every         int  `toml:"every" range:"0,2147483647" resume:"may change" was:"eval_every" help:"updates between points of the curve of the bound; 0 means never"`
+		NLL           bool `toml:"nll" resume:"may change" was:"nll" help:"estimate likelihoods when the training ends, by importance sampling"`
+		Images        int  `toml:"images" range:"0,2147483647" resume:"may change" was:"nll_images" help:"test images for that; 0 means all"`
+		Samples       int  `toml:"samples" range:"1,1e7" resume:"may change" was:"importance_samples" help:"latents per image"`
+		FitUpdates    int  `toml:"fit_updates" range:"1,2147483647" resume:"may change" was:"fit_updates" help:"updates by which a GFlowNet posterior is fitted to a VQ-VAE's decoder, for its likelihood"`
+		ExtraEUpdates int  `toml:"extra_e_updates" range:"0,2147483647" resume:"may change" was:"extra_e_updates" help:"E-updates before a second estimate, since the posterior may be an M-phase behind the decoder; 0: no such"`
 	} `toml:"eval" help:"what is measured"`
 }
 

@@ -2,10 +2,10 @@ package vae
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/task"
 )
 
 // Report implements run.Session.
@@ -19,11 +19,8 @@ func (s *session) Report(r *run.Run, dir string, res run.Result) error {
 		return err
 	}
 	z := s.size
-	page := &report.Page{
-		Title: "Discrete VAE",
-		Lead: fmt.Sprintf("Images of %dx%d pixels as %dx%d codes, by %s.",
-			z.Height, z.Width, z.Rows, z.Columns, titles[s.Method]),
-	}
+	page := task.Page(r, s, res, fmt.Sprintf("Discrete VAE: images of %dx%d pixels as %dx%d codes, by %s.",
+		z.Height, z.Width, z.Rows, z.Columns, titles[s.Method]))
 	page.Section("Result").Note(run.Unfinished(s)).Table(res.(*Result).table())
 	if err := page.Section("Images").Figures(dir, images...); err != nil {
 		return err
@@ -31,9 +28,7 @@ func (s *session) Report(r *run.Run, dir string, res run.Result) error {
 	if err := page.Section("Training").Figures(dir, curves(points)...); err != nil {
 		return err
 	}
-	page.Section("Configuration").Pre(r.Config())
-	page.Section("Provenance").Pre(r.Info().String())
-	return page.WriteFile(filepath.Join(dir, "report.html"))
+	return task.Finish(page, r, dir)
 }
 
 // curves are what was measured during the training; those without a point are left out.

@@ -47,7 +47,7 @@ func (s *session) picture(pixels []float32, i int) report.Picture {
 
 // grid is a latent of which the first codes are shown.
 func (s *session) grid(z Codes, first int) report.Picture {
-	p := report.Picture{Classes: s.size.Codes}
+	p := report.Picture{Classes: s.size.Codes, Key: "code"}
 	for r := range s.size.Rows {
 		row := make([]int, s.size.Columns)
 		for c := range row {
@@ -75,7 +75,7 @@ func (s *session) encodingFigure(pixels []float32, codes []Codes, means []float3
 		}
 		f.Panels = append(f.Panels, append(row, s.picture(means, i)))
 	}
-	caption := "Encoding: an image, its latent after so many codes, one colour for each code, and the decoder's means. "
+	caption := "Encoding: an image, its latent after so many codes, a colour and a number for each code, and the decoder's means. "
 	if s.Method == MethodVQ {
 		caption += "A VQ-VAE chooses all codes at once."
 	} else {

@@ -76,12 +76,17 @@ func (f Fallback) Allow(c Console, r *run.Run, skipped []string) error {
 	return nil
 }
 
-// Unknown complains about a name and suggests what may have been meant.
+// Unknown complains about a name, suggests what may have been meant, and lists what is known if that is not much.
 func Unknown(what, name string, known []string) error {
-	if near, ok := suggest.Nearest(name, known); ok {
-		return badinput.Errorf("unknown %s %q; did you mean %q?", what, name, near)
+	list := "; known: " + strings.Join(known, ", ")
+	near, ok := suggest.Nearest(name, known)
+	if !ok {
+		return badinput.Errorf("unknown %s %q%s", what, name, list)
 	}
-	return badinput.Errorf("unknown %s %q; known: %s", what, name, strings.Join(known, ", "))
+	if len(known) > 8 {
+		list = ""
+	}
+	return badinput.Errorf("unknown %s %q; did you mean %q?%s", what, name, near, strings.TrimPrefix(list, ";"))
 }
 
 // CheckSeed refuses seeds that a configuration file cannot hold.

@@ -22,6 +22,9 @@ type (
 	// Evaluator has flags that say how the command eval measures a run: a pointer to a struct with them, for each call.
 	Evaluator interface{ EvalFlags() EvalFlags }
 
+	// Sampler has models that the command sample draws from: a pointer to a struct with flags of that, for each call.
+	Sampler interface{ SampleFlags() SampleFlags }
+
 	// Verifier knows data sets that the command verify can check. Verify says what it finds in a folder, and below it, and
 	// returns whether there is a data set.
 	Verifier interface {
@@ -43,4 +46,21 @@ type EvalFlags interface {
 	// Settings returns the keys of a run that the flags change. The run may be of any task: if it is of one that does not know
 	// them and they were given, that is an error.
 	Settings(task run.Task) ([]string, error)
+}
+
+// SampleFlags are flags of the command sample. No two tasks have the same ones.
+type SampleFlags interface {
+	// Given names those that were given, such as "--out": a run of another task refuses them.
+	Given() []string
+	// Sample draws from a run of the task.
+	Sample(Console, Draw) error
+}
+
+// Draw is what the command sample is asked for.
+type Draw struct {
+	Run *run.Run
+	Backend
+	Fallback
+	Count int
+	Seed  uint64
 }

@@ -82,6 +82,8 @@ func faultScenarios(t *testing.T) []scenario {
 	finished := func(t *testing.T, dir string) { made(t, dir, train...) }
 	best := append([]string{"train", "grammar", "--out", "run", "--save-every", "1ns", "--json", "--data", filepath.Join(shared, "data")},
 		tinySettings(t, "grammar", bestEarlier...)...)
+	corpus := append([]string{"train", "grammar", "--out", "run", "--save-every", "1ns", "--json", "--data",
+		filepath.Join(shared, "sentences.trees")}, tinySettings(t, "grammar", "text.valid=0.2")...)
 	grid := append([]string{"reproduce", "grammar", "--rows", "marginal", "--seeds", "2", "--workers", "1",
 		"--out", "grid", "--data", filepath.Join(shared, "data"), "--save-every", "1ns", "--json"},
 		tinySettings(t, "grammar")...)
@@ -98,6 +100,13 @@ func faultScenarios(t *testing.T) []scenario {
 		// The state that counts is an earlier one than the last.
 		{name: "best", holds: "run", args: resume, reads: shared, setup: func(t *testing.T, dir string) {
 			killedAt(t, dir, "run/state/000000000002", best...)
+		}},
+		// The run makes its data set, and keeps it.
+		{name: "corpus", holds: "run", args: corpus, reads: shared, again: func(dir string) []string {
+			if _, err := os.Stat(filepath.Join(dir, "run", "run.json")); err != nil {
+				return corpus
+			}
+			return resume
 		}},
 		{name: "eval", holds: "run", args: []string{"eval", "run", "--json"}, setup: finished},
 		{name: "verify", holds: "run", args: []string{"verify", "run"}, setup: finished},

@@ -35,9 +35,13 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		os.Exit(execute(args, os.Stdout, os.Stderr))
-	}, "gfnem-fake": func() {
+	}, "gfnem-small": mainSmall, "gfnem-fake": func() {
 		gfnem.Tasks, run.Grace = append(gfnem.Tasks, fakeTask{}), 200*time.Millisecond
 		main()
+	}, "gfnem-plain": func() {
+		if err := plainSweep(os.Args[1], os.Args[2]); err != nil {
+			panic(err)
+		}
 	}, "gfnem-broken": func() {
 		gfnem.Tasks = append(gfnem.Tasks, broken{})
 		main()

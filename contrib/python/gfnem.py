@@ -41,11 +41,18 @@ class Run:
         """Where the run came from: task, command, seed, backend, hashes of data, version of the program."""
         return json.loads((self.folder / "run.json").read_text("utf-8"))
 
-    @functools.cached_property
+    @property
+    def changes(self):
+        """How the configuration was changed when the run was resumed, first things first."""
+        path = self.folder / "changes.json"
+        return json.loads(path.read_text("utf-8"))["changes"] if path.exists() else []
+
+    @property
     def config(self):
-        """The configuration, with all keys."""
+        """The configuration, with all keys, as it is now."""
         data = (self.folder / "run.toml").read_bytes()
-        _check(self.folder / "run.toml", data, self.info["config"])
+        changes = self.changes
+        _check(self.folder / "run.toml", data, changes[-1]["config_after"] if changes else self.info["config"])
         return tomllib.loads(data.decode("utf-8"))
 
     @property

@@ -96,6 +96,7 @@ func TestReader(t *testing.T) {
 	python(t)
 	dir := runs(t)
 	t.Run("run", func(t *testing.T) { testRun(t, dir) })
+	t.Run("changed", func(t *testing.T) { testChanged(t, dir) })
 	t.Run("grammar", func(t *testing.T) { testGrammar(t, dir) })
 	t.Run("damage", func(t *testing.T) { testDamage(t, dir) })
 	t.Run("readme", func(t *testing.T) { testReadme(t, dir) })
@@ -167,6 +168,15 @@ print(json.dumps({"task": run.info["task"], "points": run.config["points"], "ste
 	}
 	if n == 0 || n != len(got.Loss) {
 		t.Errorf("a curve of %d points has %d", n, len(got.Loss))
+	}
+}
+
+// The configuration is the newest one if a run has been resumed with another.
+func testChanged(t *testing.T, dir string) {
+	gfnem(t, "resume", filepath.Join(dir, "runs/mixture"), "--set", "iterations=5")
+	out := says(t, dir, "import gfnem\nrun = gfnem.Run('runs/mixture')\nprint(run.config['iterations'], run.changes[0]['set'])")
+	if want := "5 ['iterations=5']\n"; out != want {
+		t.Errorf("a run that was changed has %q, want %q", out, want)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestChainsJob(t *testing.T) {
 func TestChosen(t *testing.T) {
 	end := func(validation, test float64) outcome { return outcome{validation: validation, test: test} }
 	c := contender{tries: make([]rates, 3), ends: [][]outcome{
-		{end(-3, -1), end(-2, -1)}, {end(-1, -4), end(-2, -4)}, {end(math.Inf(-1), 0), end(0, 0)},
+		{end(-2, -1), end(-1, -1)}, {end(-1, -4), end(-3, -4)}, {end(math.Inf(-1), 0), end(0, 0)},
 	}}
 	if got := c.chosen(); got != 1 {
 		t.Errorf("the choice is %d", got)

@@ -134,7 +134,7 @@ func (d keptData) learn(b compute.Backend, s setting, updates, every int) curve 
 }
 
 // keptTargets are the total variations that are waited for, in falling order.
-var keptTargets = []float64{0.2, 0.1, 0.05}
+var keptTargets = []float64{0.3, 0.2, 0.1}
 
 // keeping is what q learns from besides fresh samples.
 type keeping struct {

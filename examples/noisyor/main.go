@@ -10,7 +10,7 @@
 //
 // And what replay and memory are worth (see kept.go):
 //
-//	go run ./examples/noisyor -kept 2000
+//	go run ./examples/noisyor -kept 1000
 //
 // And how it does beside reweighted wake-sleep, VIMCO and variational inference (see compare.go):
 //
@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"log"
 	"path/filepath"
+	"regexp"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -195,6 +196,7 @@ func main() {
 	updates := flag.Uint64("updates", 1000, "of each model")
 	most := flag.Int("kept", 0, "instead, show what replay and memory are worth in so many E-updates")
 	others := flag.Bool("compare", false, "instead, compare with other estimators, with rates chosen for each")
+	only := flag.String("only", "", "methods of -compare, as a regular expression; exact EM is always there")
 	seeds := flag.Int("seeds", 3, "how many, from -seed on, for -kept and -compare")
 	figure := flag.String("figure", "", "also draw what -kept finds, as `NAME`.png and NAME.svg")
 	flag.Parse()
@@ -208,7 +210,7 @@ func main() {
 		return
 	}
 	if *others {
-		best, choice := compare(b, *seed, *seeds, *updates)
+		best, choice := compare(b, *seed, *seeds, *updates, must(regexp.Compile(*only)))
 		fmt.Printf("%s\n%s", best, choice)
 		return
 	}

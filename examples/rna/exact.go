@@ -23,6 +23,10 @@ func (m RNA) Inside(theta *model.Scope, bases *Node) (logP, weights *Node) {
 	single := Exp(ConvertDType(times(OneHot(bases, 4, float), AddScalar(p.unpaired, math.Log(4))), wide)) // [B,N]
 	weights = m.weights(p, bases)
 	at := func(x *Node, axis, i int) *Node { return Squeeze(SliceAxis(x, axis, AxisElem(i)), axis) }
+	var long []*Node // weights by length, [B,N,N]
+	for l := range m.depth() {
+		long = append(long, at(weights, 1, l))
+	}
 
 	// Of a span of some length that begins below a helix: what staying unpaired and beginning a helix weigh, [N+1]. The
 	// whole span below a helix has less room, since no helix can fill it.
@@ -39,7 +43,7 @@ func (m RNA) Inside(theta *model.Scope, bases *Node) (logP, weights *Node) {
 		helix := Zeros(g, shapes.Make(wide, b, n)) // from i to j
 		for l := m.Shortest; l <= m.Longest && i+l < n; l++ {
 			loops := later(SliceAxis(full[i+l], 1, AxisRange(0, n)), l-1) // at j from i+l to j+1-l
-			helix = Add(helix, Mul(at(at(weights, 1, l-m.Shortest), 1, i), loops))
+			helix = Add(helix, Mul(at(long[l-m.Shortest], 1, i), loops))
 		}
 		to := SliceAxis(helix, 1, AxisRange(i, n))                                       // [B,N-i]
 		split := Einsum("bj,bje->be", to, span)                                          // a helix, and more behind it

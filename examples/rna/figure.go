@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"image/color"
 	"io"
-	"math"
 	"os"
 
 	"gonum.org/v1/plot"
@@ -33,11 +32,11 @@ func (d dataset) figured() int {
 const (
 	step    = vg.Length(9) // between bases
 	margin  = vg.Length(18)
-	flat    = 0.35 // height of an arc by its width
-	visible = 0.02
+	flat    = 0.25 // height of an arc by its width
+	visible = 0.05
 )
 
-// draw shows arcs: the known pairs of a test sequence, and what methods say.
+// draw shows arcs below each other: the known pairs of a test sequence, with its bases, and what methods say.
 func (d dataset) draw(c vg.Canvas, shown []panel, high vg.Length) {
 	s, n := d.test.Strands[d.figured()], d.model.N
 	known := s.pairs(n)
@@ -52,8 +51,10 @@ func (d dataset) draw(c vg.Canvas, shown []panel, high vg.Length) {
 		low := high * vg.Length(len(shown)-1-k)
 		text(margin, low+high-margin, 12, p.title, false)
 		for i := range s.Bases {
-			x := margin + step*(vg.Length(i)+0.5)
-			text(x, low+margin/2, 8, string(letters[s.Bases[i]]), true)
+			x, y := margin+step*(vg.Length(i)+0.5), low+1.1*margin
+			if k == 0 {
+				text(x, low+margin/2, 8, string(letters[s.Bases[i]]), true)
+			}
 			for j := i + 1; j < len(s.Bases); j++ {
 				v := p.pairs[i*n+j]
 				if v <= visible {
@@ -65,16 +66,11 @@ func (d dataset) draw(c vg.Canvas, shown []panel, high vg.Length) {
 				}
 				c.SetColor(hue)
 				c.SetLineWidth(1.6)
+				wide := step * vg.Length(j-i)
+				top := y + wide*flat*4/3 // of the points that pull a curve three quarters of the way up
 				var path vg.Path
-				for t := range 33 {
-					sin, cos := math.Sincos(math.Pi * float64(t) / 32)
-					at := vg.Point{X: x + step*vg.Length(j-i)*vg.Length(1-cos)/2, Y: low + 1.1*margin + step*flat*vg.Length(float64(j-i)*sin)}
-					if t == 0 {
-						path.Move(at)
-					} else {
-						path.Line(at)
-					}
-				}
+				path.Move(vg.Point{X: x, Y: y})
+				path.CubeTo(vg.Point{X: x, Y: top}, vg.Point{X: x + wide, Y: top}, vg.Point{X: x + wide, Y: y})
 				c.Stroke(path)
 			}
 		}

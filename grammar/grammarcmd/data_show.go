@@ -14,8 +14,8 @@ import (
 )
 
 type dataShowCmd struct {
-	Path     string   `arg:"" help:"Folder of a data set, or a file of trees or sentences."`
-	Format   string   `help:"What a file holds: auto, trees, or sentences." default:"auto"`
+	Path     string   `arg:"" help:"Folder of a data set, or a file of trees, CoNLL or text."`
+	Format   string   `help:"What a file holds: auto, trees, conll, text or sentences." default:"auto"`
 	KeepTags []string `help:"Tags of words to keep of a file's trees." default:"kim"`
 	Examples int      `help:"Print so many sentences of each split." default:"0"`
 	JSON     bool     `help:"Print as one JSON object on standard output."`
@@ -72,7 +72,9 @@ func (c dataShowCmd) open() (*treebank.Dataset, error) {
 	if err != nil || info.IsDir() {
 		return treebank.Load(c.Path)
 	}
-	data, err := treebank.Build(treebank.Inputs{Train: []string{c.Path}, Format: c.Format}, treebank.Options{KeepTags: c.KeepTags})
+	data, err := treebank.Build(treebank.Inputs{Train: []string{c.Path}, Format: c.Format}, treebank.Options{
+		KeepTags: c.KeepTags, Tokens: treebank.TokensAuto, Sentences: treebank.SentencesAuto,
+	})
 	if err != nil {
 		return nil, err
 	}

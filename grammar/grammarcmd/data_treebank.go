@@ -30,12 +30,17 @@ type dataTreebankCmd struct {
 	Shuffle       bool    `help:"Divide IN at random."`
 	Seed          uint64  `help:"Seed of --shuffle and --synthetic."`
 
-	Format      string   `help:"What the files hold: auto, trees, or sentences (one a line)." default:"auto"`
+	Format      string   `help:"What the files hold: auto, trees, conll, text, or sentences (one a line, spaces between tokens)." default:"auto"`
+	Tokens      string   `help:"How text is cut: auto, english or spaces." default:"auto"`
+	Sentences   string   `help:"How sentences of text are found: auto, lines (one a line) or split (at . ? and !)." default:"auto"`
+	Punctuation bool     `help:"Keep punctuation of text and CoNLL; of trees --keep-tags says so." default:"true" negatable:""`
 	KeepTags    []string `help:"Tags of words to keep; kim is the 36 usual ones, all every one but -NONE-." default:"kim"`
 	KeepCase    bool     `help:"Do not change words to lower case."`
 	KeepNumbers bool     `help:"Do not write numbers as N."`
 	Vocab       int      `help:"Size of the vocabulary: the most frequent training words." default:"10000"`
 	VocabFrom   string   `help:"Use the vocabulary of another data set." placeholder:"DIR"`
+	Rare        int      `help:"Words that kept training sentences have at most so often become <unk>." default:"0"`
+	Suffixes    bool     `help:"With --rare, classes of unknown words by their endings, such as <unk-ing>."`
 	UsedWords   bool     `help:"Keep only words in the vocabulary that occur in the sentences kept."`
 	MinLength   int      `help:"Words of the shortest sentence." default:"2"`
 	MaxLength   int      `help:"Words of the longest sentence; 0 means no limit."`
@@ -51,10 +56,11 @@ func (dataTreebankCmd) Help() string {
   gfnem data treebank --wsj parsed/mrg/wsj --max-length 20 --out data/wsj
   gfnem data treebank --train train.trees.gz --valid dev.trees.gz --test test.trees.gz --out data/mine
   gfnem data treebank my.trees --keep-tags kim,AFX --out data/mine      80 % train, 10 % valid, 10 % test
-  gfnem data treebank stories.txt --out data/stories                    plain sentences, without trees
+  gfnem data treebank stories.txt --no-punctuation --rare 1 --out data/stories     text, as "gfnem train grammar" makes it
+  gfnem data treebank en-ud-train.conllu --out data/ud                  words of CoNLL, without dependencies
   gfnem data treebank --synthetic ncfg --out data/ncfg                  no files needed
 
-Trees are in brackets, as in the Penn Treebank; files may be compressed with gzip. Words are prepared as Kim, Dyer and
+Trees are in brackets, as in the Penn Treebank; text and CoNLL have none. Files may be compressed with gzip. Words are prepared as Kim, Dyer and
 Rush (2019) do, unless flags say otherwise. The folder gets a file of sentences and one of gold spans for each split
 (first-last word, counted from 0), vocabulary.txt, and manifest.json with counts and hashes.
 
@@ -79,6 +85,9 @@ func (c dataTreebankCmd) Run(io command.Console) error {
 	if c.JSON {
 		return command.PrintJSON(io.Out, data.Table())
 	}
+	for _, note := range data.Notes {
+		fmt.Fprintln(io.Err, note)
+	}
 	_, err = fmt.Fprintf(io.Out, "%s\nWritten to %s\n", data.Table(), c.Out)
 	return err
 }
@@ -88,6 +97,9 @@ func (c dataTreebankCmd) build() (*treebank.Dataset, error) {
 		Train: c.Train, Valid: c.Valid, Test: c.Test,
 		All: c.In, ValidFraction: c.ValidFraction, TestFraction: c.TestFraction, Shuffle: c.Shuffle, Seed: c.Seed,
 		Format: c.Format,
+	}
+	if c.Suffixes && c.Rare == 0 {
+		return nil, badinput.Errorf("--suffixes is about rare words: give --rare, too")
 	}
 	if c.Vocab < 1 || c.MinLength < 1 || c.MaxLength < 0 {
 		return nil, badinput.Errorf("--vocab and --min-length are at least 1, --max-length is at least 0")
@@ -108,6 +120,7 @@ func (c dataTreebankCmd) build() (*treebank.Dataset, error) {
 	options := treebank.Options{
 		KeepTags: c.KeepTags, KeepCase: c.KeepCase, KeepNumbers: c.KeepNumbers, VocabSize: c.Vocab,
 		MinLength: c.MinLength, MaxLength: c.MaxLength, Strict: c.Strict,
+		Tokens: c.Tokens, Sentences: c.Sentences, DropPunctuation: !c.Punctuation, Rare: c.Rare, Suffixes: c.Suffixes,
 	}
 	if c.VocabFrom != "" {
 		other, err := treebank.Load(c.VocabFrom)

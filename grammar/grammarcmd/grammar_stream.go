@@ -4,36 +4,73 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/term"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
 )
 
-// sentenceFlags say how sentences are read from standard input, as parse.Reading does.
+// sentenceFlags say how sentences are read from standard input.
 type sentenceFlags struct {
-	MaxLength int  `help:"Words of the longest sentence." default:"200"`
-	Prepare   bool `help:"Look words up in lower case, and numbers as N, as \"gfnem data treebank\" writes them."`
-	SkipBad   bool `help:"Answer a line that cannot be used with an empty line, and go on."`
+	MaxLength int    `help:"Words of the longest sentence." default:"200"`
+	AsIs      bool   `name:"as-is" help:"Look words up as they stand between spaces, whatever the training text went through."`
+	Tokens    string `help:"Cut lines in another way than the training text was cut: english or spaces." placeholder:"HOW"`
+	Prepare   bool   `help:"With a grammar that does not say what its text went through: look words up in lower case, and numbers as N."`
+	SkipBad   bool   `help:"Answer a line that cannot be used with an empty line, and go on."`
 }
 
 // sentenceHelp describes them.
-const sentenceHelp = `Sentences come on standard input, one a line, words separated by spaces; answers come in the same order, some thousand lines
-at a time, and progress on standard error. Words that the grammar does not know count as <unk> if it has that. Lines that
-cannot be used are errors: empty ones, a single word, more words than --max-length, an unknown word without <unk>, or what is
-not UTF-8. With --skip-bad they are counted, and their answer is an empty line, so that line N of the output is always that
-of line N of the input.`
+const sentenceHelp = `Sentences come on standard input, one a line; answers come in the same order, some thousand lines at a time, and progress on
+standard error. Lines go through what the training text of a run went through: cut into tokens, in lower case, numbers as N,
+without punctuation; --as-is takes words as they stand between spaces. Words that the grammar does not know count as <unk> if it
+has that. Lines that cannot be used are errors: empty ones, more words than --max-length, an unknown word without <unk>, or
+what is not UTF-8. With --skip-bad they are counted, and their answer is an empty line, so that line N of the output is always
+that of line N of the input. A grammar has sentences of two words or more: of one word there is a tree (X word), with log p(x) = -Inf.`
 
-// answer answers the sentences on standard input with a grammar and parsers of it.
-func (f sentenceFlags) answer(
-	c command.Console, g *grammar.Grammar, parsers []parse.Parser, answer func([]*parse.Line) error, instead func(*parse.Line) string,
-) error {
+// reading says how lines become sentences of a grammar.
+func (f sentenceFlags) reading(g *grammar.Grammar) (parse.Reading, error) {
+	how := parse.Reading{MaxLength: f.MaxLength, Prepare: parse.AsIs, SkipBad: f.SkipBad}
+	switch known := []string{treebank.TokensEnglish, treebank.TokensSpaces}; {
+	case f.AsIs && (f.Prepare || f.Tokens != ""):
+		return how, badinput.Errorf("--as-is excludes --prepare and --tokens")
+	case f.AsIs:
+		return how, nil
+	case f.Tokens != "" && !slices.Contains(known, f.Tokens):
+		return how, command.Unknown("way to cut lines", f.Tokens, known)
+	case g.Prepared != nil:
+		how.Prepare = *g.Prepared
+	case f.Prepare:
+		how.Prepare.KeepCase, how.Prepare.KeepNumbers = false, false
+	}
+	if f.Tokens != "" {
+		how.Prepare.Tokens = f.Tokens
+	}
+	return how, nil
+}
+
+// answering is what answers sentences.
+type answering struct {
+	parsers []parse.Parser
+	several func([]*parse.Line) error
+	word    func(*parse.Line)        // a line of one word
+	instead func(*parse.Line) string // of a line that cannot be used; nil for an empty line
+}
+
+// answer answers the sentences on standard input with a grammar.
+func (f sentenceFlags) answer(c command.Console, g *grammar.Grammar, a answering) error {
 	command.TakesMemory("--max-length")
-	s, err := parse.NewStream(c.In, g, parse.Reading(f), parsers...)
+	how, err := f.reading(g)
+	if err != nil {
+		return err
+	}
+	s, err := parse.NewStream(c.In, g, how, a.parsers...)
 	if err != nil {
 		return err
 	}
@@ -41,12 +78,12 @@ func (f sentenceFlags) answer(
 	bar.Every = linesEvery
 	defer bar.Clear()
 	done := 0
-	s.Instead = instead
+	s.Instead, s.Word = a.instead, a.word
 	s.Answer = func(lines []*parse.Line) error {
 		bar.Expect(int64(s.Sentences()))
 		bar.Set(int64(done), "")
 		done += len(lines)
-		return bar.During(groupText(lines), func() error { return answer(lines) })
+		return bar.During(groupText(lines), func() error { return a.several(lines) })
 	}
 	if f, ok := c.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintln(c.Err, "Type sentences, one a line, and end with Ctrl-D.")

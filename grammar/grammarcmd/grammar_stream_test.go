@@ -1,7 +1,6 @@
 package grammarcmd
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -45,7 +44,7 @@ func answers(t *testing.T, text string, cmd interface{ Run(command.Console) erro
 
 func flags(skip bool) sentenceFlags { return sentenceFlags{MaxLength: 50, SkipBad: skip} }
 
-// TestInsideInOrder gives several windows of lines of all lengths, some of them bad, and compares each answer with that of
+// TestInsideInOrder gives several windows of lines of all lengths, some of them single words, and compares each answer with that of
 // its sentence alone.
 func TestInsideInOrder(t *testing.T) {
 	seed := rand.Uint64()
@@ -65,12 +64,12 @@ func TestInsideInOrder(t *testing.T) {
 		}
 	}
 	path := ladderFile(t)
-	got, besides, err := answers(t, strings.Join(lines, "\n"), insideCmd{grammarArg{Grammar: path, Backend: command.Backend{Backend: "simd"}}, flags(true)})
+	got, besides, err := answers(t, strings.Join(lines, "\n"), insideCmd{grammarArg{Grammar: path, Backend: command.Backend{Backend: "simd"}}, flags(true), false})
 	if err != nil || len(got) != len(lines) {
 		t.Fatalf("%d answers for %d lines, error %v", len(got), len(lines), err)
 	}
-	if want := fmt.Sprintf("skipped %d of %d lines: ", len(lines)-len(sentences), len(lines)); !strings.HasPrefix(besides, want) {
-		t.Errorf("said %q, want %q", besides, want)
+	if strings.Contains(besides, "skipped") {
+		t.Errorf("said %q", besides)
 	}
 	b, err := backend.Open("simd")
 	if err != nil {
@@ -89,8 +88,8 @@ func TestInsideInOrder(t *testing.T) {
 	}
 	for i, k := 0, 0; i < len(lines); i++ {
 		if len(strings.Fields(lines[i])) == 1 {
-			if got[i] != "" {
-				t.Fatalf("line %d, %q: %q, want nothing", i+1, lines[i], got[i])
+			if got[i] != "-Inf" {
+				t.Fatalf("line %d, %q: %q, want -Inf", i+1, lines[i], got[i])
 			}
 			continue
 		}
@@ -109,7 +108,7 @@ func TestSampleStream(t *testing.T) {
 	t.Log("seed", seed)
 	draw := func(seed uint64, n int) []string {
 		out, _, err := answers(t, strings.Repeat("a a a\n", n), parseCmd{
-			grammarArg: grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, sentenceFlags: flags(false), Decode: "sample", Seed: seed,
+			grammarArg: grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, sentenceFlags: flags(false), Decode: "sample", Format: "bracket", Seed: seed,
 		})
 		if err != nil || len(out) != n {
 			t.Fatal(len(out), err)
@@ -149,7 +148,7 @@ func TestBadText(t *testing.T) {
 		{"a b\n" + strings.Repeat("x", (1<<20)-1) + " a\nb a\n", "standard input:2: the line is longer than 1048576 bytes"},
 		{"a b\na " + strings.Repeat("c", 100) + "\n", `does not know the word "` + strings.Repeat("c", 60) + `", and`},
 	} {
-		command := insideCmd{grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, flags(false)}
+		command := insideCmd{grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, flags(false), false}
 		out, _, err := answers(t, c.text, command)
 		if err == nil || !strings.Contains(err.Error(), c.want) || len(out) != 1 {
 			t.Errorf("%.20q: error %v after %d answers, want %q", c.text, err, len(out), c.want)
@@ -161,7 +160,7 @@ func TestBadText(t *testing.T) {
 		}
 	}
 	// The mark of UTF-8, ends of lines of other systems, and a last line without an end.
-	out, _, err := answers(t, "\ufeffa b\r\n\ta   b \r\na b", insideCmd{grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, flags(false)})
+	out, _, err := answers(t, "\ufeffa b\r\n\ta   b \r\na b", insideCmd{grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, flags(false), false})
 	if err != nil || len(out) != 3 || out[0] != "-2.367123614132" || out[1] != out[0] || out[2] != out[0] {
 		t.Errorf("%q, error %v", out, err)
 	}
@@ -192,7 +191,7 @@ func TestLongSentence(t *testing.T) {
 	besides := &firsts{first: make(chan struct{})}
 	text := "a b\n" + strings.Repeat("a ", 500) + "\nb a\n"
 	f := sentenceFlags{MaxLength: 500}
-	err = f.answer(command.Console{In: strings.NewReader(text), Out: &out, Err: besides}, g, nil, func(lines []*parse.Line) error {
+	err = f.answer(command.Console{In: strings.NewReader(text), Out: &out, Err: besides}, g, answering{several: func(lines []*parse.Line) error {
 		if len(lines[0].Words) == 500 {
 			<-besides.first
 		}
@@ -200,7 +199,7 @@ func TestLongSentence(t *testing.T) {
 			l.Answer = "yes"
 		}
 		return nil
-	}, nil)
+	}})
 	want := "sentences 2/3  "
 	if got := besides.String(); err != nil || !strings.HasPrefix(got, want) || !strings.Contains(got, "now 1 sentence of 500 words, 0s\n") {
 		t.Errorf("says %q, error %v", got, err)
@@ -209,7 +208,7 @@ func TestLongSentence(t *testing.T) {
 		t.Errorf("answers %q", out.String())
 	}
 	linesEvery = time.Hour
-	_, said, err := answers(t, text, insideCmd{grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, flags(true)})
+	_, said, err := answers(t, text, insideCmd{grammarArg{Grammar: ladderFile(t), Backend: command.Backend{Backend: "simd"}}, flags(true), false})
 	if err != nil || said != "skipped 1 of 3 lines: 1 too long; the first is line 2\n" {
 		t.Errorf("says %q, error %v", said, err)
 	}

@@ -2,8 +2,11 @@ package grammarcmd
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,6 +18,7 @@ import (
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/internal/self"
+	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/rng"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
@@ -25,14 +29,16 @@ type parseCmd struct {
 	sentenceFlags
 	Decode string `help:"Which tree: viterbi, mbr, sample, gfn or gfn-mbr." default:"viterbi"`
 	Seed   uint64 `help:"Seed of --decode sample, gfn and gfn-mbr."`
-	JSON   bool   `help:"Print one JSON object a line."`
+	Format string `help:"How trees are printed: bracket, json or conllu." default:"bracket"`
+	JSON   bool   `help:"The same as --format json: one JSON object a line."`
+	SVG    string `name:"svg" help:"Draw the tree of line N into N.svg in a folder, too." placeholder:"DIR"`
 }
 
 // Help implements kong's detailed help.
 func (parseCmd) Help() string {
 	return `Examples:
   gfnem parse runs/wsj < sentences.txt > trees.txt
-  gfnem parse runs/wsj --decode mbr --prepare < raw.txt
+  gfnem parse runs/wsj --decode mbr --svg trees < raw.txt           and a picture of each tree
   gfnem parse runs/gfn --decode gfn --seed 3 < sentences.txt        a run of "train grammar --method gfn"
   echo "the dog barks" | gfnem parse english.json --json
 
@@ -44,13 +50,14 @@ Prints a tree of each sentence in brackets, such as (S (NP (D the) (N dog)) (V b
   gfn-mbr   as mbr, where 32 draws from the GFlowNet say which spans are right
 The last two need a run of method gfn, and sentences no longer than those it has learned to read.
 
-With --json an object has words, tree, spans (first and last word, counted from 0, and label; parts come before the whole),
-tags, log_prob (log p(x), in nats), and
+With --format json an object has words, tree, spans (first and last word, counted from 0, and label; parts come before the whole),
+tags, log_prob (log p(x), in nats; null for a single word), and
   log_prob_derivation   log p(x,z,tags)                                                        viterbi
   expected_spans        the expected number of right spans, the whole sentence counted         mbr, gfn-mbr
   log_prob_tree         log p(x,z), left out where p(x,z) is 0                                 gfn
   log_forward           log P_F of the trajectory that was drawn                               gfn
   log_backward          log P_B of the same steps undone                                       gfn
+With --format conllu words have their preterminals as language-specific parts of speech, and a comment has the tree.
 A sentence without a tree is a line that cannot be used; one that is skipped gives an object with line and error.
 
 ` + sentenceHelp + "\n\n" + command.FallbackHelp
@@ -64,14 +71,26 @@ func (c parseCmd) Run(con command.Console) error {
 	if err := command.CheckSeed(c.Seed); err != nil {
 		return err
 	}
-	p := &parsing{decode: parse.Decode(c.Decode), seed: c.Seed, json: c.JSON}
+	known := []string{formatBracket, formatJSON, formatCoNLL}
+	if !slices.Contains(known, c.Format) {
+		return command.Unknown("format", c.Format, known)
+	}
+	p := &parsing{decode: parse.Decode(c.Decode), seed: c.Seed, format: c.Format, svg: c.SVG}
+	if c.JSON {
+		p.format = formatJSON
+	}
+	if c.SVG != "" {
+		if err := os.MkdirAll(c.SVG, 0o777); err != nil {
+			return err
+		}
+	}
 	g, b, err := p.open(con, c.grammarArg)
 	if err != nil {
 		return err
 	}
 	p.names, p.exact = g, parse.NewExact(b, g)
 	if p.decode.Unlabelled() {
-		p.names = &grammar.Grammar{Nonterminals: []string{"X"}, Preterminals: []string{"X"}}
+		p.names = nameless
 	}
 	parsers := []parse.Parser{p.exact}
 	if p.Parser == nil {
@@ -82,16 +101,26 @@ func (c parseCmd) Run(con command.Console) error {
 	for _, one := range parsers {
 		defer one.Close()
 	}
-	var instead func(*parse.Line) string
-	if c.JSON {
-		instead = func(l *parse.Line) string {
-			return encode(struct {
-				Line  int    `json:"line"`
-				Error string `json:"error"`
-			}{l.Number, l.Err.Error()})
-		}
+	a := answering{parsers: parsers, several: p.parse, word: p.single}
+	if p.format == formatJSON {
+		a.instead = complaint
 	}
-	return c.answer(con, g, parsers, p.parse, instead)
+	return c.answer(con, g, a)
+}
+
+// The formats of trees.
+const (
+	formatBracket = "bracket"
+	formatJSON    = "json"
+	formatCoNLL   = "conllu"
+)
+
+// complaint answers a line that cannot be used.
+func complaint(l *parse.Line) string {
+	return encode(struct {
+		Line  int    `json:"line"`
+		Error string `json:"error"`
+	}{l.Number, l.Err.Error()})
 }
 
 // parsing answers sentences with trees.
@@ -100,7 +129,7 @@ type parsing struct {
 	exact        *parse.Exact
 	decode       parse.Decode
 	seed         uint64
-	json         bool
+	format, svg  string
 	names        *grammar.Grammar // of symbols
 	calls        uint64
 }
@@ -147,7 +176,7 @@ func (p *parsing) parse(lines []*parse.Line) error {
 		return err
 	}
 	logTree := make([]float64, len(found))
-	if p.json && p.decode == parse.GFNSample {
+	if p.format == formatJSON && p.decode == parse.GFNSample {
 		if logTree, err = p.exact.LogTrees(sentences, parse.Trees(found)); err != nil {
 			return err
 		}
@@ -162,20 +191,32 @@ func (p *parsing) parse(lines []*parse.Line) error {
 			f.Tree.Tags = make([]int, f.Tree.Words())
 		}
 		out := parseJSON{
-			LogProb: logX[i], LogProbDerivation: known(f.LogDerivation), ExpectedSpans: known(f.Spans),
+			LogProb: finite(logX[i]), LogProbDerivation: known(f.LogDerivation), ExpectedSpans: known(f.Spans),
 			LogForward: known(f.LogForward), LogBackward: known(f.LogBack),
 		}
 		if p.decode == parse.GFNSample && !math.IsInf(logTree[i], -1) { // a tree that the grammar does not have can be drawn
 			out.LogProbTree = &logTree[i]
 		}
-		l.Answer = p.format(l, f.Tree, out)
+		if err := p.answer(l, f.Tree, out); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+// single answers a line of one word, for which the grammar has no tree.
+func (p *parsing) single(l *parse.Line) {
+	names := p.names
+	p.names = &grammar.Grammar{Preterminals: []string{"X"}}
+	if err := p.answer(l, &grammar.Tree{Tags: []int{0}}, parseJSON{Spans: []spanJSON{}}); err != nil {
+		l.Complain("that cannot be drawn", "%w", err)
+	}
+	p.names = names
+}
+
 // logX returns log p(x) where it is asked for, or anything that is -Inf for a sentence without a tree.
 func (p *parsing) logX(sentences []treebank.Sentence, found []parse.Found) ([]float64, error) {
-	if p.json && p.decode != parse.Sample || p.decode == parse.MBR {
+	if p.format == formatJSON && p.decode != parse.Sample || p.decode == parse.MBR {
 		return p.exact.LogLikelihoods(sentences)
 	}
 	out := make([]float64, len(found))
@@ -205,20 +246,64 @@ func (p *parsing) nextSeed() uint64 {
 	return seed
 }
 
-// format writes a tree as text, or as JSON together with its probabilities.
-func (p *parsing) format(l *parse.Line, t *grammar.Tree, out parseJSON) string {
+// answer writes a tree in one of the formats, and draws it.
+func (p *parsing) answer(l *parse.Line, t *grammar.Tree, out parseJSON) error {
 	text := p.names.Format(t, l.Words)
-	if !p.json {
-		return text
-	}
-	out.Words, out.Tree = l.Words, text
+	drawn := report.Tree{Words: l.Words}
 	for _, span := range t.Spans() {
-		out.Spans = append(out.Spans, spanJSON{span.First, span.Last, p.names.Nonterminals[span.Label]})
+		label := p.names.Nonterminals[span.Label]
+		out.Spans = append(out.Spans, spanJSON{span.First, span.Last, label})
+		drawn.Constituents = append(drawn.Constituents, report.Constituent{First: span.First, Last: span.Last, Label: label})
 	}
 	for _, tag := range t.Tags {
 		out.Tags = append(out.Tags, p.names.Preterminals[tag])
 	}
-	return encode(out)
+	if drawn.Tags = out.Tags; p.decode.Unlabelled() {
+		drawn = unlabelled(drawn)
+	}
+	switch p.format {
+	case formatJSON:
+		out.Words, out.Tree = l.Words, text
+		l.Answer = encode(out)
+	case formatCoNLL:
+		l.Answer = conll(l, out.Tags, text)
+	default:
+		l.Answer = text
+	}
+	if p.svg == "" {
+		return nil
+	}
+	svg, err := report.NewFigure(drawn).SVG()
+	if err != nil {
+		return err
+	}
+	return run.WriteFile(filepath.Join(p.svg, fmt.Sprintf("%d.svg", l.Number)), func(w io.Writer) error {
+		_, err := w.Write(svg)
+		return err
+	})
+}
+
+// unlabelled leaves out the labels of a tree, which mean nothing.
+func unlabelled(t report.Tree) report.Tree {
+	t.Tags = nil
+	for i := range t.Constituents {
+		t.Constituents[i].Label = ""
+	}
+	return t
+}
+
+// conll writes a sentence as CoNLL-U, with its tree in a comment.
+func conll(l *parse.Line, tags []string, tree string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# sent_id = %d\n# text = %s\n# tree = %s\n", l.Number, strings.Join(l.Words, " "), tree)
+	for i, w := range l.Words {
+		tag := "_"
+		if tags != nil {
+			tag = tags[i]
+		}
+		fmt.Fprintf(&b, "%d\t%s\t_\t_\t%s\t_\t_\t_\t_\t_\n", i+1, w, tag)
+	}
+	return b.String() // and the end of the line, which makes an empty one
 }
 
 // encode writes one JSON object without the end of the line.
@@ -235,7 +320,7 @@ type parseJSON struct {
 	Tree              string     `json:"tree"`
 	Spans             []spanJSON `json:"spans"`
 	Tags              []string   `json:"tags,omitempty"`
-	LogProb           float64    `json:"log_prob"`
+	LogProb           *float64   `json:"log_prob"`
 	LogProbDerivation *float64   `json:"log_prob_derivation,omitempty"`
 	ExpectedSpans     *float64   `json:"expected_spans,omitempty"`
 	LogProbTree       *float64   `json:"log_prob_tree,omitempty"`

@@ -24,6 +24,7 @@ var (
 	_ command.Commander  = Task{}
 	_ command.Documented = Task{}
 	_ command.Evaluator  = Task{}
+	_ command.Sampler    = Task{}
 	_ command.Shortener  = Task{}
 	_ command.Verifier   = Task{}
 )
@@ -42,7 +43,7 @@ func (Task) Commands() any {
 func (Task) Shortcuts() []command.Shortcut {
 	return []command.Shortcut{
 		{Flag: "data", Key: "data", Placeholder: "DATA",
-			Help: "a folder of \"gfnem data treebank\", synthetic, synthetic-ncfg or small"},
+			Help: "a file or folder of text, CoNLL or trees, a folder of \"gfnem data treebank\", synthetic, synthetic-ncfg or small"},
 		{Flag: "method", Key: "method", Placeholder: "NAME", Help: "how to learn: marginal, exact, mcem or gfn"},
 		{Flag: "grammar", Key: "model.grammar", Placeholder: "KIND", Help: "cfg, or ncfg, whose rules depend on the parent"},
 		{Flag: "ebm", Key: "prior.on", On: "true", Help: "with mcem and gfn, learn a prior on the shapes of trees first"},
@@ -60,6 +61,7 @@ func (Task) Examples(of string) []string {
 	case "train":
 		return []string{
 			"gfnem train grammar                                             the synthetic treebank, about a minute",
+			"gfnem train grammar --data corpus.txt --out runs/mine           your own text; or .txt.gz, .conllu, .trees, a folder",
 			"gfnem train grammar --method gfn                                GFlowNet-EM, some minutes",
 			"gfnem train grammar --set restarts=4 --set restart_updates=500  the best of four starts",
 			"gfnem train grammar --method gfn --preset best --backend xla    the same at the paper's size, on a GPU",
@@ -77,6 +79,11 @@ func (Task) Examples(of string) []string {
 			"gfnem reproduce grammar-ablation --set updates=2000 --seeds 2",
 			"gfnem reproduce grammar-shapes --set updates=2000               labels summed out, several walks, weights",
 		}
+	case "sample":
+		return []string{
+			"gfnem sample runs/english --count 5                 sentences with their trees",
+			"gfnem sample runs/english --trees none --seed 3     sentences alone",
+		}
 	case "eval":
 		return []string{"gfnem eval runs/wsj --max-length 200        also sentences that are longer than those of the training"}
 	case "verify":
@@ -92,6 +99,9 @@ func (Task) Notes(of string) string {
 		return `With eval.select = "best" a grammar is measured as it was when validation sentences were most probable; a note says at which step.
 A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn) and of the best spans of 32
 (gfn-mbr), a bound on log p(x), the flow estimate, which is no bound, and the divergence to the exact posterior.`
+	case "sample":
+		return `Of a grammar, sentences are drawn with their trees, in brackets; with --trees json also log p(x,z,tags). Words that training
+sentences had too rarely are <unk>.`
 	case "reproduce":
 		return `The tables of grammars:
   grammar             methods, context-free and not, with and without the prior on shapes of trees
@@ -146,6 +156,9 @@ func datasets(dir string, depth int) (sets []string, err error) {
 		sets = append(sets, dir)
 	}
 	entries, err := os.ReadDir(dir)
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "run.json" }) {
+		return sets, err // what a run keeps is verified with it
+	}
 	for _, e := range entries {
 		if e.IsDir() && depth > 0 {
 			below, err := datasets(filepath.Join(dir, e.Name()), depth-1)

@@ -7,6 +7,7 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/optim"
+	"github.com/gfnem/gfnem/treebank"
 )
 
 // The methods.
@@ -40,25 +41,26 @@ const (
 // Config is the configuration of a training.
 type Config struct {
 	Seed   uint64 `toml:"seed" range:"0,9223372036854775807" help:"seed of all random numbers"`
-	Data   string `toml:"data" help:"a folder of \"gfnem data treebank\", or synthetic, synthetic-ncfg or small"`
+	Data   string `toml:"data" help:"a file or folder of text, CoNLL or trees, a folder of \"gfnem data treebank\", or synthetic, synthetic-ncfg or small"`
 	Method string `toml:"method" oneof:"marginal exact mcem gfn" help:"all trees added up, or EM with exact samples, Markov chains or a GFlowNet"`
 	// Fixed makes method gfn learn the posterior of a grammar alone: symbols and words are the grammar's then, and updates are those of
 	// the GFlowNet.
 	Fixed string `toml:"fixed" help:"a grammar that stays as it is: a run's folder, a JSON file, small, synthetic or synthetic-ncfg"`
 
-	MaxLength int `toml:"max_length" range:"2,200" help:"longer sentences are left out, in training and evaluation"`
+	MaxLength int `toml:"max_length" range:"2,200" or:"0" help:"longer sentences are left out, in training and evaluation; 0 means 20, or of text what nine tenths have at most, but from 20 to 40"`
 	Batch     int `toml:"batch" range:"1,65536" help:"sentences of an update"`
-	Updates   int `toml:"updates" range:"1,2147483647" or:"0" help:"of the grammar; 0 means some minutes: 10,000, or 2,500 for gfn"`
+	Updates   int `toml:"updates" range:"1,2147483647" or:"0" resume:"may change" help:"of the grammar; 0 means some minutes: 10,000, or 2,500 for gfn"`
 	// With horizon = 10000 a shorter training follows the published schedules, as far as it goes.
-	Horizon int `toml:"horizon" range:"0,2147483647" help:"updates over which the prior's temperature and the gate's threshold move; 0 means updates"`
+	Horizon int `toml:"horizon" range:"0,2147483647" resume:"may change" help:"updates over which the prior's temperature and the gate's threshold move; 0 means updates"`
 	// Starts differ in where variables start; that with the greatest validation likelihood is gone on with.
 	Restarts       int `toml:"restarts" range:"1,1000" help:"starts, each trained for restart_updates, of which the best one by validation likelihood is trained to the end"`
 	RestartUpdates int `toml:"restart_updates" range:"1,2147483647" or:"0" help:"updates of each start, if there are several; 0 means a tenth of all"`
-	MaxIterations  int `toml:"max_iterations" range:"0,2147483647" help:"ends a training whose gate keeps it from updating the grammar; 0 means never"`
+	MaxIterations  int `toml:"max_iterations" range:"0,2147483647" resume:"may change" help:"ends a training whose gate keeps it from updating the grammar; 0 means never"`
 	Pool           int `toml:"pool" range:"1,2147483647" help:"batches whose sentences are sorted by length together; 1 mixes all lengths"`
 	Bucket         int `toml:"bucket" range:"1,200" help:"lengths of batches are padded up to a multiple of it: each length is compiled"`
 	Chain          int `toml:"chain" range:"0,2147483647" help:"steps of a Markov chain, for mcem"`
 
+	Text  Text `toml:"text" help:"how files of text, CoNLL or trees become a data set, which the run keeps"`
 	Model struct {
 		Grammar      string  `toml:"grammar" oneof:"cfg ncfg" was:"grammar" help:"context-free, or seeing the parent"`
 		Nonterminals int     `toml:"nonterminals" range:"1,500" was:"nonterminals" help:"without ROOT"`
@@ -110,17 +112,17 @@ type Config struct {
 		Warmup int     `toml:"warmup" range:"0,2147483647" was:"warmup" help:"updates over which rates rise"`
 		Drop   float64 `toml:"drop" range:"0,1" was:"lr_drop" help:"factor of the rates after that"`
 		Phi    struct {
-			Rate     float64 `toml:"rate" range:"0,1e3" was:"gfn_lr" help:"learning rate"`
-			FlowRate float64 `toml:"flow_rate" range:"0,1e3" was:"gfn_flow_lr" help:"learning rate of the flow head"`
+			Rate     float64 `toml:"rate" range:"0,1e3" was:"gfn_lr" resume:"may change" help:"learning rate"`
+			FlowRate float64 `toml:"flow_rate" range:"0,1e3" resume:"may change" was:"gfn_flow_lr" help:"learning rate of the flow head"`
 			Beta1    float64 `toml:"beta1" range:"0,0.999999" was:"gfn_beta1" help:"Adam's first decay"`
 			Beta2    float64 `toml:"beta2" range:"0,0.9999999" was:"gfn_beta2" help:"Adam's second decay"`
-			End      float64 `toml:"end" range:"1e-9,1" was:"gfn_lr_end" help:"factor of the rates at the last update, reached exponentially after a quarter of them"`
+			End      float64 `toml:"end" range:"1e-9,1" was:"gfn_lr_end" resume:"may change" help:"factor of the rates at the last update, reached exponentially after a quarter of them"`
 		} `toml:"phi" help:"Adam, of the GFlowNet"`
 		Theta struct {
-			Rate  float64 `toml:"rate" range:"0,1e3" or:"-1" was:"lr" help:"learning rate; -1 means 3e-3, or 6e-3 for gfn, which makes fewer updates"`
+			Rate  float64 `toml:"rate" range:"0,1e3" or:"-1" was:"lr" resume:"may change" help:"learning rate; -1 means 3e-3, or 6e-3 for gfn, which makes fewer updates"`
 			Beta1 float64 `toml:"beta1" range:"0,0.999999" was:"beta1" help:"Adam's first decay"`
 			Beta2 float64 `toml:"beta2" range:"0,0.9999999" was:"beta2" help:"Adam's second decay"`
-			End   float64 `toml:"end" range:"1e-9,1" was:"lr_end" help:"factor of the rate at the last update, reached exponentially after a quarter of them"`
+			End   float64 `toml:"end" range:"1e-9,1" was:"lr_end" resume:"may change" help:"factor of the rate at the last update, reached exponentially after a quarter of them"`
 		} `toml:"theta" help:"Adam, of the grammar"`
 	} `toml:"optim" help:"optimisers"`
 	Prior struct {
@@ -134,12 +136,15 @@ type Config struct {
 		Anneal         string  `toml:"anneal" oneof:"exp linear" was:"ebm_anneal" help:"what is between them: exp as in the published commands"`
 	} `toml:"prior" help:"the energy-based prior on shapes of trees"`
 	Eval struct {
-		Every    int    `toml:"every" range:"0,2147483647" was:"eval_every" help:"updates between evaluations on validation sentences; 0 means never"`
+		Every    int    `toml:"every" range:"0,2147483647" resume:"may change" was:"eval_every" help:"updates between evaluations on validation sentences; 0 means never"`
 		Select   string `toml:"select" oneof:"last best" help:"the state that is evaluated and parses: the last one, or the best of these evaluations by likelihood"`
-		Patience int    `toml:"patience" range:"0,2147483647" help:"ends a training after so many evaluations without a better one; 0 means never"`
+		Patience int    `toml:"patience" range:"0,2147483647" resume:"may change" help:"ends a training after so many evaluations without a better one; 0 means never"`
 		// The longest sentences that a GFlowNet reads are those that it was trained on, or has dreamt.
-		MaxLength int `toml:"max_length" range:"2,1000" or:"0" help:"of the sentences that the grammar is measured on at the end; 0 means those of max_length"`
+		MaxLength int `toml:"max_length" range:"2,1000" or:"0" resume:"may change" help:"of the sentences that the grammar is measured on at the end; 0 means those of max_length"`
 	} `toml:"eval" help:"what is measured"`
+
+	opened *treebank.Dataset // what Data names, if it was read already
+	ofText bool              // it was made of files, so that the run keeps it
 }
 
 // MemoryKeys lists the keys that memory grows with.

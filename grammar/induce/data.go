@@ -16,25 +16,40 @@ import (
 
 // openData reads the data set of a configuration: sentences from two words up to the greatest length, and the words that occur
 // in them; and the whole data set.
-func openData(c Config) (data, whole *treebank.Dataset, err error) {
-	var d *treebank.Dataset
-	switch c.Data {
-	case "synthetic":
-		d, err = synthetic.Treebank(grammar.CFG, 0)
-	case small:
-		d, err = synthetic.SmallTreebank()
-	case "synthetic-ncfg":
-		d, err = synthetic.Treebank(grammar.NCFG, 0)
-	default:
-		d, err = treebank.Load(c.Data)
-	}
-	if err != nil {
-		if here, e := os.Getwd(); e == nil && !filepath.IsAbs(c.Data) {
-			err = badinput.Errorf("%w; data = %q is relative to the folder that the program runs in, %s", err, c.Data, here)
-		}
+func openData(c *Config) (data, whole *treebank.Dataset, err error) {
+	if err := c.open(); err != nil {
 		return nil, nil, err
 	}
-	return d.Between(2, c.MaxLength).Compact(), d, nil // no nonterminal covers a single word
+	return c.opened.Between(2, c.MaxLength).Compact(), c.opened, nil // no nonterminal covers a single word
+}
+
+// builtIn are names of data, and of grammars, that the program has.
+var builtIn = []string{small, "synthetic", "synthetic-ncfg"}
+
+// open reads what Data names, unless that was done before.
+func (c *Config) open() (err error) {
+	if c.opened != nil {
+		return nil
+	}
+	switch {
+	case c.Data == "synthetic":
+		c.opened, err = synthetic.Treebank(grammar.CFG, 0)
+	case c.Data == small:
+		c.opened, err = synthetic.SmallTreebank()
+	case c.Data == "synthetic-ncfg":
+		c.opened, err = synthetic.Treebank(grammar.NCFG, 0)
+	case c.ofFiles():
+		return c.make()
+	default:
+		c.opened, err = treebank.Load(c.Data)
+		if err == nil && !c.Text.fits(c.opened) {
+			err = badinput.Errorf("%s is a data set: what section text of the configuration says was decided when it was made", c.Data)
+		}
+	}
+	if here, e := os.Getwd(); err != nil && e == nil && !filepath.IsAbs(c.Data) {
+		err = badinput.Errorf("%w; data = %q is relative to the folder that the program runs in, %s", err, c.Data, here)
+	}
+	return err
 }
 
 // heldOut are the validation and the test sentences of a data set.

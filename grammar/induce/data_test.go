@@ -170,7 +170,7 @@ func TestSingleWords(t *testing.T) {
 	}
 	c := tinyConfig(Marginal)
 	c.Data = dir
-	got, _, err := openData(c)
+	got, _, err := openData(&c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,13 +196,13 @@ func TestRelativeData(t *testing.T) {
 	t.Chdir(dir)
 	c := tinyConfig(Marginal)
 	c.Data = "data/none"
-	_, _, err := openData(c)
+	_, _, err := openData(&c)
 	var input *badinput.Error
 	if !errors.As(err, &input) || !strings.Contains(err.Error(), "relative to the folder that the program runs in, ") {
 		t.Errorf("error %v", err)
 	}
 	c.Data = filepath.Join(dir, "none")
-	if _, _, err := openData(c); !errors.As(err, &input) || strings.Contains(err.Error(), "relative") {
+	if _, _, err := openData(&c); !errors.As(err, &input) || strings.Contains(err.Error(), "relative") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"github.com/gfnem/gfnem/grammar/synthetic"
 )
 
-var presets = map[string]func() Config{"quick": QuickConfig, "best": BestConfig, "paper": PaperConfig, "small": SmallConfig}
+var presets = map[string]func() Config{
+	"quick": fitting(QuickConfig), "best": fitting(BestConfig), "paper": fitting(PaperConfig), "small": SmallConfig,
+}
 
 // PaperConfig is the published configuration of a method, apart from its seeds.
 func PaperConfig() Config {
@@ -28,6 +30,7 @@ func PaperConfig() Config {
 	p.Updates, p.Rate, p.L2, p.Reset = 20_000, 1e-4, 1e-4, 0.1
 	p.Temperature, p.TemperatureEnd, p.Anneal = 1, 1000, "exp"
 	c.Restarts, c.Eval.Every, c.Eval.Select = 1, 100, Last
+	c.Text = usualText
 	return c
 }
 

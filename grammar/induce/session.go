@@ -36,7 +36,7 @@ func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
 // Start opens the data of a configuration and prepares to learn from it.
 func (Task) Start(b compute.Backend, config any) (*Session, error) {
 	c := *config.(*Config)
-	data, whole, err := openData(c)
+	data, whole, err := openData(&c)
 	if err != nil {
 		return nil, err
 	}

@@ -11,11 +11,13 @@ import (
 
 // Validate implements the last word of config.Resolve. It fills in what a configuration leaves open.
 func (c *Config) Validate() error {
-	names := []string{small, "synthetic", "synthetic-ncfg"} // of data, and of grammars, that the program has
-	err := cmp.Or(c.checkTogether(), config.MakeAbsolute("data", &c.Data, names...),
-		config.MakeAbsolute("fixed", &c.Fixed, append(names, "")...))
+	err := cmp.Or(c.checkTogether(), config.MakeAbsolute("data", &c.Data, builtIn...),
+		config.MakeAbsolute("fixed", &c.Fixed, append(builtIn[:3:3], "")...))
 	if err != nil {
 		return err
+	}
+	if c.MaxLength == 0 && !c.ofFiles() {
+		c.MaxLength = usualLength
 	}
 	if c.Updates == 0 {
 		c.Updates = 10_000

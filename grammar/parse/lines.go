@@ -15,10 +15,13 @@ import (
 
 // Reading says how lines of text become sentences.
 type Reading struct {
-	MaxLength int  // words of the longest sentence
-	Prepare   bool // look words up as a treebank's preparation writes them
-	SkipBad   bool // go on after a line that cannot be used
+	MaxLength int                  // words of the longest sentence
+	Prepare   treebank.Preparation // what lines go through; AsIs for words between spaces that are looked up as they are
+	SkipBad   bool                 // go on after a line that cannot be used
 }
+
+// AsIs leaves words as they stand between spaces.
+var AsIs = treebank.Preparation{Tokens: treebank.TokensSpaces, Punctuation: true, KeepCase: true, KeepNumbers: true}
 
 // maxLineBytes is the longest line that is read; more is not a sentence.
 const maxLineBytes = 1 << 20
@@ -26,7 +29,7 @@ const maxLineBytes = 1 << 20
 // Line is a line of text and, later, the answer to it.
 type Line struct {
 	Number   int
-	Words    []string // as they were given
+	Words    []string // as they were given, without those that are left out
 	Sentence treebank.Sentence
 	Answer   string
 	Err      error // why it cannot be used
@@ -93,19 +96,20 @@ func (r *lineReader) next() (*Line, error) {
 	case bytes.ContainsFunc(text, isControl):
 		l.Complain("with control characters", "the line has a control character: this is not a text")
 	default:
-		r.number(l, strings.FieldsFunc(string(text), isBlank))
+		r.number(l, string(text))
 	}
 	return l, nil
 }
 
-// number looks up the words of a sentence.
-func (r *lineReader) number(l *Line, words []string) {
+// number cuts a line and looks up its words.
+func (r *lineReader) number(l *Line, text string) {
+	words := r.Prepare.Words(text)
 	switch n := len(words); {
-	case n == 0:
+	case n == 0 && strings.TrimSpace(text) == "":
 		l.Complain("empty", "the line is empty")
 		return
-	case n == 1:
-		l.Complain("of one word", "a sentence of one word: no nonterminal covers a single word")
+	case n == 0:
+		l.Complain("empty", "the line has no words, only punctuation")
 		return
 	case n > r.limit:
 		l.Complain("too long", "the sentence has %d words, the limit is %d (%s)", n, r.limit, r.reason)
@@ -114,8 +118,8 @@ func (r *lineReader) number(l *Line, words []string) {
 	l.Words = words
 	ids := make([]int32, len(words))
 	for i, w := range words {
-		if r.Prepare {
-			w = treebank.Options{}.PrepareWord(w)
+		if r.Prepare != AsIs {
+			w = r.Prepare.Word(w)
 		}
 		if ids[i] = r.vocabulary.ID(w); ids[i] < 0 {
 			l.Complain("with an unknown word", "the grammar does not know the word %.60q, and has no %s", w,

@@ -28,6 +28,8 @@ const (
 type Stream struct {
 	// Answer sets the answers to lines of about the same length, or complains.
 	Answer func([]*Line) error
+	// Word sets the answer to a line of one word: no nonterminal covers that.
+	Word func(*Line)
 	// Instead, if not nil, is the answer to a line that cannot be used; otherwise that is empty.
 	Instead func(*Line) string
 
@@ -106,7 +108,9 @@ func (s *Stream) read() (window []*Line, err error) {
 func (s *Stream) answer(window []*Line) error {
 	groups := map[int][]*Line{}
 	for _, one := range window {
-		if one.Err == nil {
+		if one.Err == nil && len(one.Words) == 1 {
+			s.Word(one)
+		} else if one.Err == nil {
 			n := lengthClass(len(one.Words), s.reader.limit)
 			groups[n] = append(groups[n], one)
 		}

@@ -23,6 +23,13 @@ func (r *Result) tables() []*report.Table {
 		if s.TrueNLL != nil {
 			t.Notes = append(t.Notes, fmt.Sprintf("the distribution that the sentences come from has %.4f nats per word", *s.TrueNLL))
 		}
+		if s.F1 == nil { // there are no gold trees
+			t.Columns = report.Columns("", "nats per word")
+			t.Add(report.Text("learned"), report.Number(s.NLL, 4))
+			if s.TrueNLL != nil {
+				t.Add(report.Text("the true distribution"), report.Number(*s.TrueNLL, 4))
+			}
+		}
 		for _, f := range s.F1 {
 			t.Add(report.Text(f.Trees), report.Number(f.Sentence, 2), report.Number(f.Corpus, 2), report.Number(f.Released, 2))
 		}

@@ -3,13 +3,13 @@ package results
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/grammar/parse"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/task"
 	"github.com/gfnem/gfnem/treebank"
 )
 
@@ -48,7 +48,7 @@ func (s session) report(r *run.Run, dir string, res run.Result) error {
 	if err != nil {
 		return err
 	}
-	page := &report.Page{Title: "Grammar induction", Lead: s.lead()}
+	page := task.Page(r, s, res, s.lead())
 	section := page.Section("Result").Note(own.Short).Note(own.Start).Note(own.Measured.Note()).Note(run.Unfinished(s))
 	for _, t := range own.tables() {
 		section.Table(t)
@@ -60,9 +60,9 @@ func (s session) report(r *run.Run, dir string, res run.Result) error {
 		return err
 	}
 	learned.Table(p.ruleTable()).Table(p.wordTable())
-	page.Section("Configuration").Pre(r.Config())
-	page.Section("Provenance").Pre(r.Info().String())
-	return page.WriteFile(filepath.Join(dir, "report.html"))
+	data, note := s.Dataset()
+	page.Section("Data").Note(note).Table(data.Table())
+	return task.Finish(page, r, dir)
 }
 
 // parsed is a split with its most probable derivations.

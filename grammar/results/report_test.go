@@ -81,7 +81,7 @@ func TestReport(t *testing.T) {
 	}
 	for _, text := range []string{
 		"valid: 20 sentences", "test: 12 sentences", "right-branching, on the whole split", "the true distribution", "rotations",
-		"energy gap", "constituents of the gold tree", "log p = −", "below ROOT", "Rules of the most used", "Words of the most used",
+		"energy gap", "constituents of the gold tree", "log p(x,z) = −", "log p(z|x) = −", "below ROOT", "Rules of the most used", "Words of the most used",
 		"cat", "method = &#34;mcem&#34;",
 	} {
 		if !strings.Contains(page, text) {

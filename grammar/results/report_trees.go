@@ -55,9 +55,10 @@ func spreadLengths(sentences []treebank.Sentence, count int) []int {
 func (p *parsed) treeFigure(i int) (report.Named, error) {
 	sentence := p.split.Sentences[i]
 	found := p.found(i, p.trees[i])
-	found.Title, found.Caption = "learned", "log p = "+report.Number(p.logP[i], 2).String()
-	caption := fmt.Sprintf("The most probable derivation of a sentence of %d words with log p(x) = %s",
-		len(sentence.Words), report.Number(p.logX[i], 2))
+	found.Title = "learned"
+	found.Caption = fmt.Sprintf("log p(x,z) = %s, log p(z|x) = %s", report.Number(p.logP[i], 2), report.Number(p.logP[i]-p.logX[i], 2))
+	caption := fmt.Sprintf("The most probable derivation z of a sentence x of %d words: log p(x,z) of both, log p(z|x) of the tree "+
+		"given the words; log p(x) = %s, of the words by all trees together", len(sentence.Words), report.Number(p.logX[i], 2))
 	drawn := p.gfn.panels(p, i, &found)
 	if drawn != nil {
 		caption += fmt.Sprintf(", and %d draws of the GFlowNet, a perfect one of which would have "+

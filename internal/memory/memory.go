@@ -180,3 +180,18 @@ func read(names ...string) []float64 {
 	}
 	return out
 }
+
+// Taken is what the process has taken from the system so far, without what serves first when more is needed.
+func Taken() float64 { return resident() }
+
+// Room is what may be taken in all, and what sets that limit; false if nothing does.
+func Room() (bytes float64, of string, ok bool) {
+	l, ok := least()
+	if !ok {
+		return 0, "", false
+	}
+	return l.room(), l.of, true
+}
+
+// Size writes a number of bytes for a person.
+func Size(bytes float64) string { return size(bytes) }

@@ -161,7 +161,7 @@ func Open(dir string) Run {
 	result, step, err := r.Outcome()
 	wrong(err)
 	if result != nil && step == out.Step && len(saved) > 0 {
-		out.Results, err = numbers(result)
+		out.Results, err = Numbers(result)
 		wrong(err)
 	}
 	last, err := out.tail()
@@ -171,7 +171,7 @@ func Open(dir string) Run {
 	switch {
 	case inUse:
 		out.Status, out.Step = Running, max(out.Step, last.Step)
-	case current && summary.Finished, out.Results != nil:
+	case current && summary.Finished, summary == nil && out.Results != nil:
 		out.Status = Finished
 	default:
 		out.Status = Stopped

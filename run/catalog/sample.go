@@ -2,60 +2,19 @@ package catalog
 
 import (
 	"math"
-	"slices"
 	"sort"
+
+	"github.com/gfnem/gfnem/report"
 )
 
-// Sampled returns at most about n points of a series that look the same: of each part of its steps the first, the last,
-// the least and the greatest one, in order. Values that are not finite are kept apart: they end a part.
+// Sampled returns at most about n points of a series that look the same, see report.Sampled.
 func (s Series) Sampled(n int) Series {
-	if len(s.X) <= n || len(s.X) == 0 {
-		return s
-	}
-	parts := max(1, n/4)
-	low, width := s.X[0], s.X[len(s.X)-1]-s.X[0]
-	part := func(x float64) int {
-		if !(width > 0) {
-			return 0
-		}
-		return min(parts-1, max(0, int(float64(parts)*(x-low)/width)))
-	}
-	var out Series
-	for i := 0; i < len(s.X); {
-		j, least, greatest := i, i, i
-		for ; j < len(s.X) && part(s.X[j]) == part(s.X[i]); j++ {
-			// A NaN is neither less nor greater than anything, so that it must not stand for a part.
-			if s.Y[j] < s.Y[least] || math.IsNaN(s.Y[least]) {
-				least = j
-			}
-			if s.Y[j] > s.Y[greatest] || math.IsNaN(s.Y[greatest]) {
-				greatest = j
-			}
-		}
-		kept := []int{i, least, greatest, j - 1}
-		slices.Sort(kept)
-		for _, k := range slices.Compact(kept) {
-			out.X, out.Y = append(out.X, s.X[k]), append(out.Y, s.Y[k])
-		}
-		i = j
-	}
-	return out
+	x, y := report.Sampled(s.X, s.Y, n)
+	return Series{x, y}
 }
 
-// Smooth returns the exponential moving average of a series, over about so many points and corrected for its start; values
-// that are not finite are passed over.
-func (s Series) Smooth(points float64) Series {
-	out := Series{X: s.X, Y: make([]float64, len(s.Y))}
-	keep := 1 - 1/max(points, 1)
-	sum, weight := 0.0, 0.0
-	for i, y := range s.Y {
-		if finite(y) {
-			sum, weight = keep*sum+(1-keep)*y, keep*weight+(1-keep)
-		}
-		out.Y[i] = sum / weight // NaN before the first
-	}
-	return out
-}
+// Smooth returns the moving average of a series over about so many points, see report.Smoothed.
+func (s Series) Smooth(points float64) Series { return Series{s.X, report.Smoothed(s.Y, points)} }
 
 // at interpolates a series; NaN outside of its steps.
 func (s Series) at(x float64) float64 {

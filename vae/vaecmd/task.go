@@ -1,5 +1,5 @@
-// Package vaecmd is discrete VAEs on the command line: the task with what it adds to a program, and the commands encode,
-// decode and sample.
+// Package vaecmd is discrete VAEs on the command line: the task with what it adds to a program, and the commands encode
+// and decode.
 package vaecmd
 
 import (
@@ -22,6 +22,7 @@ var (
 	_ command.Documented = Task{}
 	_ command.Shortener  = Task{}
 	_ command.Evaluator  = Task{}
+	_ command.Sampler    = Task{}
 )
 
 // Commands implements command.Commander.
@@ -29,7 +30,6 @@ func (Task) Commands() any {
 	return &struct {
 		Encode encodeCmd `cmd:"" help:"Turn images into codes."`
 		Decode decodeCmd `cmd:"" help:"Turn codes into images."`
-		Sample sampleCmd `cmd:"" help:"Draw codes or images from the prior."`
 	}{}
 }
 
@@ -59,6 +59,11 @@ func (Task) Examples(of string) []string {
 		return []string{
 			"gfnem eval runs/digits --nll               a vae's likelihood; a GFlowNet posterior is fitted to a VQ-VAE's decoder first",
 		}
+	case "sample":
+		return []string{
+			"gfnem sample runs/digits --out samples.png",
+			"gfnem sample runs/digits --count 1000 --seed 2 > codes.txt",
+		}
 	case "reproduce":
 		return []string{
 			"gfnem reproduce vae --rows vq-8,gfn-gd-8 --runs 1 --workers 1   on a GPU",
@@ -69,7 +74,14 @@ func (Task) Examples(of string) []string {
 }
 
 // Notes implements command.Documented.
-func (Task) Notes(string) string { return "" }
+func (Task) Notes(of string) string {
+	if of == "sample" {
+		return `Of images, latents are drawn from the prior and their codes printed, one a line; with --out their images are written instead.
+Only a learned prior (--method gfn-gd-prior) gives images like those of the data: a uniform one also draws latents that no
+image has.`
+	}
+	return ""
+}
 
 // EvalFlags implements command.Evaluator.
 func (Task) EvalFlags() command.EvalFlags { return &evalFlags{} }

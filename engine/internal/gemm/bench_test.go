@@ -17,6 +17,7 @@ type shape struct {
 	batch, m, k, n int
 	ta, tb         bool // A, B are given transposed
 	bias           bool // with bias and ReLU
+	max            bool // of maxima
 }
 
 func (s shape) String() string {
@@ -32,6 +33,9 @@ func (s shape) String() string {
 	}
 	if s.bias {
 		name += "/relu"
+	}
+	if s.max {
+		name += "/max"
 	}
 	return name
 }
@@ -72,6 +76,10 @@ var shapes = []shape{
 	{batch: 1, m: 1, k: 1, n: 1},
 	{batch: 1, m: 4, k: 4, n: 4},
 	{batch: 1, m: 16, k: 16, n: 16},
+	{batch: 1, m: 608, k: 60, n: 1800, max: true},
+	{batch: 1, m: 480, k: 900, n: 30, tb: true, max: true},
+	{batch: 32, m: 19, k: 90, n: 90, tb: true, max: true},
+	{batch: 576, m: 30, k: 5, n: 30, ta: true, max: true},
 }
 
 // program makes the call to be measured.
@@ -88,7 +96,7 @@ func program[T Float](level cpu.Level, s shape) func() {
 		return Dense(data, rows, cols)
 	}
 	a, b, c := form(s.m, s.k, s.ta), form(s.k, s.n, s.tb), form(s.m, s.n, false)
-	o := Options[T]{}
+	o := Options[T]{Max: s.max}
 	if s.bias {
 		o = Options[T]{Bias: make([]T, s.n), Act: ReLU}
 	}

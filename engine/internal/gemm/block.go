@@ -1,6 +1,9 @@
 package gemm
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // block adds the terms [k0,k1) to the elements [i0,i1) x [j0,j1) of v.c, and ends with the epilogue at the last term of
 // all. packed, if not nil, is the panels of B for these terms from column js on.
@@ -198,9 +201,18 @@ func (g *job[T]) finish(s []T, c operand, i, j int, inPlace bool) {
 
 // empty is the product without terms.
 func (g *job[T]) empty(w *work[T], v view) {
+	if g.max && g.add {
+		return // there is nothing greater
+	}
+	var nothing T
+	if g.max {
+		nothing = T(math.Inf(-1))
+	}
 	w.s = grow(w.s, g.m)
 	for j := range g.n {
-		clear(w.s)
+		for i := range w.s {
+			w.s[i] = nothing
+		}
 		g.finish(w.s, v.c, 0, j, false)
 	}
 }

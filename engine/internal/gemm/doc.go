@@ -8,6 +8,7 @@
 //   - the same call gives the same bits from run to run and whatever GOMAXPROCS is, on one level of instructions;
 //   - each element of C is a sum over k in an order that depends on the sizes alone; NaN and infinities go through as in
 //     the plain triple loop;
+//   - products of maxima (Options.Max) are exact: the same bits on all levels, but for those of a NaN;
 //   - a wrong size is a panic before anything is written.
 //
 // # Where things are

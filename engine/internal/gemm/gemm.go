@@ -40,9 +40,12 @@ const (
 // Options says what happens to a product besides being stored. The zero value stores it. The order is that of the
 // fields; each step happens while the element is in a register or a near cache.
 type Options[T Float] struct {
-	Add     bool // C += AB instead of C = AB
-	Bias    []T  // nil, or one number per column of C
-	RowBias []T  // nil, or one number per row of C
+	Add bool // C += AB instead of C = AB
+	// Max puts + in place of products and the maximum in place of sums: c[i,j] is the greatest a[i,k]+b[k,j], and with
+	// Add it is no less than it was. A NaN is the greatest of all, and -0 is less than +0. Max excludes what is below.
+	Max     bool
+	Bias    []T // nil, or one number per column of C
+	RowBias []T // nil, or one number per row of C
 	Act     Activation
 	Slope   T // of Leaky; finite
 	// Func, if not nil, replaces elements by a function of each. It is called on strips of C of any length, once for
@@ -94,6 +97,9 @@ func check[T Float](c, a, b Matrix[T], o *Options[T]) {
 	}
 	if o.Act > Leaky {
 		panic(fmt.Sprintf("gemm: unknown activation %d", o.Act))
+	}
+	if o.Max && (o.Bias != nil || o.RowBias != nil || o.Act != None || o.Func != nil) {
+		panic("gemm: Max excludes biases, activations and functions")
 	}
 }
 

@@ -26,6 +26,7 @@ type job[T Float] struct {
 	f       *family
 	m, n, k int
 	add     bool
+	max     bool
 	bias    []T
 	rowBias []T
 	act     Activation
@@ -66,16 +67,18 @@ const (
 )
 
 // asDots says whether n columns of sums of k terms are better done as dot products.
-func asDots(n, k int) bool { return n == 1 && k >= 16 || n <= 4 && k >= 64 }
+func (f *family) asDots(n, k int) bool {
+	return f.dot != nil && (n == 1 && k >= 16 || n <= 4 && k >= 64)
+}
 
 // set prepares for the product of a and b, and says whether it has turned it into that of the transposes.
 func (g *job[T]) set(level cpu.Level, c, a, b Matrix[T], o *Options[T]) (turned bool) {
 	size := int(unsafe.Sizeof(T(0)))
 	op := func(m Matrix[T]) operand { return operand{base(m.Data), m.RowStride * size, m.ColStride * size} }
-	g.f = familyOf[T](level)
+	g.f = familyOf[T](level, o.Max)
 	g.m, g.n, g.k = c.Rows, c.Cols, a.Cols
 	g.a, g.b, g.c = op(a), op(b), op(c)
-	g.add, g.bias, g.rowBias = o.Add, o.Bias, o.RowBias
+	g.add, g.max, g.bias, g.rowBias = o.Add, o.Max, o.Bias, o.RowBias
 	g.act, g.slope, g.fn = o.Act, o.Slope, o.Func
 
 	// A stride along one element means nothing; these values are what the choices below like best.
@@ -86,7 +89,7 @@ func (g *job[T]) set(level cpu.Level, c, a, b Matrix[T], o *Options[T]) (turned 
 		g.a.col = size
 	}
 	switch {
-	case g.n > g.m && g.b.row == size && g.b.col != size && asDots(g.m, g.k): // columns of B are contiguous
+	case g.n > g.m && g.b.row == size && g.b.col != size && g.f.asDots(g.m, g.k): // columns of B are contiguous
 		g.turn()
 		turned = true
 	case g.n == 1 && g.m > 1 && g.a.row == size && g.a.col != size && g.c.row == size: // so are those of A
@@ -123,13 +126,13 @@ func (g *job[T]) choose(size int) (p plan) {
 		return p
 	}
 	compute := m * up(n, 8) * (k + 8)
-	if asDots(n, k) {
+	if f.asDots(n, k) {
 		compute = m * n * (k + 16)
 	}
 	memory := 4 * (m*k + k*n + m*n) * size / 4
 	p.cost = compute*f.speed + memory
 	p.kc, p.mc = up((k+(k-1)/f.kc)/((k-1)/f.kc+1), 4), f.mc
-	if g.a.col == size && asDots(n, k) {
+	if g.a.col == size && f.asDots(n, k) {
 		p.dots = true
 		return p
 	}

@@ -78,7 +78,7 @@ type family struct {
 	kc int // terms of a sum done in one go, so that a panel of B stays in the first cache
 	mc int // rows of A that stay in the second cache
 
-	dot      kernel // dotRows dot products
+	dot      kernel // dotRows dot products; nil: none
 	dot1     kernel // one
 	dotRows  int
 	dotLanes int
@@ -95,9 +95,15 @@ type family struct {
 // wideRows is the most rows of a tile of wide columns.
 const wideRows = 6
 
-// familyOf returns the kernels for T at a level.
-func familyOf[T Float](level cpu.Level) *family {
-	if unsafe.Sizeof(T(0)) == 4 {
+// familyOf returns the kernels for T at a level, of products or of maxima.
+func familyOf[T Float](level cpu.Level, most bool) *family {
+	is32 := unsafe.Sizeof(T(0)) == 4
+	switch {
+	case is32 && most:
+		return &maxima32[level]
+	case most:
+		return &maxima64[level]
+	case is32:
 		return &families32[level]
 	}
 	return &families64[level]

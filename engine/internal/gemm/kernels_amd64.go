@@ -34,6 +34,30 @@ var families64 = [...]family{
 	}.cut(12, 8, 6, 4, 3, 2, 1),
 }
 
+var maxima32 = [...]family{
+	cpu.Off: portableMax32,
+	cpu.AVX2: family{
+		widths: smaxkernels256[:], rows: 4, panel: 16, kc: 256, mc: 96,
+		transposes: stransposes, copy: copy256, speed: 4,
+	}.cut(4, 2, 1),
+	cpu.AVX512: family{
+		widths: smaxkernels512[:], rows: 8, panel: 32, kc: 512, mc: 144,
+		transposes: stransposes, copy: copy512, speed: 3,
+	}.cut(8, 4, 2, 1),
+}
+
+var maxima64 = [...]family{
+	cpu.Off: portableMax64,
+	cpu.AVX2: family{
+		widths: dmaxkernels256[:], rows: 4, panel: 8, kc: 256, mc: 48,
+		transposes: dtransposes, copy: copy256, speed: 8,
+	}.cut(4, 2, 1),
+	cpu.AVX512: family{
+		widths: dmaxkernels512[:], rows: 8, panel: 16, kc: 512, mc: 144,
+		transposes: dtransposes, copy: copy512, speed: 6,
+	}.cut(8, 4, 2, 1),
+}
+
 var (
 	stransposes = []transposer{{8, stranspose8}, {4, stranspose4}}
 	dtransposes = []transposer{{4, dtranspose4}}

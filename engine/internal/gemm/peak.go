@@ -16,7 +16,7 @@ func Peak32(threads int) float64 { return peakAt[float32](cpu.Use, threads) }
 func Peak64(threads int) float64 { return peakAt[float64](cpu.Use, threads) }
 
 func peakAt[T Float](level cpu.Level, threads int) float64 {
-	f := familyOf[T](level)
+	f := familyOf[T](level, false)
 	const tries = 10
 	times := 400_000_000 / f.flops // about 3 ms with AVX-512: much longer than it takes to wake a thread
 	best := time.Duration(1 << 62)

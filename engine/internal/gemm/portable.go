@@ -1,10 +1,16 @@
 package gemm
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 var (
 	portable32 = portable[float32](12)
 	portable64 = portable[float64](12)
+
+	portableMax32 = portableMax[float32](12)
+	portableMax64 = portableMax[float64](12)
 )
 
 // portable is the kernels in plain Go: tiles of 4 x 4.
@@ -131,6 +137,52 @@ func finishRow[T Float](p *params, t, i int, row []T) {
 		activate(row, Leaky, *(*T)(unsafe.Pointer(&p.slope)))
 	}
 	copy(c, row)
+}
+
+// portableMax is the kernels of maxima in plain Go: tiles of 1 x 4.
+func portableMax[T Float](speed int) family {
+	return family{
+		widths: []width{{cols: 4, last: 4, kernel: [maxRows + 1]kernel{1: maxRow[T]}}},
+		rows:   1, panel: 4, kc: 256, mc: 64, speed: speed,
+	}
+}
+
+// maxRow is the kernel of maxima of one row and up to four columns.
+func maxRow[T Float](p *params) {
+	size := int(unsafe.Sizeof(T(0)))
+	column := func(j int) int { return min(j, p.cols-1) * size } // absent ones repeat the last one
+	x, y, z := column(1), column(2), column(3)
+	for t := range p.tiles {
+		a, b := unsafe.Add(p.a, t*p.aTile), unsafe.Add(p.b, t*p.bTile)
+		var row [4]T
+		row[0], row[1], row[2], row[3] = maxima[T](p.k, a, b, p.aCol, p.bRow, x, y, z)
+		for j, most := range row[:p.cols] {
+			c := at[T](p.c, t*p.cTile+j*size)
+			if p.flags&flagAdd != 0 {
+				most = max(most, *c)
+			}
+			*c = most
+		}
+	}
+}
+
+// maxima are those of one row and four columns, 0, x, y and z bytes from the first.
+//
+//go:noinline
+func maxima[T Float](k int, a, b unsafe.Pointer, aCol, bRow, x, y, z int) (c0, c1, c2, c3 T) {
+	c0 = T(math.Inf(-1))
+	c1, c2, c3 = c0, c0, c0
+	i, j := 0, 0
+	for range k {
+		v := *at[T](a, i)
+		c0 = max(c0, v+*at[T](b, j))
+		c1 = max(c1, v+*at[T](b, j+x))
+		c2 = max(c2, v+*at[T](b, j+y))
+		c3 = max(c3, v+*at[T](b, j+z))
+		i += aCol
+		j += bRow
+	}
+	return c0, c1, c2, c3
 }
 
 // activate applies an activation.

@@ -1,6 +1,7 @@
 package gemm
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/gfnem/gfnem/engine/internal/par"
@@ -126,13 +127,17 @@ func (g *job[T]) splitSum() {
 	g.shared = grow(g.shared, slices*g.m*g.n)
 	par.For(slices, 1, g.slice)
 
-	// The total of a row is the product of a row of ones with the rows of the slices.
+	// The total of a row is the product of a row of ones with the rows of the slices; of maxima, -0 takes the place of 1,
+	// since x + -0 is x.
 	size := int(unsafe.Sizeof(T(0)))
 	w := &g.own
 	p := &w.p
 	*(*T)(unsafe.Pointer(&p.slope)) = g.slope
 	w.s = grow(w.s, 1)
 	w.s[0] = 1
+	if g.max {
+		w.s[0] = T(math.Copysign(0, -1))
+	}
 	p.k, p.a, p.aRow, p.aCol, p.aTile = slices, base(w.s), 0, 0, 0
 	p.bRow, p.bTile = g.m*g.n*size, g.n*size
 	p.cRow, p.cTile = g.c.row, g.c.row

@@ -2966,6 +2966,431 @@ partial: \
 	STORE_PART_AVX512_ZZZZ(Z20, Z21, Z22, Z23) \
 next:
 
+// GREATER makes most the greater of itself and a term.
+#define GREATER_AVX512(term, most, other, bits) \
+	VMAXP most, term, other \
+	VMAXP term, most, most \
+	VPTERNLOGD $0xd4, bits, other, most
+
+// GREATER_ROW takes a row of C for terms.
+#define GREATER_ROW_AVX512_Y(a) \
+	VMOVUP.Z 0(R8), K1, Y27 \
+	GREATER_AVX512(Y27, a, Y26, Y25)
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_1xAVX512_Y \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_Y(Y0) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(32/SIZE) \
+	JNE partial \
+	STORE_AVX512_Y(Y0) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_Y(Y0) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_2xAVX512_Y \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_Y(Y0) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Y(Y1) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(32/SIZE) \
+	JNE partial \
+	STORE_AVX512_Y(Y0) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Y(Y1) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_Y(Y0) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Y(Y1) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_4xAVX512_Y \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_Y(Y0) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Y(Y1) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Y(Y2) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Y(Y3) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(32/SIZE) \
+	JNE partial \
+	STORE_AVX512_Y(Y0) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Y(Y1) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Y(Y2) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Y(Y3) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_Y(Y0) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Y(Y1) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Y(Y2) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Y(Y3) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_8xAVX512_Y \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_Y(Y0) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Y(Y1) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Y(Y2) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Y(Y3) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Y(Y4) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Y(Y5) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Y(Y6) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Y(Y7) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(32/SIZE) \
+	JNE partial \
+	STORE_AVX512_Y(Y0) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Y(Y1) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Y(Y2) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Y(Y3) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Y(Y4) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Y(Y5) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Y(Y6) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Y(Y7) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_Y(Y0) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Y(Y1) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Y(Y2) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Y(Y3) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Y(Y4) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Y(Y5) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Y(Y6) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Y(Y7) \
+next:
+
+// GREATER_ROW takes a row of C for terms.
+#define GREATER_ROW_AVX512_Z(a) \
+	VMOVUP.Z 0(R8), K1, Z27 \
+	GREATER_AVX512(Z27, a, Z26, Z25)
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_1xAVX512_Z \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_Z(Z0) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(64/SIZE) \
+	JNE partial \
+	STORE_AVX512_Z(Z0) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_Z(Z0) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_2xAVX512_Z \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_Z(Z0) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Z(Z1) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(64/SIZE) \
+	JNE partial \
+	STORE_AVX512_Z(Z0) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Z(Z1) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_Z(Z0) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Z(Z1) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_4xAVX512_Z \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_Z(Z0) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Z(Z1) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Z(Z2) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Z(Z3) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(64/SIZE) \
+	JNE partial \
+	STORE_AVX512_Z(Z0) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Z(Z1) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Z(Z2) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Z(Z3) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_Z(Z0) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Z(Z1) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Z(Z2) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Z(Z3) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_8xAVX512_Z \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_Z(Z0) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Z(Z1) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Z(Z2) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Z(Z3) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Z(Z4) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Z(Z5) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Z(Z6) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_Z(Z7) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(64/SIZE) \
+	JNE partial \
+	STORE_AVX512_Z(Z0) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Z(Z1) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Z(Z2) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Z(Z3) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Z(Z4) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Z(Z5) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Z(Z6) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_Z(Z7) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_Z(Z0) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Z(Z1) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Z(Z2) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Z(Z3) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Z(Z4) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Z(Z5) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Z(Z6) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_Z(Z7) \
+next:
+
+// GREATER_ROW takes a row of C for terms.
+#define GREATER_ROW_AVX512_ZZ(a, b) \
+	VMOVUP.Z 0(R8), K1, Z27 \
+	GREATER_AVX512(Z27, a, Z26, Z25) \
+	VMOVUP.Z 64(R8), K2, Z27 \
+	GREATER_AVX512(Z27, b, Z26, Z25)
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_1xAVX512_ZZ \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_ZZ(Z0, Z1) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(64/SIZE) \
+	JNE partial \
+	STORE_AVX512_ZZ(Z0, Z1) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_ZZ(Z0, Z1) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_2xAVX512_ZZ \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_ZZ(Z0, Z1) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_ZZ(Z2, Z3) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(64/SIZE) \
+	JNE partial \
+	STORE_AVX512_ZZ(Z0, Z1) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_ZZ(Z2, Z3) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_ZZ(Z0, Z1) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_ZZ(Z2, Z3) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_4xAVX512_ZZ \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_ZZ(Z0, Z1) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_ZZ(Z2, Z3) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_ZZ(Z4, Z5) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_ZZ(Z6, Z7) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(64/SIZE) \
+	JNE partial \
+	STORE_AVX512_ZZ(Z0, Z1) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_ZZ(Z2, Z3) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_ZZ(Z4, Z5) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_ZZ(Z6, Z7) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_ZZ(Z0, Z1) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_ZZ(Z2, Z3) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_ZZ(Z4, Z5) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_ZZ(Z6, Z7) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_8xAVX512_ZZ \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX512_ZZ(Z0, Z1) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_ZZ(Z2, Z3) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_ZZ(Z4, Z5) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_ZZ(Z6, Z7) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_ZZ(Z8, Z9) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_ZZ(Z10, Z11) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_ZZ(Z12, Z13) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX512_ZZ(Z14, Z15) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(64/SIZE) \
+	JNE partial \
+	STORE_AVX512_ZZ(Z0, Z1) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_ZZ(Z2, Z3) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_ZZ(Z4, Z5) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_ZZ(Z6, Z7) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_ZZ(Z8, Z9) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_ZZ(Z10, Z11) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_ZZ(Z12, Z13) \
+	NEXT_ROW_OF_C \
+	STORE_AVX512_ZZ(Z14, Z15) \
+	JMP next \
+partial: \
+	STORE_PART_AVX512_ZZ(Z0, Z1) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_ZZ(Z2, Z3) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_ZZ(Z4, Z5) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_ZZ(Z6, Z7) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_ZZ(Z8, Z9) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_ZZ(Z10, Z11) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_ZZ(Z12, Z13) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX512_ZZ(Z14, Z15) \
+next:
+
 // MASKS says which columns are there.
 #define MASKS_AVX2_Y \
 	LAST_MASK
@@ -3694,5 +4119,175 @@ partial: \
 	STORE_PART_AVX2_YY(Y8, Y9) \
 	NEXT_ROW_OF_C \
 	STORE_PART_AVX2_YY(Y10, Y11) \
+next:
+
+// GREATER makes most the greater of itself and a term.
+#define GREATER_AVX2(term, most, other, bits) \
+	VMAXP most, term, other \
+	VCMPP $3, most, term, bits \
+	VMAXP term, most, most \
+	VANDPS other, most, most \
+	VORPS bits, most, most
+
+// GREATER_ROW takes a row of C for terms.
+#define GREATER_ROW_AVX2_Y(a) \
+	VMASKMOVP 0(R8), Y15, Y11 \
+	GREATER_AVX2(Y11, a, Y10, Y9)
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_1xAVX2_Y \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX2_Y(Y0) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(32/SIZE) \
+	JNE partial \
+	STORE_AVX2_Y(Y0) \
+	JMP next \
+partial: \
+	STORE_PART_AVX2_Y(Y0) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_2xAVX2_Y \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX2_Y(Y0) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX2_Y(Y1) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(32/SIZE) \
+	JNE partial \
+	STORE_AVX2_Y(Y0) \
+	NEXT_ROW_OF_C \
+	STORE_AVX2_Y(Y1) \
+	JMP next \
+partial: \
+	STORE_PART_AVX2_Y(Y0) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX2_Y(Y1) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_4xAVX2_Y \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX2_Y(Y0) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX2_Y(Y1) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX2_Y(Y2) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX2_Y(Y3) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(32/SIZE) \
+	JNE partial \
+	STORE_AVX2_Y(Y0) \
+	NEXT_ROW_OF_C \
+	STORE_AVX2_Y(Y1) \
+	NEXT_ROW_OF_C \
+	STORE_AVX2_Y(Y2) \
+	NEXT_ROW_OF_C \
+	STORE_AVX2_Y(Y3) \
+	JMP next \
+partial: \
+	STORE_PART_AVX2_Y(Y0) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX2_Y(Y1) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX2_Y(Y2) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX2_Y(Y3) \
+next:
+
+// GREATER_ROW takes a row of C for terms.
+#define GREATER_ROW_AVX2_YY(a, b) \
+	VMOVUP 0(R8), Y11 \
+	GREATER_AVX2(Y11, a, Y10, Y9) \
+	VMASKMOVP 32(R8), Y15, Y11 \
+	GREATER_AVX2(Y11, b, Y10, Y9)
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_1xAVX2_YY \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX2_YY(Y0, Y1) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(32/SIZE) \
+	JNE partial \
+	STORE_AVX2_YY(Y0, Y1) \
+	JMP next \
+partial: \
+	STORE_PART_AVX2_YY(Y0, Y1) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_2xAVX2_YY \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX2_YY(Y0, Y1) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX2_YY(Y2, Y3) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(32/SIZE) \
+	JNE partial \
+	STORE_AVX2_YY(Y0, Y1) \
+	NEXT_ROW_OF_C \
+	STORE_AVX2_YY(Y2, Y3) \
+	JMP next \
+partial: \
+	STORE_PART_AVX2_YY(Y0, Y1) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX2_YY(Y2, Y3) \
+next:
+
+// MAX_EPILOGUE ends a tile of maxima.
+#define MAX_EPILOGUE_4xAVX2_YY \
+	MOVQ params_flags(DI), AX \
+	TESTQ $const_flagAdd, AX \
+	JZ store \
+	MOVQ CX, R8 \
+	GREATER_ROW_AVX2_YY(Y0, Y1) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX2_YY(Y2, Y3) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX2_YY(Y4, Y5) \
+	NEXT_ROW_OF_C \
+	GREATER_ROW_AVX2_YY(Y6, Y7) \
+store: \
+	MOVQ CX, R8 \
+	CMPQ params_last(DI), $(32/SIZE) \
+	JNE partial \
+	STORE_AVX2_YY(Y0, Y1) \
+	NEXT_ROW_OF_C \
+	STORE_AVX2_YY(Y2, Y3) \
+	NEXT_ROW_OF_C \
+	STORE_AVX2_YY(Y4, Y5) \
+	NEXT_ROW_OF_C \
+	STORE_AVX2_YY(Y6, Y7) \
+	JMP next \
+partial: \
+	STORE_PART_AVX2_YY(Y0, Y1) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX2_YY(Y2, Y3) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX2_YY(Y4, Y5) \
+	NEXT_ROW_OF_C \
+	STORE_PART_AVX2_YY(Y6, Y7) \
 next:
 

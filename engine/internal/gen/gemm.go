@@ -21,20 +21,23 @@ func gemm() *Package {
 				p.epilogue(tile{v, rows})
 			}
 		}
+		p.maxMacros(is)
 		g.copyKernel(is)
 	}
 	for _, el := range []elem{f32, f64} {
-		g := p.file(el.name)
-		g.defines = typeMacros(el)
-		g.data = tailMasks()
+		g := p.lanes(el, el.name)
 		for _, is := range []isa{avx512, avx2} {
-			g.tileKernels(is, el)
+			g.tileKernels(el, vectors(is), sumProduct{}, "")
 			g.dotKernel(is, el, 1)
 			g.dotKernel(is, el, is.width/8)
 			g.peakKernel(is, el)
 		}
 		for n := 4; n*el.size <= 32; n *= 2 {
 			g.packKernel(el, n)
+		}
+		g = p.lanes(el, "max"+el.name)
+		for _, is := range []isa{avx512, avx2} {
+			g.tileKernels(el, maxVectors(is), maxPlus{}, "max")
 		}
 	}
 	return p
@@ -43,6 +46,14 @@ func gemm() *Package {
 // gemmName starts the name of a kernel: sgemm512.
 func gemmName(is isa, el elem, what string) string {
 	return fmt.Sprintf("%s%s%d", strings.ToLower(el.letter), what, is.width*8)
+}
+
+// lanes starts a file of kernels of one type.
+func (p *Package) lanes(el elem, name string) *File {
+	g := p.file(name)
+	g.defines = typeMacros(el)
+	g.data = tailMasks()
+	return g
 }
 
 // typeMacros makes instructions of a header stand for those of one type.
@@ -145,20 +156,29 @@ func (f *Fn) firstOfA(rows int) {
 	}
 }
 
-// tileKernels makes the kernels of all tiles and the table of them.
-func (g *File) tileKernels(is isa, el elem) {
-	table := fmt.Sprintf("var %s = [...]width{\n", gemmName(is, el, "kernels"))
-	for _, v := range vectors(is) {
+// tileKernels makes the kernels of all tiles and the table of them. Names begin with prefix.
+func (g *File) tileKernels(el elem, all []vecs, r ring, prefix string) {
+	name := func(what string) string { return gemmName(all[0].isa, el, prefix+what) }
+	table := fmt.Sprintf("var %s = [...]width{\n", name("kernels"))
+	for _, v := range all {
 		cols := v.offset(v.n()) / el.size
 		table += fmt.Sprintf("{cols: %d, last: %d, kernel: [maxRows + 1]kernel{", cols, v.bytes(v.n()-1)/el.size)
 		for _, rows := range v.heights {
-			name := fmt.Sprintf("%s_%dx%d", gemmName(is, el, "gemm"), rows, cols)
-			g.tileKernel(name, el, tile{v, rows})
-			table += fmt.Sprintf("%d: %s, ", rows, name)
+			kernel := fmt.Sprintf("%s_%dx%d", name("gemm"), rows, cols)
+			g.tileKernel(kernel, el, tile{v, rows}, r)
+			table += fmt.Sprintf("%d: %s, ", rows, kernel)
 		}
 		table += "}},\n"
 	}
 	g.tables += table + "}\n\n"
+}
+
+// ring is what kernels of tiles compute: sums of products, or maxima of sums.
+type ring interface {
+	begin(f *Fn, v vecs)                         // once, before the first tile
+	clear(f *Fn, t tile)                         // the registers of a tile, to what is the sum of nothing
+	step(f *Fn, v vecs, j int, a, b, sum string) // one term of vector j: a is a register or a place in memory
+	end(f *Fn, t tile)                           // what the flags ask for, and stores
 }
 
 // tileKernel computes tiles of C, one after the other, each with all its sums in registers. It reads elements of A one
@@ -168,19 +188,15 @@ func (g *File) tileKernels(is isa, el elem) {
 //	DI params   SI, DX, CX first element of A, B, C of this tile   AX counter
 //	BX, R10, R11 one, three and five rows of A   R13 one row of B
 //	R8, R12 element of A in rows 0 and 6   R9 row of B
-func (g *File) tileKernel(name string, el elem, t tile) {
+func (g *File) tileKernel(name string, el elem, t tile, r ring) {
 	f := g.fn(name, t.isa, el, "p *params")
 	f.locals = 24
 	n, ps := t.n(), "P"+el.letter
 	f.load("DI")
-	f.Text("MASKS_%s\nFIRST_TILE\ntile:", t.name())
-	for i := range t.rows {
-		class := ""
-		if t.wide() {
-			class = "X" // clearing the low part clears the register
-		}
-		f.Text("CLEAR_%s(%s)", t.name(), t.sums(i, class))
-	}
+	f.Text("MASKS_%s\nFIRST_TILE", t.name())
+	r.begin(f, t.vecs)
+	f.Text("tile:")
+	r.clear(f, t)
 	f.firstOfA(t.rows)
 	f.Text("MOVQ DX, R9\nMOVQ params_k(DI), AX\nPCALIGN $32\nloop:")
 	for j := range n {
@@ -189,17 +205,48 @@ func (g *File) tileKernel(name string, el elem, t tile) {
 	for i := range t.rows {
 		sums := strings.Split(t.sums(i, ""), ", ")
 		if n == 1 && t.wide() {
-			f.Text("VFMADD231%s.BCST %s, %s, %s", ps, rowOfA(i), t.b(0), sums[0])
+			r.step(f, t.vecs, 0, rowOfA(i), t.b(0), sums[0])
 			continue
 		}
 		f.Text("%s %s, %s", f.broadcast(), rowOfA(i), t.temp(t.class(0), 0))
 		for j := range n {
-			f.Text("VFMADD231%s %s, %s, %s", ps, t.temp(t.class(j), 0), t.b(j), sums[j])
+			r.step(f, t.vecs, j, t.temp(t.class(j), 0), t.b(j), sums[j])
 		}
 	}
 	f.Text("ADDQ params_aCol(DI), R8")
 	if t.rows > 6 {
 		f.Text("ADDQ params_aCol(DI), R12")
 	}
-	f.Text("ADDQ R13, R9\nDECQ AX\nJNZ loop\nEPILOGUE_%dx%s\nNEXT_TILE", t.rows, t.name())
+	f.Text("ADDQ R13, R9\nDECQ AX\nJNZ loop")
+	r.end(f, t)
+	f.Text("NEXT_TILE")
 }
+
+// fused ends what does arithmetic on a: it is broadcast from memory as part of it.
+func fused(a string) string {
+	if strings.HasSuffix(a, ")") {
+		return ".BCST"
+	}
+	return ""
+}
+
+// sumProduct is the ring of matrix products.
+type sumProduct struct{}
+
+func (sumProduct) begin(*Fn, vecs) {}
+
+func (sumProduct) clear(f *Fn, t tile) {
+	for i := range t.rows {
+		class := ""
+		if t.wide() {
+			class = "X" // clearing the low part clears the register
+		}
+		f.Text("CLEAR_%s(%s)", t.name(), t.sums(i, class))
+	}
+}
+
+func (sumProduct) step(f *Fn, _ vecs, _ int, a, b, sum string) {
+	f.Text("VFMADD231P%s%s %s, %s, %s", f.el.letter, fused(a), a, b, sum)
+}
+
+func (sumProduct) end(f *Fn, t tile) { f.Text("EPILOGUE_%dx%s", t.rows, t.name()) }

@@ -122,15 +122,18 @@ func (p *Package) rowOfSumsMacros(v vecs) {
 	}))
 }
 
+// each writes something for each row: of the shape, the registers and the number of a row.
+func (t tile) each(format, between string) string {
+	var rows []string
+	for i := range t.rows {
+		rows = append(rows, fmt.Sprintf(format, t.name(), t.sums(i, ""), i))
+	}
+	return strings.Join(rows, "\n"+between+"\n") + "\n"
+}
+
 // epilogue is the macro of all that is done to the sums of a tile.
 func (p *Package) epilogue(t tile) {
-	each := func(format, between string) string { // of the shape, the registers and the number of a row
-		var rows []string
-		for i := range t.rows {
-			rows = append(rows, fmt.Sprintf(format, t.name(), t.sums(i, ""), i))
-		}
-		return strings.Join(rows, "\n"+between+"\n") + "\n"
-	}
+	each := t.each
 	zero := fmt.Sprintf("VXORPS X%[1]s, X%[1]s, X%[1]s\n", t.temp("", 0))
 	p.Macro("EPILOGUE ends a tile with what the flags ask for.", fmt.Sprintf("EPILOGUE_%dx%s", t.rows, t.name()), `
 		MOVQ params_flags(DI), AX
@@ -159,12 +162,18 @@ func (p *Package) epilogue(t tile) {
 		JZ store
 		`+zero+fmt.Sprintf("VBROADCASTS params_slope(DI), %s\n", t.temp(t.class(0), 1))+each("LEAKY_%[1]s(%[2]s)", "")+`
 	store:
+		`+t.stores())
+}
+
+// stores writes the rows of a tile.
+func (t tile) stores() string {
+	return `
 		MOVQ CX, R8
-		CMPQ params_last(DI), $(`+fmt.Sprint(t.bytes(t.n()-1))+`/SIZE)
+		CMPQ params_last(DI), $(` + fmt.Sprint(t.bytes(t.n()-1)) + `/SIZE)
 		JNE partial
-		`+each("STORE_%[1]s(%[2]s)", "NEXT_ROW_OF_C")+`
+		` + t.each("STORE_%[1]s(%[2]s)", "NEXT_ROW_OF_C") + `
 		JMP next
 	partial:
-		`+each("STORE_PART_%[1]s(%[2]s)", "NEXT_ROW_OF_C")+`
-	next:`)
+		` + t.each("STORE_PART_%[1]s(%[2]s)", "NEXT_ROW_OF_C") + `
+	next:`
 }

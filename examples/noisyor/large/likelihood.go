@@ -25,7 +25,7 @@ import (
 // care is how much work goes into an estimate.
 type care struct{ updates, samples, chains, temperatures int }
 
-var careful = care{updates: 150, samples: 200, chains: 8, temperatures: 300}
+var careful = care{updates: 100, samples: 100, chains: 8, temperatures: 300}
 
 // learnt is a model and what is found out about it.
 type learnt struct {

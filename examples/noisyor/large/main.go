@@ -103,10 +103,10 @@ func (e experiment) byGFlowNet(rate float64) (*model.Store, float64) {
 }
 
 // best learns at all rates, and returns the model with the best mark on validation data.
-func best(learn func(rate float64) (*model.Store, float64)) *model.Store {
-	stores, marks := make([]*model.Store, len(thetaRates)), make([]float64, len(thetaRates))
+func best(rates []float64, learn func(rate float64) (*model.Store, float64)) *model.Store {
+	stores, marks := make([]*model.Store, len(rates)), make([]float64, len(rates))
 	var wg sync.WaitGroup
-	for i, rate := range thetaRates {
+	for i, rate := range rates {
 		wg.Go(func() { stores[i], marks[i] = learn(rate) })
 	}
 	wg.Wait()
@@ -117,6 +117,7 @@ func main() {
 	e := experiment{network: network{causes: 200, most: 12}, began: time.Now()}
 	flag.Uint64Var(&e.seed, "seed", 1, "of everything random")
 	flag.Uint64Var(&e.updates, "updates", 800, "of each model")
+	rate := flag.Float64("rate", 0, "of the model; 0: the best of three by validation data, for each way of learning")
 	figure := flag.String("figure", "", "also draw learned beside true weights, as PATH.png and PATH.svg")
 	flag.Parse()
 	if e.updates < 4 {
@@ -127,12 +128,16 @@ func main() {
 	draw := func(name string, n int) *tensors.Tensor {
 		return must(lvm.Draw(e.b, truth.Scope(em.Theta), e.network, rng.Key(e.seed, name), n)).X[0]
 	}
-	e.train, e.validation, e.test = draw("train", 4000), draw("validation", 500), draw("test", 500)
+	e.train, e.validation, e.test = draw("train", 4000), draw("validation", 200), draw("test", 200)
 
+	tried := thetaRates
+	if *rate > 0 {
+		tried = []float64{*rate}
+	}
 	var byGFlowNet, byMeanField *model.Store
 	var wg sync.WaitGroup
-	wg.Go(func() { byMeanField = best(e.byMeanField) })
-	wg.Go(func() { byGFlowNet = best(e.byGFlowNet) })
+	wg.Go(func() { byMeanField = best(tried, e.byMeanField) })
+	wg.Go(func() { byGFlowNet = best(tried, e.byGFlowNet) })
 	wg.Wait()
 
 	models := e.judge(truth, byGFlowNet, byMeanField)

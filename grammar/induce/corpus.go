@@ -1,0 +1,187 @@
+package induce
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/report"
+	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/treebank"
+)
+
+var _ run.Housed = (*Config)(nil)
+
+// Text is how files become a data set.
+type Text struct {
+	Format      string  `toml:"format" oneof:"auto text sentences trees conll" help:"what files hold; auto: as their names or first lines say; sentences: text with one a line and spaces between tokens"`
+	Tokens      string  `toml:"tokens" oneof:"auto english spaces" help:"how text is cut; auto: at spaces, if punctuation stands alone in it, else as English"`
+	Sentences   string  `toml:"sentences" oneof:"auto lines split" help:"how sentences of text are found: one a line, or at . ? and !; auto: lines, if hardly any line has two"`
+	Punctuation bool    `toml:"punctuation" help:"keep it, as words"`
+	KeepCase    bool    `toml:"keep_case" help:"do not change words to lower case"`
+	KeepNumbers bool    `toml:"keep_numbers" help:"do not write numbers as N"`
+	Rare        int     `toml:"rare" range:"0,1000000" help:"words that training sentences have at most so often become <unk>"`
+	Suffixes    bool    `toml:"suffixes" help:"classes of unknown words by their endings, such as <unk-ing>"`
+	Vocabulary  int     `toml:"vocabulary" range:"1,1000000" help:"the most words that are known"`
+	Valid       float64 `toml:"valid" range:"0,0.9" help:"part of the sentences for validation, before those for the test, unless files of a folder say"`
+	Test        float64 `toml:"test" range:"0,0.9" help:"part of the sentences for the test, the last ones"`
+}
+
+var usualText = Text{
+	Format: treebank.FormatAuto, Tokens: treebank.TokensAuto, Sentences: treebank.SentencesAuto, Rare: 1, Vocabulary: 10_000,
+	Valid: 0.1, Test: 0.1,
+}
+
+// usualLength is that of the published experiments.
+const usualLength = 20
+
+// fitting leaves max_length of a preset to the data.
+func fitting(preset func() Config) func() Config {
+	return func() Config {
+		c := preset()
+		c.MaxLength = 0
+		return c
+	}
+}
+
+// ofFiles says whether Data names files that are no data set yet.
+func (c *Config) ofFiles() bool {
+	if slices.Contains(builtIn, c.Data) {
+		return false
+	}
+	info, err := os.Stat(c.Data)
+	return err == nil && !(info.IsDir() && treebank.Holds(c.Data))
+}
+
+// make makes a data set of files.
+func (c *Config) make() error {
+	in, err := treebank.InputsAt(c.Data, c.Text.Valid, c.Text.Test)
+	if err != nil {
+		return err
+	}
+	in.Format = c.Text.Format
+	o := treebank.CorpusOptions()
+	o.Tokens, o.Sentences, o.DropPunctuation, o.KeepCase = c.Text.Tokens, c.Text.Sentences, !c.Text.Punctuation, c.Text.KeepCase
+	o.KeepNumbers, o.Rare, o.Suffixes, o.VocabSize = c.Text.KeepNumbers, c.Text.Rare, c.Text.Suffixes, c.Text.Vocabulary
+	if c.Text.Punctuation {
+		o.KeepTags = []string{treebank.AllTags}
+	}
+	if c.MaxLength > 0 {
+		o.LearnLength = c.MaxLength
+	}
+	d, err := treebank.Build(in, o)
+	if err != nil {
+		return err
+	}
+	c.opened, c.ofText, c.MaxLength = d, true, d.Options.LearnLength
+	return nil
+}
+
+// Prepare implements run.Preparer: a data set is made of files, and what is left out of it is said.
+func (Task) Prepare(config any) (said []string, err error) {
+	c := config.(*Config)
+	if slices.Contains(builtIn, c.Data) {
+		return nil, nil
+	}
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	d := c.opened.Between(2, c.MaxLength)
+	said = slices.Clone(d.Notes)
+	auto := c.Text.Tokens == treebank.TokensAuto
+	c.Text.decide(d)
+	if auto && c.ofText && d.Options.Tokens == treebank.TokensEnglish && strings.Contains(said[0], "English") {
+		said[0] += `; text.tokens = "spaces" takes words as they are`
+	}
+	for i := range d.Splits {
+		s := &d.Splits[i]
+		st := d.Stats(s)
+		said = append(said, fmt.Sprintf("%s: %s of %d tokens read, %d kept with %d words, %s %% of them <unk>; %d too short, %d of more than %d words",
+			s.Name, count(st.Sentences+s.Dropped.Short+s.Dropped.Long, "sentence"), s.Leaves, st.Sentences, st.Words,
+			report.Number(100*float64(st.Unknown)/float64(max(st.Words, 1)), 1), s.Dropped.Short, s.Dropped.Long, c.MaxLength))
+	}
+	if c.ofText {
+		said = append(said, fmt.Sprintf("vocabulary: %d words, without those that training sentences have at most %s",
+			d.Vocabulary.Size(), times(c.Text.Rare)))
+	}
+	if text := c.leftOut(d); text != "" {
+		said = append(said, "warning: "+text)
+	}
+	return said, nil
+}
+
+// leftOut says so if more than a tenth of the training sentences are too long.
+func (c *Config) leftOut(d *treebank.Dataset) string {
+	train, err := d.Split(treebank.Train)
+	if err != nil {
+		return ""
+	}
+	long, all := train.Dropped.Long, len(train.Sentences)+train.Dropped.Long
+	if 10*long <= all {
+		return ""
+	}
+	return fmt.Sprintf("max_length = %d leaves out %d of %d training sentences: longer ones take time with the third power of their length",
+		c.MaxLength, long, all)
+}
+
+// Dataset is what is learned from, and a note if much was left out of it.
+func (s *Session) Dataset() (d *treebank.Dataset, note string) { return s.data, s.leftOut(s.data) }
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// House implements run.Housed.
+func (c *Config) House(dir string) (key string, err error) {
+	if c.opened, err = treebank.Load(dir); err != nil {
+		return "", badinput.Errorf("%w, or put back a copy: the run was made with it", err)
+	}
+	return "data", nil
+}
+
+// Keeps implements run.Keeper.
+func (s *Session) Keeps() (map[string][]byte, error) {
+	if !s.ofText {
+		return nil, nil
+	}
+	return s.opened.Files()
+}
+
+// decide writes down what the words of a data set went through.
+func (t *Text) decide(d *treebank.Dataset) {
+	p := d.Preparation()
+	t.Tokens, t.Punctuation, t.KeepCase, t.KeepNumbers = p.Tokens, p.Punctuation, p.KeepCase, p.KeepNumbers
+}
+
+// fits says whether nothing was asked for, or what a data set has.
+func (t Text) fits(d *treebank.Dataset) bool {
+	usual, decided := usualText, usualText
+	decided.decide(d)
+	return t == usual || t == decided
+}
+
+// preparation is what the training data went through, for new text; nil where that is not known, as of older runs.
+func (c *Config) preparation() *treebank.Preparation {
+	p := &treebank.Preparation{
+		Tokens: c.Text.Tokens, Punctuation: c.Text.Punctuation, KeepCase: c.Text.KeepCase, KeepNumbers: c.Text.KeepNumbers,
+	}
+	switch {
+	case slices.Contains(builtIn, c.Data):
+		p.Tokens = treebank.TokensEnglish // their words are in lower case, without punctuation
+	case p.Tokens == treebank.TokensAuto:
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,299 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gfnem/gfnem/run/catalog"
+)
+
+// How often the folder is looked at while somebody watches: for new runs and for what runs log.
+const (
+	listEvery = 3 * time.Second
+	logEvery  = time.Second
+)
+
+// index knows the runs below a folder and the curves of all their metrics. Curves are read once; later only what was added.
+type index struct {
+	dir string
+	log func(line string)
+
+	mu      sync.Mutex
+	runs    []catalog.Run
+	entries map[string]*entry // by folder
+	version uint64            // of all that it knows
+	reading int               // runs whose curves have not been read whole yet
+	changed chan struct{}     // closed at the next change
+	watched int               // clients
+	wake    chan struct{}
+	listed  chan struct{} // closed when the folder has been looked at
+}
+
+// entry is what is known of the metrics of a run.
+type entry struct {
+	dir      string
+	follower catalog.Follower
+	reader   sync.Mutex // who reads
+
+	mu     sync.Mutex
+	curves map[string]*curve
+	glance map[string]*curve // from a few places, until all has been read
+	whole  bool
+	wrong  string
+}
+
+func newEntry(dir string) *entry {
+	return &entry{dir: dir, follower: catalog.Follower{Dir: dir}, curves: map[string]*curve{}}
+}
+
+func newIndex(dir string, log func(string)) *index {
+	return &index{
+		dir: dir, log: log, entries: map[string]*entry{}, changed: make(chan struct{}), wake: make(chan struct{}, 1),
+		listed: make(chan struct{}),
+	}
+}
+
+// run looks at the folder until the context ends: at once, and then as often as clients watch.
+func (x *index) run(ctx context.Context) {
+	var listed time.Time
+	for {
+		if first := listed.IsZero(); time.Since(listed) >= listEvery {
+			x.list()
+			if listed = time.Now(); first {
+				close(x.listed)
+			}
+		}
+		x.read(ctx)
+		for first := true; first || !x.isWatched(); first = false {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(logEvery):
+			case <-x.wake:
+			}
+		}
+	}
+}
+
+func (x *index) isWatched() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.watched > 0
+}
+
+// watch says that a client wants to see changes, until it calls what is returned.
+func (x *index) watch() (stop func()) {
+	x.mu.Lock()
+	x.watched++
+	x.mu.Unlock()
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+	return func() {
+		x.mu.Lock()
+		x.watched--
+		x.mu.Unlock()
+	}
+}
+
+// next returns the version, and a channel that is closed when there is another one.
+func (x *index) next() (version uint64, changed <-chan struct{}, reading int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.version, x.changed, x.reading
+}
+
+// note says that something has changed; the lock is held.
+func (x *index) note() {
+	x.version++
+	close(x.changed)
+	x.changed = make(chan struct{})
+}
+
+// list finds runs.
+func (x *index) list() {
+	runs, err := catalog.Find(x.dir)
+	if err != nil {
+		x.log("warning: " + err.Error())
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	entries := make(map[string]*entry, len(runs))
+	x.reading = 0
+	for _, r := range runs {
+		e := x.entries[r.Dir]
+		if e == nil {
+			e = newEntry(r.Dir)
+		}
+		if entries[r.Dir] = e; !e.isWhole() {
+			x.reading++
+		}
+	}
+	same := slices.EqualFunc(runs, x.runs, func(a, b catalog.Run) bool {
+		return a.Dir == b.Dir && a.Status == b.Status && a.Step == b.Step && a.Wrong == b.Wrong && a.Updated.Equal(b.Updated)
+	})
+	if x.runs, x.entries = runs, entries; !same {
+		x.note()
+	}
+}
+
+// read reads what runs have logged, those that log little first.
+func (x *index) read(ctx context.Context) {
+	x.mu.Lock()
+	all := slices.Collect(maps.Values(x.entries))
+	x.mu.Unlock()
+	size := map[*entry]int64{}
+	for _, e := range all {
+		if info, err := os.Stat(filepath.Join(e.dir, "metrics.jsonl")); err == nil {
+			size[e] = info.Size()
+		}
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Or(cmp.Compare(size[a], size[b]), cmp.Compare(a.dir, b.dir)) })
+	todo := make(chan *entry)
+	var wg sync.WaitGroup
+	for range max(1, runtime.GOMAXPROCS(0)-1) { // requests are answered meanwhile
+		wg.Go(func() {
+			for e := range todo {
+				first := !e.isWhole()
+				if e.read() {
+					x.mu.Lock()
+					if first {
+						x.reading--
+					}
+					x.note()
+					x.mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, e := range all {
+		if ctx.Err() != nil {
+			break
+		}
+		todo <- e
+	}
+	close(todo)
+	wg.Wait()
+}
+
+func (e *entry) isWhole() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.whole
+}
+
+// read reads what was added, and says whether there was anything. Curves that others look at meanwhile are copies of before:
+// a whole curve is replaced, and what is added to one is little.
+func (e *entry) read() (more bool) {
+	e.reader.Lock()
+	defer e.reader.Unlock()
+	first := !e.isWhole()
+	type value struct {
+		name string
+		x, y float64
+	}
+	fresh := e.curves // at first nobody else sees them
+	if !first {
+		fresh = nil
+	}
+	var added []value
+	names := map[string]string{}
+	err := e.follower.Next(func() {
+		added, more = nil, true
+		if first {
+			clear(fresh)
+			return
+		}
+		e.mu.Lock()
+		e.curves = map[string]*curve{}
+		e.mu.Unlock()
+	}, func(step float64, name []byte, y float64) {
+		more = true
+		if fresh != nil {
+			c := fresh[string(name)]
+			if c == nil {
+				c = &curve{}
+				fresh[string(name)] = c
+			}
+			c.add(step, y)
+			return
+		}
+		text, ok := names[string(name)]
+		if !ok {
+			text = string(name)
+			names[text] = text
+		}
+		added = append(added, value{text, step, y})
+	})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.wrong = ""; err != nil {
+		e.wrong = err.Error()
+	}
+	for _, v := range added {
+		c := e.curves[v.name]
+		if c == nil {
+			c = &curve{}
+			e.curves[v.name] = c
+		}
+		c.add(v.x, v.y)
+	}
+	e.whole, e.glance = true, nil
+	return more || first
+}
+
+// places are where a run is looked at before it has been read: enough for a picture.
+const places = 24
+
+// curve returns a copy of a metric's curve, and whether it is whole.
+func (e *entry) curve(name string) (c curve, whole bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	from := e.curves
+	if !e.whole {
+		if e.glance == nil {
+			glance := map[string]*curve{}
+			catalog.Glimpse(e.dir, places, func(step float64, name []byte, y float64) {
+				c := glance[string(name)]
+				if c == nil {
+					c = &curve{}
+					glance[string(name)] = c
+				}
+				c.add(step, y)
+			})
+			e.glance = glance
+		}
+		from = e.glance
+	}
+	if one := from[name]; one != nil {
+		c = *one
+		c.cells = slices.Clone(one.cells)
+	}
+	return c, e.whole
+}
+
+// snapshot returns the runs as they are known, as soon as the folder has been looked at for the first time.
+func (x *index) snapshot(ctx context.Context) (runs []catalog.Run, version uint64, reading int) {
+	select {
+	case <-x.listed:
+	case <-ctx.Done():
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.runs, x.version, x.reading
+}
+
+func (x *index) entry(dir string) *entry {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.entries[dir]
+}

@@ -1,0 +1,136 @@
+// The list of runs, their curves, and how they compare.
+import { byId, el, get, later, live, number, problem } from "./common.js";
+import { Chart, fetchCurves } from "./chart.js";
+import { parallel } from "./parallel.js";
+
+const shownAtFirst = 200;
+const controls = { q: "query", metric: "metric", group: "group", smooth: "smooth", logx: "logx", logy: "logy" };
+const chart = new Chart(byId("chart"), byId("legend"));
+const selected = new Set();
+let all = false; // rows of the table
+let wanted = new URLSearchParams(location.search);
+
+function value(name) {
+  const node = byId(controls[name]);
+  return node.type === "checkbox" ? node.checked : node.value;
+}
+
+// restore sets controls to what the address says; the list fills selects.
+function restore() {
+  for (const [name, id] of Object.entries(controls)) {
+    const node = byId(id), given = wanted.get(name);
+    if (given == null || node.tagName === "SELECT") continue;
+    if (node.type === "checkbox") node.checked = given === "1";
+    else node.value = given;
+  }
+  for (const name of wanted.getAll("run")) selected.add(name);
+}
+
+// remember puts the controls into the address, so that it can be sent to others.
+function remember() {
+  const out = new URLSearchParams();
+  for (const name of Object.keys(controls)) {
+    const v = value(name);
+    if (v && v !== "0") out.set(name, v === true ? "1" : v);
+  }
+  for (const name of selected) out.append("run", name);
+  history.replaceState(null, "", out.size ? "?" + out : location.pathname);
+  wanted = out;
+}
+
+function options(select, values, chosen) {
+  const now = chosen ?? select.value;
+  const same = values.map(([v]) => v).join("\n");
+  if (select.dataset.values !== same) {
+    select.replaceChildren(...values.map(([v, text]) => el("option", { value: v }, text)));
+    select.dataset.values = same;
+  }
+  if (values.some(([v]) => v === now)) select.value = now;
+}
+
+let list = { runs: [], keys: [], metrics: [] };
+
+async function loadList() {
+  list = await get("/api/runs?q=" + encodeURIComponent(value("q")));
+  options(byId("metric"), list.metrics.map((m) => [m, m]), wanted.get("metric") || byId("metric").value || list.metric);
+  const keys = [["", "nothing"], ["*", "all together"], ...[...new Set(["task", ...list.keys, "seed"])].map((k) => [k, k])];
+  options(byId("group"), keys, wanted.get("group") || byId("group").value);
+  table();
+  parallel(byId("parallel"), byId("sweep"), list);
+}
+
+async function loadCurves() {
+  const group = value("group"), metric = value("metric");
+  const request = {
+    metric, q: value("q"), runs: [...selected], group: group && group !== "*" ? [group] : [], grouped: group === "*",
+    smooth: Number(value("smooth")), log: value("logx"), points: Math.min(list.runs.length > 200 && !group && selected.size === 0 ? 500 : 1200, byId("chart").clientWidth),
+  };
+  const curves = await fetchCurves(request);
+  chart.draw(curves, { metric, logx: value("logx"), logy: value("logy") });
+  const page = document.documentElement.dataset;
+  page.drawn = curves.series.length;
+  if (curves.series.length > 0) page.picture ??= String(Math.round(performance.now())); // ms from opening to the first picture
+}
+
+async function workers() {
+  const sweeps = await get("/api/status");
+  byId("workers").hidden = sweeps.length === 0;
+  const ago = (t) => (t ? `${Math.max(0, Math.round((Date.now() - new Date(t)) / 1000))} s ago` : "–");
+  byId("workers-body").replaceChildren(...sweeps.map(({ name, status, written }) => el("div", {},
+    el("h3", {}, name === "." ? "This sweep" : name),
+    el("p", { class: "note" }, status?.cells ? `${status.cells.done} of ${status.cells.total} cells done, ${status.cells.running} running, ${status.cells.failed} failed; ` : "",
+      `written ${ago(written)}`),
+    el("div", { class: "table" }, el("table", {},
+      el("thead", {}, el("tr", {}, ["worker", "host", "cell", "progress", "seen"].map((t) => el("th", { scope: "col" }, t)))),
+      el("tbody", {}, (status?.workers ?? []).map((w) => el("tr", {}, el("th", { scope: "row" }, w.name), el("td", {}, w.host ?? ""),
+        el("td", {}, w.cell || "idle"),
+        el("td", {}, w.total ? el("progress", { value: w.step, max: w.total, "aria-label": `step ${w.step} of ${w.total}` }) : ""),
+        el("td", {}, ago(w.seen))))))))));
+}
+
+function table() {
+  const heads = ["", "run", "task", "status", "progress", "figure", "seed", ...list.keys.filter((k) => k !== "task").slice(0, 6), ""];
+  const [thead, tbody] = [byId("runs").tHead, byId("runs").tBodies[0]];
+  thead.replaceChildren(el("tr", {}, heads.map((h) => el("th", { scope: "col" }, h || el("span", { "aria-hidden": "true" }, "")))));
+  const rows = all ? list.runs : list.runs.slice(0, shownAtFirst);
+  tbody.replaceChildren(...rows.map((r) => el("tr", {},
+    el("td", {}, el("input", {
+      type: "checkbox", "aria-label": "overlay " + r.name, ...(selected.has(r.name) ? { checked: true } : {}),
+      onchange: (e) => { selected[e.target.checked ? "add" : "delete"](r.name); remember(); refreshCurves(); },
+    })),
+    el("th", { scope: "row" }, el("a", { href: "/run?name=" + encodeURIComponent(r.name) }, r.name)),
+    el("td", {}, r.task), el("td", { class: "status " + r.status, title: r.wrong || "" }, r.status),
+    el("td", {}, el("progress", { value: r.step, max: r.total || r.step || 1, "aria-label": `step ${r.step} of ${r.total || "?"}` })),
+    el("td", { class: "n" }, r.headline ? `${r.headline.name} ${number(r.headline.value)}` : ""),
+    el("td", { class: "n" }, String(r.seed)),
+    list.keys.filter((k) => k !== "task").slice(0, 6).map((k) => el("td", { class: "n" }, r.config[k] ?? "")),
+    el("td", {}, r.report ? el("a", { href: `/report/${r.name === "." ? "" : r.name.split("/").map(encodeURIComponent).join("/") + "/"}report.html` }, "report") : ""))));
+  if (list.runs.length === 0) {
+    tbody.append(el("tr", {}, el("td", { colspan: heads.length }, list.all ? "No run is like that." : "There is no run here yet.")));
+  }
+  byId("more").hidden = all || list.runs.length <= shownAtFirst;
+  byId("more").textContent = `Show all ${list.runs.length}`;
+}
+
+async function attempt(...steps) {
+  try {
+    for (const step of steps) await step();
+    problem(null);
+  } catch (e) {
+    problem(e);
+  }
+}
+
+const refresh = () => attempt(loadList, loadCurves, workers);
+const refreshCurves = later(() => attempt(loadCurves), 60);
+
+restore();
+byId("query").addEventListener("input", later(() => { remember(); refresh(); }, 250));
+for (const id of ["metric", "group", "logx", "logy", "smooth"]) {
+  byId(id).addEventListener("input", () => { remember(); refreshCurves(); });
+}
+byId("controls").addEventListener("submit", (e) => e.preventDefault());
+byId("none").addEventListener("click", () => { selected.clear(); remember(); table(); refreshCurves(); });
+byId("more").addEventListener("click", () => { all = true; table(); });
+await refresh();
+live(refresh);

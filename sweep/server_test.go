@@ -1,0 +1,162 @@
+package sweep
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gfnem/gfnem/internal/disk/disktest"
+	"github.com/gfnem/gfnem/internal/testkit"
+	"github.com/gfnem/gfnem/run"
+)
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func madeKeys(t *testing.T) (dir string, sweep, worker *Keys) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "keys")
+	if err := MakeKeys(dir, []string{"example.org"}); err != nil {
+		t.Fatal(err)
+	}
+	sweep, err := LoadKeys(filepath.Join(dir, "sweep"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err = LoadKeys(filepath.Join(dir, "worker"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, sweep, worker
+}
+
+// With keys a server lets in who has the token or the NKey, over TLS, and nobody else; each is told so in one line.
+func TestKeys(t *testing.T) {
+	dir, sweep, worker := madeKeys(t)
+	_, _, stranger := madeKeys(t)
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t), Keys: sweep})
+	defer p.Close()
+	address := "nats://" + p.Listen
+	without := func(k *Keys, names ...string) *Keys {
+		other := filepath.Join(t.TempDir(), "keys")
+		if err := os.CopyFS(other, os.DirFS(k.Dir)); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if err := os.Remove(filepath.Join(other, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		loaded, err := LoadKeys(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return loaded
+	}
+	mixed := without(stranger)
+	write(t, mixed.path(caFile), read(t, worker.path(caFile)))
+	mixedToken := without(mixed, seedFile)
+	for name, c := range map[string]struct {
+		keys *Keys
+		want string
+	}{
+		"all":          {worker, ""},
+		"token":        {without(worker, seedFile), ""},
+		"nkey":         {without(worker, tokenFile), ""},
+		"no secret":    {without(worker, seedFile, tokenFile), " refuses us: the token or the NKey of --keys is missing or wrong"},
+		"other token":  {mixedToken, " refuses us: the token or the NKey of --keys is missing or wrong"},
+		"other nkey":   {without(mixed, tokenFile), " refuses us: the token or the NKey of --keys is missing or wrong"},
+		"no authority": {without(worker, caFile), " is not who it should be: failed to verify certificate: x509: certificate signed by unknown authority: give --keys with the ca.pem of the sweep"},
+		"nothing":      {&Keys{}, " is not who it should be: failed to verify certificate: x509: certificate signed by unknown authority: give --keys with the ca.pem of the sweep"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nc, err := Dial(t.Context(), address, "worker", c.keys, 5*time.Second)
+			if nc != nil {
+				nc.Close()
+			}
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			testkit.BadInput(t, err, address+c.want)
+		})
+	}
+	for name, secret := range map[string]bool{"sweep/key.pem": true, "sweep/token": true, "worker/nkey.seed": true} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || secret && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+	testkit.BadInput(t, MakeKeys(dir, nil), dir+" is there already: choose another folder for the keys")
+}
+
+// Off this machine there is no sweep without TLS and a secret, on either side.
+func TestOffLoopback(t *testing.T) {
+	_, err := OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), Listen: "0.0.0.0:4222"})
+	testkit.BadInput(t, err, "--listen 0.0.0.0:4222 is not on this machine alone, so that it needs TLS and a secret: make them with "+
+		`"gfnem sweep keys KEYS --host NAME" and give --keys KEYS/sweep`)
+	_, err = Dial(t.Context(), "nats://192.0.2.1:4222", "worker", &Keys{}, 0)
+	testkit.BadInput(t, err, "nats://192.0.2.1:4222 is another machine, which needs a secret: give --keys with the folder worker of what "+
+		`"gfnem sweep keys" has made`)
+	_, err = Dial(t.Context(), "192.0.2.1:4222", "worker", &Keys{}, 0)
+	testkit.BadInput(t, err, "192.0.2.1:4222: want an address such as nats://HOST:PORT")
+	_, err = OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), Listen: "4222"})
+	testkit.BadInput(t, err, "--listen 4222: want HOST:PORT, such as 127.0.0.1:4222, or 0.0.0.0:4222 for all addresses")
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t)})
+	defer p.Close()
+	_, err = OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), Listen: p.Listen})
+	if err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("a port that is taken: %v", err)
+	}
+}
+
+// A worker of another build is refused, whether it says so or not.
+func TestOtherProgram(t *testing.T) {
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t)})
+	defer p.Close()
+	nc, err := Dial(t.Context(), "nats://"+p.Listen, "worker", &Keys{}, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	w := Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Patience: time.Second, Program: "v9 0123456789ab"}
+	testkit.BadInput(t, w.Run(t.Context(), nc), "the sweep is made by another build of the program ("+Program()+
+		") than this one (v9 0123456789ab): give its workers the same")
+}
+
+// A server can have several sweeps, also one that is not ours.
+func TestSeveralSweeps(t *testing.T) {
+	store := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t)})
+	defer store.Close()
+	address := "nats://" + store.Listen
+	_, err := OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), NATS: address})
+	testkit.BadInput(t, err, "the sweep's server has too little room: lower --limit, or remove what sweeps before have left there")
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), NATS: address, Sweep: "mine", Workers: 1, Limit: 1 << 20})
+	plan := plan(t, small)
+	if _, err := plan.Run(t.Context(), p.grid(plan.Task)); err != nil {
+		t.Fatal(err)
+	}
+	nc, err := Dial(t.Context(), address, "worker", &Keys{}, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	w := Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t)}
+	if err := w.Run(t.Context(), nc); err == nil || !strings.Contains(err.Error(), "there are several sweeps: choose one by --sweep ") {
+		t.Errorf("error %v", err)
+	}
+	p.finish(t)
+	w = Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Sweep: "mine"}
+	testkit.BadInput(t, w.Run(t.Context(), nc), "the server has no such sweep")
+}
