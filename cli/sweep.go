@@ -46,6 +46,7 @@ type others struct {
 	NATS   string        `help:"Use this NATS cluster, with JetStream, and not a server of our own." name:"nats" placeholder:"nats://HOST:PORT"`
 	Keys   string        `help:"Folder of keys, which other machines need: KEYS/sweep of \"gfnem sweep keys KEYS\"." placeholder:"DIR"`
 	Lease  time.Duration `help:"How long a worker may be silent before others get what it does." default:"15s"`
+	Mixed  bool          `help:"Let workers compute by different processors and backends, whose last digits differ."`
 	Limit  int           `help:"Most that checkpoints, results and data may take on the server, in MiB." default:"16384" placeholder:"MIB"`
 }
 
@@ -85,7 +86,7 @@ func (o others) open(
 		return nil, err
 	}
 	options := sweep.PoolOptions{
-		Dir: dir, Tasks: tasks, Workers: workers, Listen: o.Listen, NATS: o.NATS, Keys: keys, Lease: o.Lease,
+		Dir: dir, Tasks: tasks, Workers: workers, Listen: o.Listen, NATS: o.NATS, Keys: keys, Lease: o.Lease, Mixed: o.Mixed,
 		Limit: int64(o.Limit) << 20, Log: io.Err,
 	}
 	if workers > 0 {

@@ -33,7 +33,7 @@ func Describe(c Named, others []Named, prefix string) (string, error) {
 			continue
 		}
 		if f.Value == "" { // a section
-			fmt.Fprintf(&b, "\n# %s: %s\n\n", f.Name, f.Help)
+			fmt.Fprintf(&b, "\n## %s: %s\n", f.Name, f.Help)
 			continue
 		}
 		notes := []string{f.Help, f.Limits()}
@@ -50,7 +50,7 @@ func Describe(c Named, others []Named, prefix string) (string, error) {
 		if f.Resume {
 			notes = append(notes, "may change when a run is resumed")
 		}
-		for _, line := range wrap(strings.Join(notes, "; "), 110) {
+		for _, line := range wrap(strings.Join(notes, "; "), 118) {
 			b.WriteString("# " + line + "\n")
 		}
 		fmt.Fprintf(&b, "%s = %s\n", f.Name, f.Value)

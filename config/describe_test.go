@@ -26,8 +26,7 @@ func ExampleDescribe() {
 	// # probability of greedy M-steps; -1 means as the method says; a number from 0 to 1, or -1
 	// greedy = -1.0
 	//
-	// # wake: E-steps on data
-	//
+	// ## wake: E-steps on data
 	// # latents per observation; an integer from 1 to 1000
 	// wake.samples = 1
 	// # probability of a random action; a number from 0 to 1; wide: 0.5

@@ -6,7 +6,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/gfnem/gfnem/engine/internal/gemm"
-	"github.com/gfnem/gfnem/engine/internal/par"
 )
 
 // smallMatrix is the most elements of a matrix that a row program multiplies rows by, or sums products into.
@@ -91,9 +90,9 @@ func (d dotStep) bind(fr *frame, l *lop) func() {
 	x, y, z := l.ins[0], l.ins[1], l.outs[0]
 	switch d.t {
 	case dtypes.Float32:
-		return bindGemm[float32](fr, l, d, x, y, z)
+		return bindGemm[float32](fr, l, d, false)
 	case dtypes.Float64:
-		return bindGemm[float64](fr, l, d, x, y, z)
+		return bindGemm[float64](fr, l, d, false)
 	case dtypes.Int8:
 		return bindDot[int8](fr, d, x, y, z)
 	case dtypes.Int16:
@@ -115,23 +114,20 @@ func (d dotStep) bind(fr *frame, l *lop) func() {
 // span is the number of elements of v from the offset of a on.
 func (a *access) span() int { return a.v.size - a.off }
 
-func bindGemm[T gemm.Float](fr *frame, l *lop, d dotStep, x, y *access, z *value) func() {
-	size := sizeOf(z.t)
-	body := func(lo, hi int) {
-		o := epilogueOf[T](l, fr.mem, d.n)
-		for i := lo; i < hi; i++ {
-			ao, bo := x.off+i*x.strides[0], y.off+i*y.strides[0]
-			a := gemm.Matrix[T]{Data: elems[T](add(fr.mem[x.v.slot], ao, size), x.v.size-ao), Rows: d.m, Cols: d.k,
-				RowStride: x.strides[1], ColStride: x.strides[2]}
-			b := gemm.Matrix[T]{Data: elems[T](add(fr.mem[y.v.slot], bo, size), y.v.size-bo), Rows: d.k, Cols: d.n,
-				RowStride: y.strides[1], ColStride: y.strides[2]}
-			c := gemm.Dense(elems[T](add(fr.mem[z.slot], i*d.m*d.n, size), d.m*d.n), d.m, d.n)
-			gemm.Gemm(c, a, b, o)
-		}
+// bindGemm multiplies floats, or finds the maxima of their sums.
+func bindGemm[T gemm.Float](fr *frame, l *lop, d dotStep, most bool) func() {
+	x, y, z := l.ins[0], l.ins[1], l.outs[0]
+	dims := []gemm.Dim{{N: d.b, A: x.strides[0], B: y.strides[0], C: d.m * d.n}}
+	matrix := func(a *access, rows, cols int) gemm.Matrix[T] {
+		data := elems[T](add(fr.mem[a.v.slot], a.off, sizeOf(d.t)), a.span())
+		return gemm.Matrix[T]{Data: data, Rows: rows, Cols: cols, RowStride: a.strides[1], ColStride: a.strides[2]}
 	}
-	// Enough products for each chunk to be worth a thread; a large one is divided by gemm itself.
-	grain := max(1, 1<<20/max(1, d.m*d.k*d.n))
-	return func() { par.For(d.b, grain, body) }
+	return func() {
+		c := gemm.Dense(elems[T](fr.mem[z.slot], z.size), d.m, d.n)
+		o := epilogueOf[T](l, fr.mem, d.n)
+		o.Max = most
+		gemm.Batch(dims, c, matrix(x, d.m, d.k), matrix(y, d.k, d.n), o)
+	}
 }
 
 // bindDot multiplies integers, which wrap around.

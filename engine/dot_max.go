@@ -5,15 +5,13 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
-
-	"github.com/gfnem/gfnem/engine/internal/gemm"
 )
 
 // minMaxima is the fewest elements of a product of maxima: kernels would compute fewer in mostly empty vectors.
 const minMaxima = 8
 
-// maxProduct is what ReduceMax makes of x+y if each operand repeats along an axis of the other: a product in which + takes
-// the place of * and the maximum that of +. Axes are those of the sum.
+// maxProduct is what ReduceMax makes of x+y if each operand repeats along an axis of the other: a product in which +
+// takes the place of * and the maximum that of +. Axes are those of the sum.
 type maxProduct struct {
 	x, y                     *access
 	batch, rows, cols, terms []int
@@ -48,7 +46,7 @@ func soleUsers(order, outputs []*node) map[*node]*node {
 	return sole
 }
 
-// taken reports whether n is a sum that its only user computes with its maxima, so that it needs no operation of its own.
+// taken reports whether n is a sum that its only user computes with its maxima, so that it needs no operation.
 func (c *compiler) taken(n *node) bool {
 	r := c.sole[n]
 	if n.op != compute.OpTypeAdd || r == nil || r.op != compute.OpTypeReduceMax || c.backend.noFusion {
@@ -87,7 +85,8 @@ func (c *compiler) maximum(n *node, p *maxProduct) {
 	x := c.matrix(p.x, t, p.batch, p.rows, p.terms, b, m, k)
 	y := c.matrix(p.y, t, p.batch, p.terms, p.cols, b, k, w)
 	v := c.newValue(t, b*m*w)
-	c.emit(&lop{form: formOpaque, node: n, ins: []*access{x, y}, outs: []*value{v}, opaque: maxStep{dotStep{b, m, k, w, t}}})
+	step := maxStep{dotStep{b, m, k, w, t}}
+	c.emit(&lop{form: formOpaque, node: n, ins: []*access{x, y}, outs: []*value{v}, opaque: step})
 	made := slices.Concat(p.batch, p.rows, p.cols)
 	dims, perm := make([]int, len(made)), make([]int, len(made))
 	for i, axis := range made {
@@ -104,20 +103,7 @@ type maxStep struct{ dotStep }
 
 func (d maxStep) bind(fr *frame, l *lop) func() {
 	if d.t == dtypes.Float32 {
-		return bindMax[float32](fr, l, d)
+		return bindGemm[float32](fr, l, d.dotStep, true)
 	}
-	return bindMax[float64](fr, l, d)
-}
-
-func bindMax[T gemm.Float](fr *frame, l *lop, d maxStep) func() {
-	x, y, z := l.ins[0], l.ins[1], l.outs[0]
-	dims := []gemm.Dim{{N: d.b, A: x.strides[0], B: y.strides[0], C: d.m * d.n}}
-	matrix := func(a *access, rows, cols int) gemm.Matrix[T] {
-		data := elems[T](add(fr.mem[a.v.slot], a.off, sizeOf(d.t)), a.span())
-		return gemm.Matrix[T]{Data: data, Rows: rows, Cols: cols, RowStride: a.strides[1], ColStride: a.strides[2]}
-	}
-	return func() {
-		c := gemm.Dense(elems[T](fr.mem[z.slot], z.size), d.m, d.n)
-		gemm.Batch(dims, c, matrix(x, d.m, d.k), matrix(y, d.k, d.n), gemm.Options[T]{Max: true})
-	}
+	return bindGemm[float64](fr, l, d.dotStep, true)
 }

@@ -32,7 +32,8 @@ type maxGraph struct {
 
 func drawMax(r *rand.Rand) *maxGraph {
 	rank := 2 + r.IntN(4)
-	g := &maxGraph{t: pickOne(r, []dtypes.DType{dtypes.Float32, dtypes.Float32, dtypes.Float64}), cut: r.IntN(3) == 0, use: r.IntN(6)}
+	types := []dtypes.DType{dtypes.Float32, dtypes.Float32, dtypes.Float64}
+	g := &maxGraph{t: pickOne(r, types), cut: r.IntN(3) == 0, use: r.IntN(6)}
 	for range rank {
 		g.dims = append(g.dims, pickOne(r, []int{1, 2, 3, 4, 5, 9, 17}))
 	}
@@ -174,8 +175,8 @@ func TestMaxima(t *testing.T) {
 // farthest is, for each row of x [m,k] and of y [n,k], the greatest sum of their elements: [m,n].
 func farthest(x, y *Node) *Node { return ReduceMax(Add(InsertAxes(x, 1), InsertAxes(y, 0)), -1) }
 
-// TestMaximaMemory checks that a large product of maxima needs no memory for the sums, and has the same bits on any number of
-// threads.
+// TestMaximaMemory checks that a large product of maxima needs no memory for the sums, and has the same bits on any
+// number of threads.
 func TestMaximaMemory(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	const m, n, k = 400, 300, 200

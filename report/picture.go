@@ -45,6 +45,7 @@ func (p Picture) chart() (*chart, error) {
 		return ch, ch.fit(axes, 0, 0)
 	}
 	ch.marks = 2 * rows * columns
+	ch.X.Min, ch.X.Max, ch.Y.Min, ch.Y.Max = 0, 1, 0, 1
 	ch.Add(drawing(func(c draw.Canvas, _ *plot.Plot) { p.drawCells(c, rows, columns) }))
 	for k := range min(p.Classes, keyEntries) {
 		if p.Classes > keyEntries { // some, from the first to the last

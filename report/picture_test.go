@@ -31,6 +31,9 @@ func TestPictureClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(html)
+	if strings.Contains(text, "no data") {
+		t.Error("cells are no data")
+	}
 	if strings.Contains(text, "<image") {
 		t.Error("classes are an image")
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/internal/crash"
+	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // Cell is one training of a grid.
@@ -57,6 +58,8 @@ type Grid struct {
 	Every   time.Duration // between checkpoints of a cell
 	Log     io.Writer     // progress; may be nil
 	Pool    Pool          // makes the cells; nil means this process, with so many Workers
+	// Scratch says that what is made is handed on, so that it need not outlive a power cut here.
+	Scratch bool
 }
 
 // Run makes all cells and returns their results as JSON, in order.
@@ -169,7 +172,7 @@ func (g Grid) Make(
 		if err != nil {
 			return nil, err
 		}
-		if r, err = Create(filepath.Join(g.Dir, c.Path()), Options{
+		if r, err = create(g.disk(), filepath.Join(g.Dir, c.Path()), Options{
 			Task: g.Task.Name(), Config: text, Command: g.Command, Seed: s.Seed(), Backend: g.Name, Data: s.Data(), Files: files,
 		}); err != nil {
 			return nil, err
@@ -196,7 +199,7 @@ func (g Grid) open(c Cell) (r *Run, text string, err error) {
 	if text, err = config.Encode(c.Config); err != nil {
 		return nil, "", err
 	}
-	r, err = Open(filepath.Join(g.Dir, c.Path()))
+	r, err = open(g.disk(), filepath.Join(g.Dir, c.Path()))
 	if errors.Is(err, ErrNotRun) {
 		return nil, text, nil
 	} else if err != nil {
@@ -207,6 +210,13 @@ func (g Grid) open(c Cell) (r *Run, text string, err error) {
 		return nil, "", errors.Join(err, r.Close())
 	}
 	return r, text, nil
+}
+
+func (g Grid) disk() disk.Disk {
+	if g.Scratch {
+		return disk.Unsynced{}
+	}
+	return disk.OS{}
 }
 
 // Finished returns the result of a cell that is finished, nil if there is none that can be trusted, and whether the cell

@@ -17,8 +17,8 @@ import (
 )
 
 // Pack writes what is needed to go on with a run elsewhere, as a tar file: its newest intact checkpoint, what was logged until
-// then, and the result of a finished cell. It may be called while the run is being trained. It returns the checkpoint's
-// step; its error wraps ErrNoCheckpoint if there is none.
+// then, its summary, changes of its configuration, and the result of a finished cell. It may be called while the run is being
+// trained. It returns the checkpoint's step; its error wraps ErrNoCheckpoint if there is none.
 func Pack(dir string, w io.Writer) (step uint64, err error) {
 	r, err := Read(dir)
 	if err != nil {
@@ -36,7 +36,7 @@ func Pack(dir string, w io.Writer) (step uint64, err error) {
 	names := []string{configName, infoName, path.Join(checkpoint, arraysName), path.Join(checkpoint, stateFileName),
 		path.Join(checkpoint, manifestName), metricsName, eventsName}
 	names = append(names, slices.Sorted(maps.Keys(r.info.Files))...)
-	optional := []string{resultName, summaryName}
+	optional := []string{resultName, summaryName, changesName}
 	out := tar.NewWriter(w)
 	for _, name := range append(names, optional...) {
 		data, err := disk.ReadFile(r.path(filepath.FromSlash(name)))

@@ -67,8 +67,7 @@ func (r *Run) Summary() (*Summary, error) {
 // summarize writes the summary; an older one that is damaged is replaced.
 func (r *Run) summarize(change func(*Summary)) error {
 	s, err := r.Summary()
-	var content *badinput.Error
-	if err != nil && !errors.As(err, &content) {
+	if _, ok := errors.AsType[*badinput.Error](err); err != nil && !ok {
 		return err
 	}
 	if s == nil {
@@ -77,13 +76,16 @@ func (r *Run) summarize(change func(*Summary)) error {
 	change(s)
 	s.Format, s.Updated = summaryFormat, now().UTC().Truncate(time.Second)
 	sealed, err := disk.Seal(s, &s.SHA256)
+	if err == nil {
+		err = r.checkOwner()
+	}
+	if err == nil {
+		err = disk.ReplaceFile(r.disk, r.path(summaryName), disk.Content(sealed))
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("write summary: %w", err)
 	}
-	if err := r.checkOwner(); err != nil {
-		return err
-	}
-	return disk.ReplaceFile(r.disk, r.path(summaryName), disk.Content(sealed))
+	return nil
 }
 
 // clock returns how long the job has been trained, from now on and in earlier processes.

@@ -37,9 +37,13 @@ type board struct {
 // head says what a sweep is.
 type head struct {
 	Format  int           `json:"format"`
-	Program string        `json:"program"` // see program
+	Program string        `json:"program"` // see Program
 	Lease   time.Duration `json:"lease"`
 	Over    bool          `json:"over"`
+	// Computes is what computes all cells, since another processor or device may give other last digits: that of who came
+	// first. Mixed lets others take part.
+	Computes string `json:"computes"`
+	Mixed    bool   `json:"mixed"`
 }
 
 // job is what the cells of a grid have in common, and one's configuration.
@@ -172,6 +176,29 @@ func boardError(err error) error {
 		return badinput.Errorf("the sweep's server has too little room: lower --limit, or remove what sweeps before have left there")
 	}
 	return fmt.Errorf("the sweep's server: %w", err)
+}
+
+// agree checks that who computes by something gives the same bits as all others of the sweep; the first one decides.
+func (b *board) agree(ctx context.Context, computes string) error {
+	for {
+		var h head
+		revision, err := b.get(ctx, headKey, &h)
+		if err != nil || h.Mixed || h.Computes == computes {
+			return err
+		}
+		if h.Computes != "" {
+			return badinput.Errorf("the sweep is computed by %s, and here that is %s, which gives other last digits: set GFNEM_SIMD to "+
+				"the lowest instructions of all machines, or give the sweep --mixed", h.Computes, computes)
+		}
+		h.Computes = computes
+		data, err := json.Marshal(h)
+		if err != nil {
+			return err
+		}
+		if _, err = b.kv.Update(ctx, headKey, data, revision); !errors.Is(changeError(err), errStale) {
+			return changeError(err)
+		}
+	}
 }
 
 // put stores a value as JSON.

@@ -126,7 +126,7 @@ func (m *making) prepare(ctx context.Context) (grid run.Grid, err error) {
 		}
 	}
 	return run.Grid{
-		Dir: m.dir, Task: task, Backend: m.Backend, Name: m.Computes, Command: m.job.Command, Every: m.job.Every,
+		Dir: m.dir, Task: task, Backend: m.Backend, Name: m.Computes, Command: m.job.Command, Every: m.job.Every, Scratch: true,
 	}, nil
 }
 

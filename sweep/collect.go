@@ -104,7 +104,12 @@ func (c *collection) offerAll(ctx context.Context) error {
 			continue
 		}
 		c.open[keyOf(cell)] = i
-		if err := c.offerCell(ctx, c.grid, cell, begun); err != nil {
+		for {
+			if err = c.offerCell(ctx, c.grid, cell, begun); !errors.Is(err, errStale) {
+				break // else a worker was faster
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("%s, run %d: %w", cell.Row, cell.Index, err)
 		}
 	}
@@ -264,6 +269,7 @@ func (c *collection) bring(ctx context.Context, key string, cell run.Cell, e ent
 		return nil, fmt.Errorf("%w: it was made by another build of the program (%s)", errRefused, e.Program)
 	}
 	in := c.grid
+	in.Scratch = true // all of it is durable already, and what Finished writes is not needed
 	in.Dir = c.below(filepath.Join("in", strings.TrimPrefix(key, cellKeys)))
 	if err := os.RemoveAll(in.Dir); err != nil {
 		return nil, err

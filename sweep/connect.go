@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/self"
 )
 
 // connectOptions are those of every connection: it comes back by itself, and what is asked meanwhile fails at once.
@@ -49,7 +50,7 @@ func Dial(ctx context.Context, address, name string, keys *Keys, patience time.D
 		}
 		if !keys.hasSecret() && u.User == nil {
 			return nil, badinput.Errorf("%s is another machine, which needs a secret: give --keys with the folder worker of what "+
-				`"gfnem sweep keys" has made`, one)
+				"%s has made", one, self.Command("sweep keys"))
 		}
 		o = append(o, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12}))
 	}

@@ -239,7 +239,7 @@ func readRungs(path string) (*rungs, error) {
 	return &r, nil
 }
 
-// devices are the backends that have computed cells, if their bits depend on the device.
+// devices are what has computed cells, if their bits depend on that: several processors, or another backend than simd.
 func (p *Plan) devices(g run.Grid) (names []string, err error) {
 	for _, c := range p.Cells() {
 		r, err := run.Read(filepath.Join(g.Dir, c.Path()))
@@ -248,9 +248,12 @@ func (p *Plan) devices(g run.Grid) (names []string, err error) {
 		} else if err != nil {
 			return nil, err
 		}
-		if name := r.Info().Backend; !strings.HasPrefix(name, "simd") && name != "" && !slices.Contains(names, name) {
+		if name := r.Info().Backend; name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
+	}
+	if len(names) == 1 && strings.HasPrefix(names[0], "simd ") {
+		return nil, nil
 	}
 	slices.Sort(names)
 	return names, nil

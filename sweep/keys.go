@@ -21,6 +21,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/self"
 )
 
 // The files of keys: those of the sweep's machine, and those that its workers need.
@@ -63,7 +64,8 @@ func LoadKeys(dir string) (*Keys, error) {
 		*value = strings.TrimSpace(string(data))
 	}
 	if !k.hasServer() && !k.hasSecret() && !k.has(caFile) {
-		return nil, badinput.Errorf("--keys %s: there are no keys; \"gfnem sweep keys\" makes some, in folders sweep and worker", dir)
+		return nil, badinput.Errorf("--keys %s: there are no keys; %s makes some, in folders sweep and worker", dir,
+			self.Command("sweep keys KEYS"))
 	}
 	return k, nil
 }

@@ -38,6 +38,7 @@ type PoolOptions struct {
 	NATS     string          // addresses of a NATS cluster to use instead of a server in this process
 	Sweep    string          // names the sweep there; "" means by the folder
 	Keys     *Keys           // nil means none
+	Mixed    bool            // lets workers compute by different backends and processors
 	Lease    time.Duration   // how long a worker may be silent; 0 means 15 s
 	Limit    int64           // bytes that checkpoints, results and data may take on the server; 0 means 16 GiB
 	Log      io.Writer       // for warnings and progress; nil means none
@@ -94,7 +95,7 @@ func OpenPool(ctx context.Context, o PoolOptions) (_ *Pool, err error) {
 	if err := p.connect(ctx); err != nil {
 		return nil, p.explain(err)
 	}
-	if err := p.board.put(ctx, headKey, head{Format: format, Program: Program(), Lease: p.Lease}); err != nil {
+	if err := p.announce(ctx); err != nil {
 		return nil, p.explain(err)
 	}
 	p.working, p.stop = context.WithCancelCause(context.Background())
@@ -146,6 +147,19 @@ func (p *Pool) connect(ctx context.Context) (err error) {
 	}
 	p.board, err = makeBoard(ctx, p.nc, id, p.Limit)
 	return err
+}
+
+// announce says what the sweep is. What computes it is kept.
+func (p *Pool) announce(ctx context.Context) error {
+	var h head
+	if _, err := p.board.get(ctx, headKey, &h); err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {
+		return err
+	}
+	h = head{Format: format, Program: Program(), Lease: p.Lease, Over: p.over, Computes: h.Computes, Mixed: p.Mixed}
+	if err := p.board.put(ctx, headKey, h); err != nil || p.Workers == 0 {
+		return err
+	}
+	return p.board.agree(ctx, p.Computes)
 }
 
 // id returns the name of the sweep, which it has for good.
@@ -219,7 +233,7 @@ func (p *Pool) warn(format string, args ...any) {
 // Finish says that everything is made: workers end, and Close leaves nothing but the grid.
 func (p *Pool) Finish(ctx context.Context) error {
 	p.over = true
-	err := p.board.put(ctx, headKey, head{Format: format, Program: Program(), Lease: p.Lease, Over: true})
+	err := p.announce(ctx)
 	if p.server != nil {
 		const most = 5 * time.Second // for workers to hear of it
 		for begin := time.Now(); p.server.NumClients() > 1 && time.Since(begin) < most && ctx.Err() == nil; {

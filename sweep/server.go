@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/internal/self"
 )
 
 // embedded is a NATS server in this process, whose store is a folder.
@@ -38,8 +39,8 @@ func startServer(store, listen string, keys *Keys, limit int64) (*embedded, erro
 		}
 		o.Host, o.Port = host, port
 		if !loopback(host) && (!keys.hasServer() || !keys.hasSecret()) {
-			return nil, badinput.Errorf("--listen %s is not on this machine alone, so that it needs TLS and a secret: make them with "+
-				`"gfnem sweep keys KEYS --host NAME" and give --keys KEYS/sweep`, listen)
+			return nil, badinput.Errorf("--listen %s is not on this machine alone, so that it needs TLS and a secret: make them with %s "+
+				"and give --keys KEYS/sweep", listen, self.Command("sweep keys KEYS --host NAME"))
 		}
 		l, err := net.Listen("tcp", listen)
 		if err != nil {

@@ -160,3 +160,28 @@ func TestSeveralSweeps(t *testing.T) {
 	w = Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Sweep: "mine"}
 	testkit.BadInput(t, w.Run(t.Context(), nc), "the server has no such sweep")
 }
+
+// All cells are computed by the same kind of processor, unless it is allowed that they are not.
+func TestComputes(t *testing.T) {
+	for _, mixed := range []bool{false, true} {
+		p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Mixed: mixed})
+		for computes, want := range map[string]string{"first": "", "second": "the sweep is computed by first, and here that is second, " +
+			"which gives other last digits: set GFNEM_SIMD to the lowest instructions of all machines, or give the sweep --mixed"} {
+			if computes == "second" {
+				if err := p.board.agree(t.Context(), "first"); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := p.board.agree(t.Context(), computes); mixed || want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+			} else {
+				testkit.BadInput(t, err, want)
+			}
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

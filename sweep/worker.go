@@ -113,7 +113,10 @@ func (w *Worker) join(ctx context.Context, nc *nats.Conn) error {
 			continue
 		}
 		w.lease = h.Lease
-		return w.fits(h)
+		if err := w.fits(h); err != nil {
+			return err
+		}
+		return b.agree(ctx, w.Computes)
 	}
 }
 

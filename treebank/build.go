@@ -140,9 +140,13 @@ func (in Inputs) describe() string {
 		if len(p.paths) == 0 {
 			continue
 		}
-		part := p.split + ":"
+		var names []string
 		for _, path := range p.paths {
-			part += " " + filepath.Base(path)
+			names = append(names, filepath.Base(path))
+		}
+		part := strings.Join(names, " ")
+		if p.split != "all" {
+			part = p.split + ": " + part
 		}
 		parts = append(parts, part)
 	}

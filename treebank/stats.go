@@ -62,7 +62,7 @@ func (d *Dataset) Table() *report.Table {
 			"<unk> %", "gold spans", "too short", "too long"),
 		Notes: append(slices.Clone(d.Notes),
 			fmt.Sprintf("Vocabulary: %d words.", d.Vocabulary.Size()),
-			"Read, leaves: trees or lines, and their words of any tag, before preparation.",
+			"Read, leaves: trees or sentences, and their tokens, before preparation.",
 			"≤10, ≤20, ≤40: sentences of at most so many words. Gold spans: different ones per sentence, without the whole sentence.",
 			"Too short, too long: sentences left out.",
 		),

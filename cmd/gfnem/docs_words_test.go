@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -77,7 +78,8 @@ func TestMentionedCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, page := range append(append(pages, examples...), "../../README.md", "../../CONTRIBUTING.md", "../../contrib/python/README.md") {
+	pages = append(pages, examples...)
+	for _, page := range append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../contrib/python/README.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +95,11 @@ func TestMentionedCommands(t *testing.T) {
 		t.Errorf("documents name %d commands", n)
 	}
 	got := mentioned("`gfnem train mixture\n--sed 3` and `gfnem trian x`, `gfnem COMMAND --help`\n\n    A=b gfnem data treebank x --out y # z --w\n")
-	if len(got) != 4 || len(unknown(got[0])) != 0 || len(unknown(got[1])) != 1 || len(unknown(got[2])) != 1 || len(unknown(got[3])) != 0 {
-		t.Errorf("of four commands %q", got)
+	var bad []int
+	for _, words := range got {
+		bad = append(bad, len(unknown(words)))
+	}
+	if !slices.Equal(bad, []int{0, 1, 1, 0}) {
+		t.Errorf("of %q there are %d mistakes", got, bad)
 	}
 }

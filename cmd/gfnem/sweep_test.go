@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +38,7 @@ func sweepSize() sweepSizes {
 func sweepFiles(seeds int, long bool) map[string]string {
 	mixture, grammar := 20, 20
 	if long {
-		mixture, grammar = 400, 500
+		mixture, grammar = 120, 150
 	}
 	return map[string]string{
 		"mixture": fmt.Sprintf(`task = "mixture"
@@ -280,9 +281,12 @@ func TestSweepOverhead(t *testing.T) {
 	if !*sweepFull {
 		t.Skip("measures for minutes: give -sweep.full")
 	}
-	for task, text := range sweepFiles(5, true) {
+	for task, text := range map[string]string{
+		"mixture": "task = \"mixture\"\npreset = \"quick\"\nseeds = 10\n",
+		"grammar": strings.Replace(sweepFiles(5, true)["grammar"], "updates = 150", "updates = 500", 1),
+	} {
 		s := newSweeping(t, text)
-		const times = 5
+		const times = 3
 		var wall, cpu [2]time.Duration // least of each kind
 		for k := range times {
 			for kind, cmd := range []*exec.Cmd{
@@ -308,5 +312,29 @@ func TestSweepOverhead(t *testing.T) {
 		if more(cpu) > 3 {
 			t.Errorf("%s: a sweep costs %.1f %% more than a plain loop", task, more(cpu))
 		}
+	}
+}
+
+// TestSweepDocs reads the files that docs/sweep.md shows.
+func TestSweepDocs(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "sweep.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cells []int
+	for i, block := range strings.Split(string(text), "```toml\n")[1:] {
+		file, _, _ := strings.Cut(block, "```")
+		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.toml", i))
+		if err := os.WriteFile(path, []byte(file), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		plan, err := sweep.Load(path, gfnem.Tasks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells = append(cells, len(plan.Cells()))
+	}
+	if want := []int{30, 27}; !slices.Equal(cells, want) {
+		t.Errorf("%d cells, want %d", cells, want)
 	}
 }

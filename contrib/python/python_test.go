@@ -276,7 +276,8 @@ func testReadme(t *testing.T, dir string) {
 	if math.Abs(logP-want) > 1e-9 { // both compute in double precision
 		t.Errorf("log p(x) is %g in Python and %g by gfnem", logP, want)
 	}
-	if out := says(t, dir, "import runpy, sys, gfnem\nrunpy.run_path(gfnem.__file__, run_name='__main__')", "runs/cfg"); !strings.Contains(out, "grammar, seed 0") {
+	asCommand := "import runpy, sys, gfnem\nrunpy.run_path(gfnem.__file__, run_name='__main__')"
+	if out := says(t, dir, asCommand, "runs/cfg"); !strings.Contains(out, "grammar, seed 0") {
 		t.Errorf("the command prints %q", out)
 	}
 }

@@ -1,5 +1,5 @@
-// Command pictures draws the figure of docs/tutorial-mixture.md that no report has: one point, its exact posterior, that of
-// mean field, and how a GFlowNet makes the exact one of two choices. All numbers are computed.
+// Command pictures draws the figure of docs/tutorial-mixture.md that no report has: one point, its exact posterior, that
+// of mean field, and how a GFlowNet makes the exact one of two choices. All numbers are computed.
 //
 //	go run ./docs/pictures > docs/tutorial-posterior.svg
 package main
@@ -90,7 +90,8 @@ func (c *canvas) text(x, y float64, class, s string) {
 }
 
 func (c *canvas) line(x1, y1, x2, y2, width float64) {
-	c.printf("<line x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\" stroke=\"#444\" stroke-width=\"%.1f\"/>\n", x1, y1, x2, y2, width)
+	c.printf("<line x1=\"%.0f\" y1=\"%.0f\" x2=\"%.0f\" y2=\"%.0f\" stroke=\"#444\" stroke-width=\"%.1f\"/>\n",
+		x1, y1, x2, y2, width)
 }
 
 // draw writes the figure.
@@ -138,7 +139,9 @@ func (c *canvas) table(x float64, title string, p []float64) {
 		for j := range petals {
 			v := p[i*petals+j]
 			left, above := x+float64(side*j), top+float64(side*i)
-			c.printf("<rect x=\"%.0f\" y=\"%.0f\" width=\"%d\" height=\"%d\" fill=\"#0072b2\" fill-opacity=\"%.3f\" stroke=\"#bbb\"/>\n", left, above, side, side, v)
+			c.printf("<rect x=\"%.0f\" y=\"%.0f\" width=\"%d\" height=\"%d\" fill=\"#0072b2\" fill-opacity=\"%.3f\" ",
+				left, above, side, side, v)
+			c.printf("stroke=\"#bbb\"/>\n")
 			if v >= 0.005 {
 				class := ""
 				if v > 0.45 {

@@ -10,7 +10,7 @@
 //
 // And what replay and memory are worth (see kept.go):
 //
-//	go run ./examples/noisyor -kept 1000
+//	go run ./examples/noisyor -kept 700
 //
 // And how it does beside reweighted wake-sleep, VIMCO and variational inference (see compare.go):
 //

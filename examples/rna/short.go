@@ -35,13 +35,25 @@ func (o options) learnShort(b compute.Backend) error {
 		name string
 		observed
 	}{{"validation", d.valid}, {"test", d.test}} {
-		v, err := m.variation(b, store, take(part.X, 0, 50))
+		some := observed{take(part.X, 0, 50), part.Strands[:50]}
+		v, err := m.variation(b, store, some.X)
+		if err != nil {
+			return err
+		}
+		q, err := m.sample(b, store, policy{m}, 64, some.X)
+		if err != nil {
+			return err
+		}
+		random, err := m.sample(b, store, blind{m.Folding}, 16, some.X)
 		if err != nil {
 			return err
 		}
 		fmt.Printf("seed %d, 50 sequences for %s: total variation of q from the exact posterior %.4f on average, %.4f at most; "+
 			"%.0f structures on average, of which the most probable one has %.2f\n",
 			o.seed, part.name, stat.Mean(v.distance, nil), slices.Max(v.distance), stat.Mean(v.structures, nil), stat.Mean(v.best, nil))
+		of, bases := em.Summarise(q.estimates), some.bases()/float64(len(some.Strands))
+		fmt.Printf("  log p(x) per base %.4f, by q at least %.4f; F1 of pairs by q %.3f, of samples %.3f, of random structures %.3f\n",
+			some.perBase(v.logP), of.ELBO/bases, some.f1(q.weighted, 1), some.f1(q.sampled, 64), some.f1(random.sampled, 16))
 	}
 	return nil
 }
@@ -51,6 +63,7 @@ type variation struct {
 	distance   []float64 // total variation
 	structures []float64 // how many there are
 	best       []float64 // the probability of the most probable one
+	logP       []float64 // log p(x)
 }
 
 // variation lists all structures.
@@ -80,7 +93,7 @@ func (m RNA) variation(b compute.Backend, store *model.Store, x []*tensors.Tenso
 		for k := range q {
 			same[k] = p[key(z, k)]
 		}
-		v.distance = append(v.distance, gfn.TotalVariation(same, q))
+		v.distance, v.logP = append(v.distance, gfn.TotalVariation(same, q)), append(v.logP, l.LogP)
 		v.structures, v.best = append(v.structures, float64(len(q))), append(v.best, slices.Max(l.P))
 	}
 	return v, nil

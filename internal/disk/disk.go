@@ -57,6 +57,25 @@ func (OS) Open(path string) (File, error) {
 	return f, nil
 }
 
+// Unsynced is the disk of the system for what need not outlive a power cut, since it is handed on when it is whole.
+type Unsynced struct{ OS }
+
+// SyncDir does nothing.
+func (Unsynced) SyncDir(string) error { return nil }
+
+// Open opens a file whose Sync does nothing.
+func (u Unsynced) Open(path string) (File, error) {
+	f, err := u.OS.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return unsyncedFile{f}, nil
+}
+
+type unsyncedFile struct{ File }
+
+func (unsyncedFile) Sync() error { return nil }
+
 // SyncDir does nothing where the system (Windows) or the file system has no notion of syncing a folder.
 func (OS) SyncDir(path string) error {
 	if runtime.GOOS == "windows" {

@@ -230,7 +230,7 @@ func (c *Comparison) MarshalJSON() ([]byte, error) {
 		Settings []setting `json:"settings"`
 		Notes    []string  `json:"notes,omitempty"`
 	}
-	out.Keys, out.Notes = c.Keys, c.Notes()
+	out.Keys, out.Notes = append([]string{}, c.Keys...), c.Notes()
 	for _, g := range c.Groups {
 		s := setting{Values: map[string]string{}, Figures: map[string]stated{}}
 		for i, key := range c.Keys {

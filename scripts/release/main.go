@@ -2,8 +2,8 @@
 //
 //	go run ./scripts/release --out dist
 //
-// Programs are static (no cgo) and hold no path of the machine that made them. Whoever builds the same revision with the
-// same version of Go gets the same bytes, in whichever folder and on whichever machine.
+// Programs are static (no cgo) and hold no path of the machine that made them. Whoever builds the same revision with
+// the same version of Go gets the same bytes, in whichever folder and on whichever machine.
 package main
 
 import (

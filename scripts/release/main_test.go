@@ -52,8 +52,10 @@ func repository(t *testing.T) string {
 		t.Helper()
 		cmd := exec.Command("git", args...)
 		cmd.Dir = root
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2026-01-02T03:04:05Z",
-			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+		for _, who := range []string{"AUTHOR", "COMMITTER"} {
+			cmd.Env = append(cmd.Env, "GIT_"+who+"_NAME=a", "GIT_"+who+"_EMAIL=a@example.com", "GIT_"+who+"_DATE=2026-01-02T03:04:05Z")
+		}
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -147,7 +149,8 @@ func TestArchives(t *testing.T) {
 	if names := slices.Sorted(maps.Keys(linux)); !slices.Equal(names, append(slices.Clone(want), "gfnem", "gfnem.1")) {
 		t.Errorf("linux: %q", names)
 	}
-	if !strings.HasPrefix(linux["gfnem"], "\x7fELF") || linux["README.md"] != "read me" || !strings.Contains(linux["gfnem.1"], "man from ") {
+	if !strings.HasPrefix(linux["gfnem"], "\x7fELF") || linux["README.md"] != "read me" ||
+		!strings.Contains(linux["gfnem.1"], "man from ") {
 		t.Error("files of linux are not what they should be")
 	}
 	if !strings.Contains(linux["THIRD-PARTY.txt"], "The Go Authors") {

@@ -36,8 +36,9 @@ func packTar(folder string, at time.Time, files []file) ([]byte, error) {
 	compressed := gzip.NewWriter(&out)
 	archive := tar.NewWriter(compressed)
 	for _, f := range inOrder(files) {
-		header := &tar.Header{Name: folder + "/" + f.name, Mode: f.mode(), Size: int64(len(f.data)), ModTime: at.UTC(), Format: tar.FormatUSTAR}
-		if err := archive.WriteHeader(header); err != nil {
+		if err := archive.WriteHeader(&tar.Header{
+			Name: folder + "/" + f.name, Mode: f.mode(), Size: int64(len(f.data)), ModTime: at.UTC(), Format: tar.FormatUSTAR,
+		}); err != nil {
 			return nil, err
 		}
 		if _, err := archive.Write(f.data); err != nil {

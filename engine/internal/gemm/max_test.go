@@ -107,7 +107,8 @@ func TestMaximaOfBatches(t *testing.T) {
 		size := rapid.IntRange(1, 40)
 		m, n, k := size.Draw(t, "m"), size.Draw(t, "n"), size.Draw(t, "k")
 		counts := rapid.SliceOfN(rapid.IntRange(1, 6), 1, 3).Draw(t, "counts")
-		la, lb := layout(rapid.IntRange(0, int(layouts)-1).Draw(t, "A")), layout(rapid.IntRange(0, int(layouts)-1).Draw(t, "B"))
+		form := rapid.IntRange(0, int(layouts)-1)
+		la, lb := layout(form.Draw(t, "A")), layout(form.Draw(t, "B"))
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		dims, c, a, b := batchOf[float32](r, counts, m, n, k, la, lb, rapid.Bool().Draw(t, "mixed"))
 		for _, level := range levels() {

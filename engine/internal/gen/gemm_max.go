@@ -7,8 +7,8 @@ import (
 )
 
 // maxPlus is the ring in which a sum is the greatest of its terms and a term is a+b. Like the maxima of package vec, a
-// NaN wins and -0 is less than +0. That takes two maxima for each term, since VMAXPS returns the second of two zeros, or
-// if one is NaN.
+// NaN wins and -0 is less than +0. That takes two maxima for each term, since VMAXPS returns the second of two zeros,
+// or if one is NaN.
 type maxPlus struct{}
 
 // maxVectors are fewer and smaller tiles than those of products: they need more registers and are bound by arithmetic.
@@ -21,7 +21,7 @@ func maxVectors(is isa) []vecs {
 	return []vecs{{is, "Y", few}, {is, "Z", few}, {is, "ZZ", few}}
 }
 
-// Registers besides those of vecs: a term, another maximum, and the sign bit (AVX-512) or where something is NaN (AVX2).
+// Registers besides those of vecs: a term, another maximum, and the sign bit (AVX-512) or where one is NaN (AVX2).
 
 func (v vecs) term(j int) string { return v.temp(v.class(j), 3) }
 func (v vecs) bits(j int) string { return v.temp(v.class(j), 5) }

@@ -25,7 +25,10 @@ import (
 // care is how much work goes into an estimate.
 type care struct{ updates, samples, chains, temperatures int }
 
-var careful = care{updates: 100, samples: 100, chains: 8, temperatures: 300}
+var (
+	careful = care{updates: 100, samples: 100, chains: 8, temperatures: 300}
+	quick   = care{updates: 60, samples: 50, chains: 8, temperatures: 200}
+)
 
 // learnt is a model and what is found out about it.
 type learnt struct {
@@ -43,9 +46,9 @@ func (e experiment) judge(truth, byGFlowNet, byMeanField *model.Store) []*learnt
 	var wg sync.WaitGroup
 	for _, l := range models {
 		wg.Go(func() {
-			l.sampled = must(e.sample(l.store, careful))
+			l.sampled = must(e.sample(l.store, e.care))
 			all := newTabler(e.b, l.store, e.network).of(e.test)
-			l.annealed = anneal(all, e.seed, careful.chains, careful.temperatures)
+			l.annealed = anneal(all, e.seed, e.care.chains, e.care.temperatures)
 			l.chances = must(e.chances(l.store))
 			s, a := em.Summarise(l.sampled), em.Summarise(l.annealed)
 			e.say("%s: log p(x) of test data %.3f, by annealing %.3f", l.name, s.LogP, a.LogP)
@@ -100,8 +103,8 @@ func (e experiment) table(models []*learnt) *report.Table {
 		Columns: report.Columns("model", "log p(x)", "effective samples", "by annealing", "effective chains",
 			"above mean field", "by annealing", "error of p(effect | cause)"),
 		Notes: []string{
-			fmt.Sprintf("%d samples of a GFlowNet trained for each model; %d chains of %d temperatures", careful.samples,
-				careful.chains, careful.temperatures),
+			fmt.Sprintf("%d samples of a GFlowNet trained for each model; %d chains of %d temperatures", e.care.samples,
+				e.care.chains, e.care.temperatures),
 			"± of log p(x): standard error by sampling latents; of differences: standard error over test observations",
 		},
 	}

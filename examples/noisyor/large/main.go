@@ -68,6 +68,7 @@ type experiment struct {
 	network
 	b                       compute.Backend
 	seed, updates           uint64
+	care                    care // of the estimates
 	train, validation, test *tensors.Tensor
 	began                   time.Time
 }
@@ -118,6 +119,7 @@ func main() {
 	flag.Uint64Var(&e.seed, "seed", 1, "of everything random")
 	flag.Uint64Var(&e.updates, "updates", 800, "of each model")
 	rate := flag.Float64("rate", 0, "of the model; 0: the best of three by validation data, for each way of learning")
+	hasty := flag.Bool("quick", false, "judge models by 100 observations instead of 200, and by fewer samples")
 	figure := flag.String("figure", "", "also draw learned beside true weights, as PATH.png and PATH.svg")
 	flag.Parse()
 	if e.updates < 4 {
@@ -128,7 +130,11 @@ func main() {
 	draw := func(name string, n int) *tensors.Tensor {
 		return must(lvm.Draw(e.b, truth.Scope(em.Theta), e.network, rng.Key(e.seed, name), n)).X[0]
 	}
-	e.train, e.validation, e.test = draw("train", 4000), draw("validation", 200), draw("test", 200)
+	held := 200 // observations for validation, and for tests
+	if e.care = careful; *hasty {
+		e.care, held = quick, 100
+	}
+	e.train, e.validation, e.test = draw("train", 4000), draw("validation", held), draw("test", held)
 
 	tried := thetaRates
 	if *rate > 0 {
