@@ -86,12 +86,12 @@ func (m *inspected) read(b compute.Backend, r *run.Run) (skipped []string, err e
 	exact := ExactEM{Problem: m.model.Problem, Iterations: c.Iterations}.Fit(m.data.X, m.model.start, nil)
 	field := MeanField{Problem: m.model.Problem, Iterations: c.Iterations}.Fit(m.data.X, m.model.start,
 		rng.New(c.Seed, "mixture/fit", uint64(c.Run)))
-	m.paths = map[string][]Means{"exact": few(exact.Trace), "meanfield": few(field.Trace), "gfn": few(m.trace(points))}
+	m.paths = map[string][]Means{"exact": thinned(exact.Trace), "meanfield": thinned(field.Trace), "gfn": thinned(m.trace(points))}
 	return skipped, nil
 }
 
-// few are at most shownMeans steps of a path, the first and the last among them.
-func few(path []Means) []Means {
+// thinned are at most shownMeans steps of a path, the first and the last among them.
+func thinned(path []Means) []Means {
 	if len(path) <= shownMeans {
 		return path
 	}

@@ -33,7 +33,8 @@ type index struct {
 	changed chan struct{}     // closed at the next change
 	watched int               // clients
 	wake    chan struct{}
-	listed  chan struct{} // closed when the folder has been looked at
+	listed  chan struct{}    // closed when the folder has been looked at
+	known   map[string]known // belongs to the goroutine that lists
 }
 
 // entry is what is known of the metrics of a run.
@@ -120,11 +121,12 @@ func (x *index) note() {
 
 // list finds runs.
 func (x *index) list() {
-	runs, err := catalog.Find(x.dir)
+	runs, err := catalog.Folders(x.dir)
 	if err != nil {
 		x.log("warning: " + err.Error())
 		return
 	}
+	x.refresh(runs)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	entries := make(map[string]*entry, len(runs))
@@ -144,6 +146,39 @@ func (x *index) list() {
 	if x.runs, x.entries = runs, entries; !same {
 		x.note()
 	}
+}
+
+// refresh opens runs that are new or may have changed, and takes the others as they were.
+func (x *index) refresh(runs []catalog.Run) {
+	var wg sync.WaitGroup
+	marks := make([]string, len(runs))
+	part := len(runs)/runtime.GOMAXPROCS(0) + 1
+	for from := 0; from < len(runs); from += part {
+		wg.Go(func() {
+			for i := from; i < min(from+part, len(runs)); i++ {
+				if runs[i].Status != "" {
+					continue
+				}
+				marks[i] = catalog.Mark(runs[i].Dir)
+				if old, ok := x.known[runs[i].Dir]; ok && old.mark == marks[i] && old.run.Status != catalog.Running {
+					runs[i] = old.run
+				} else {
+					runs[i] = catalog.Open(runs[i].Dir)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	x.known = make(map[string]known, len(runs))
+	for i, r := range runs {
+		x.known[r.Dir] = known{r, marks[i]}
+	}
+}
+
+// known is a run as it was when it had a mark.
+type known struct {
+	run  catalog.Run
+	mark string
 }
 
 // read reads what runs have logged, those that log little first.

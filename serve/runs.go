@@ -70,7 +70,7 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
 	if out.Keys = catalog.Differ(chosen); out.Keys == nil {
 		out.Keys = []string{}
 	}
-	metrics := map[string]int{}
+	metrics := logged(chosen)
 	for _, one := range chosen {
 		l := listed{
 			Name: s.name(one.Dir), Task: one.Task, Status: string(one.Status), Step: one.Step, Total: one.Total,
@@ -84,15 +84,24 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
 				l.Config[key] = v
 			}
 		}
-		for name := range one.Last {
-			metrics[name]++
-		}
 		l.Report = hasReport(one.Dir)
 		out.Runs = append(out.Runs, l)
 	}
-	out.Metrics = slices.Sorted(maps.Keys(metrics))
+	out.Metrics = slices.AppendSeq([]string{}, maps.Keys(metrics))
+	slices.Sort(out.Metrics)
 	out.Metric = first(metrics)
 	reply(w, out)
+}
+
+// logged counts how many runs log a metric.
+func logged(runs []catalog.Run) map[string]int {
+	out := map[string]int{}
+	for _, one := range runs {
+		for name := range one.Last {
+			out[name]++
+		}
+	}
+	return out
 }
 
 // first is the metric that most runs log, of those that are a likelihood or a loss, if there are such.
@@ -133,7 +142,7 @@ func (s *server) choose(all []catalog.Run, q query, names []string) (out []catal
 
 // curvesRequest asks for a metric of many runs on shared steps.
 type curvesRequest struct {
-	Metric  string   `json:"metric"`
+	Metric  string   `json:"metric"` // "" is the one to look at first
 	Query   string   `json:"q"`
 	Runs    []string `json:"runs"`    // none: all that the query holds of
 	Group   []string `json:"group"`   // keys: a mean and a band for each group of runs
@@ -172,14 +181,17 @@ func (s *server) curves(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	all, version, reading := s.index.snapshot(r.Context())
-	d := s.draw(q, s.choose(all, terms, q.Runs))
+	chosen := s.choose(all, terms, q.Runs)
+	q.Metric = cmp.Or(q.Metric, first(logged(chosen)))
+	d := s.draw(q, chosen)
 	head, err := json.Marshal(struct {
+		Metric  string        `json:"metric"`
 		Series  []drawnSeries `json:"series"`
 		Points  int           `json:"points"`
 		Parts   int           `json:"parts"` // 1, or 3 of groups
 		Version uint64        `json:"version"`
 		Reading int           `json:"reading"`
-	}{d.series, len(d.x), d.parts, version, reading})
+	}{q.Metric, d.series, len(d.x), d.parts, version, reading})
 	if err != nil {
 		s.fail(w, http.StatusInternalServerError, err)
 		return
@@ -212,6 +224,9 @@ func (s *server) draw(q curvesRequest, runs []catalog.Run) drawing {
 	g := grid{low: math.Inf(1), high: math.Inf(-1), n: 300, log: q.Log}
 	if q.Points > 0 {
 		g.n = max(q.Points/2, 2)
+	}
+	if len(runs) > 200 && !q.Grouped && len(q.Group) == 0 {
+		g.n = min(g.n, 200) // so many cannot be told apart anyway
 	}
 	type one struct {
 		curve

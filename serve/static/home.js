@@ -50,23 +50,32 @@ function options(select, values, chosen) {
 
 let list = { runs: [], keys: [], metrics: [] };
 
-async function loadList() {
-  list = await get("/api/runs?q=" + encodeURIComponent(value("q")));
-  options(byId("metric"), list.metrics.map((m) => [m, m]), wanted.get("metric") || byId("metric").value || list.metric);
+// show fetches the list and the curves at once, and shows the curves first.
+async function show() {
+  const [runs, curves] = await Promise.all([get("/api/runs?q=" + encodeURIComponent(value("q"))), getCurves()]);
+  list = runs;
+  options(byId("metric"), list.metrics.map((m) => [m, m]), wanted.get("metric") || byId("metric").value || curves.metric);
   const keys = [["", "nothing"], ["*", "all together"], ...[...new Set(["task", ...list.keys, "seed"])].map((k) => [k, k])];
   options(byId("group"), keys, wanted.get("group") || byId("group").value);
+  drawCurves(curves);
+  await new Promise((done) => setTimeout(done));
   table();
   parallel(byId("parallel"), byId("sweep"), list);
 }
 
-async function loadCurves() {
-  const group = value("group"), metric = value("metric");
-  const request = {
-    metric, q: value("q"), runs: [...selected], group: group && group !== "*" ? [group] : [], grouped: group === "*",
-    smooth: Number(value("smooth")), log: value("logx"), points: Math.min(list.runs.length > 200 && !group && selected.size === 0 ? 500 : 1200, byId("chart").clientWidth),
-  };
-  const curves = await fetchCurves(request);
-  chart.draw(curves, { metric, logx: value("logx"), logy: value("logy") });
+// chosen is what a select has, or what the address says before it has anything.
+const chosen = (name) => value(name) || wanted.get(name) || "";
+
+function getCurves() {
+  const group = chosen("group");
+  return fetchCurves({
+    metric: chosen("metric"), q: value("q"), runs: [...selected], group: group && group !== "*" ? [group] : [], grouped: group === "*",
+    smooth: Number(value("smooth")), log: value("logx"), points: Math.min(1200, byId("chart").clientWidth),
+  });
+}
+
+function drawCurves(curves) {
+  chart.draw(curves, { metric: curves.metric, logx: value("logx"), logy: value("logy") });
   const page = document.documentElement.dataset;
   page.drawn = curves.series.length;
   if (curves.series.length > 0) page.picture ??= String(Math.round(performance.now())); // ms from opening to the first picture
@@ -121,8 +130,8 @@ async function attempt(...steps) {
   }
 }
 
-const refresh = () => attempt(loadList, loadCurves, workers);
-const refreshCurves = later(() => attempt(loadCurves), 60);
+const refresh = () => attempt(show, workers);
+const refreshCurves = later(() => attempt(async () => drawCurves(await getCurves())), 60);
 
 restore();
 byId("query").addEventListener("input", later(() => { remember(); refresh(); }, 250));
