@@ -200,9 +200,9 @@ func TestPlainTasks(t *testing.T) {
 		{`adder: unknown preset "lang"; did you mean "long"?`, []string{"train", "plain", "--preset", "lang"}},
 		{`adder: --seed: the task plain has no such setting`, []string{"train", "plain", "--seed", "3"}},
 		{`already holds a run: continue it with "adder resume ` + dir + `"`, []string{"train", "plain", "--out", dir}},
-		{`expected "<task>"`, []string{"train"}},
-		{`(see adder --help)`, []string{"train"}},
-		{`unexpected argument reproduce`, []string{"reproduce", "plain"}}, // no task has tables
+		{`<task> is missing. What to train: plain or other`, []string{"train"}},
+		{`(see adder train --help)`, []string{"train"}},
+		{`unknown command reproduce`, []string{"reproduce", "plain"}}, // no task has tables
 		{`unknown flag --count`, []string{"train", "plain", "--count", "3"}},
 	} {
 		_, besides := says(t, p, ExitBadInput, c.args...)
