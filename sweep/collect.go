@@ -340,7 +340,7 @@ func (c *collection) look(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	if now.Sub(c.swept) > 5*time.Minute {
+	if now.Sub(c.swept) > 30*time.Minute {
 		c.swept = now
 		var err error
 		if c.orphans, err = c.sweep(ctx); err != nil {

@@ -41,7 +41,7 @@ func (s *sweeping) status(name string) (now sweep.Snapshot) {
 // wait waits until the sweep says something of itself.
 func (s *sweeping) wait(name, what string, is func(sweep.Snapshot) bool) {
 	s.Helper()
-	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < 3*time.Minute; time.Sleep(20 * time.Millisecond) {
 		if is(s.status(name)) {
 			return
 		}
