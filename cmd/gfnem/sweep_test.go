@@ -38,7 +38,7 @@ func sweepSize() sweepSizes {
 func sweepFiles(seeds int, long bool) map[string]string {
 	mixture, grammar := 20, 20
 	if long {
-		mixture, grammar = 120, 150
+		mixture, grammar = 25, 40
 	}
 	return map[string]string{
 		"mixture": fmt.Sprintf(`task = "mixture"
@@ -283,7 +283,7 @@ func TestSweepOverhead(t *testing.T) {
 	}
 	for task, text := range map[string]string{
 		"mixture": "task = \"mixture\"\npreset = \"quick\"\nseeds = 10\n",
-		"grammar": strings.Replace(sweepFiles(5, true)["grammar"], "updates = 150", "updates = 500", 1),
+		"grammar": strings.Replace(sweepFiles(5, true)["grammar"], "updates = 40", "updates = 500", 1),
 	} {
 		s := newSweeping(t, text)
 		const times = 3
