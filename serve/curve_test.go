@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -129,5 +130,25 @@ func TestQuery(t *testing.T) {
 	q, err := parseQuery("wake.epsilon>=0.1 task=mixture !stopped x!=y")
 	if err != nil || fmt.Sprint(q) != "[{wake.epsilon >= 0.1} {task = mixture} {  !stopped} {x != y}]" {
 		t.Errorf("%v %v", q, err)
+	}
+}
+
+// All that a browser loads is small.
+func TestAssetsAreSmall(t *testing.T) {
+	total := int64(0)
+	for _, files := range []fs.FS{static, templates} {
+		if err := fs.WalkDir(files, ".", func(_ string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			info, err := d.Info()
+			total += info.Size()
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if total == 0 || total > 300_000 {
+		t.Errorf("%d bytes", total)
 	}
 }

@@ -87,7 +87,8 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
 		l.Report = hasReport(one.Dir)
 		out.Runs = append(out.Runs, l)
 	}
-	out.Metrics = slices.Sorted(maps.Keys(metrics))
+	out.Metrics = slices.AppendSeq([]string{}, maps.Keys(metrics))
+	slices.Sort(out.Metrics)
 	out.Metric = first(metrics)
 	reply(w, out)
 }

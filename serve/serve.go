@@ -29,7 +29,6 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/badinput"
-	"github.com/gfnem/gfnem/internal/self"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -139,8 +138,8 @@ func CheckAddress(listen, token string) error {
 	case err != nil:
 		return badinput.Errorf("--listen %s: give HOST:PORT, such as 127.0.0.1:8080: %w", listen, err)
 	case token == "" && !isLoopback(host):
-		return badinput.Errorf("--listen %s can be reached from other machines, so %s needs a token: set GFNEM_TOKEN to a secret of 16 characters or more",
-			listen, self.Command("serve"))
+		return badinput.Errorf("--listen %s can be reached from other machines, so a token is needed: set GFNEM_TOKEN to a secret of 16 characters or more",
+			listen)
 	case token != "" && len(token) < 16:
 		return badinput.Errorf("a token of %d characters can be guessed: give 16 or more", len(token))
 	}

@@ -22,6 +22,7 @@ type byHand struct{ day, why string }
 var notRun = map[string]byHand{
 	"go test ./...":                    {"2026-11-19", "it has this test; every change is tested by it"},
 	"go install ./cmd/gfnem":           {"2026-11-19", "it would write to the folders of whoever tests"},
+	"gfnem serve runs":                 {"2026-11-19", "it serves until it is told to end; tests of package serve drive the page"},
 	"go run ./scripts/release":         {"2026-11-19", "minutes; for one platform, and tested with a small program"},
 	"go run ./cmd/gfnem train mixture": {"2026-11-19", "here it is gfnem train mixture"},
 	"gfnem reproduce mixture --rows exact,meanfield,gfn-quick --runs 20 --out runs/table": {
@@ -36,10 +37,7 @@ var notRun = map[string]byHand{
 		"2026-11-19", "minutes; at the sizes of testdata/tiny: 8 s"},
 	"gfnem eval runs/g --max-length 40": {
 		"2026-11-19", "a grammar of tiny sentences does not know all words; of sentences of 20 words"},
-	"gfnem sweep rates.toml --out runs/rates": {
-		"2026-11-19", "the file of docs/sweep.md: 30 trainings in 75 s of processor time"},
 	"gfnem worker nats://HOST:4222": {"2026-11-19", "it needs another process; tests of sweeps start workers"},
-	"gfnem serve runs":              {"2026-11-19", "it serves until it is told to end; tests of package serve drive the page"},
 }
 
 // small makes the command of a document one that ends in a moment: the sizes of trainings are those of testdata/tiny,
