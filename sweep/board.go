@@ -40,8 +40,8 @@ type head struct {
 	Program string        `json:"program"` // see Program
 	Lease   time.Duration `json:"lease"`
 	Over    bool          `json:"over"`
-	// Computes is what computes all cells, since another processor or device may give other last digits: that of who came
-	// first. Mixed lets others take part.
+	// Computes is what computes all cells, since another processor or device may give other last digits: that of who
+	// came first. Mixed lets others take part.
 	Computes string `json:"computes"`
 	Mixed    bool   `json:"mixed"`
 }

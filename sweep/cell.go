@@ -148,7 +148,8 @@ func (m *making) read(task run.Task) (any, error) {
 	return c, config.Resolve(c, config.File(path))
 }
 
-// renew renews the claim, and says how far the cell is, until ctx ends. If somebody else has the cell it stops the training.
+// renew renews the claim, and says how far the cell is, until ctx ends. If somebody else has the cell it stops the
+// training.
 func (m *making) renew(ctx context.Context, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(m.lease / 8)
 	defer tick.Stop()

@@ -275,8 +275,8 @@ func plainSweep(file, dir string) error {
 	return err
 }
 
-// TestSweepOverhead compares what a sweep with one worker costs with a plain loop over the same trainings. It is no test but of
-// the figure that the documentation gives, for a machine that does nothing else.
+// TestSweepOverhead compares what a sweep with one worker costs with a plain loop over the same trainings. It is no
+// test but of the figure that the documentation gives, for a machine that does nothing else.
 func TestSweepOverhead(t *testing.T) {
 	if !*sweepFull {
 		t.Skip("measures for minutes: give -sweep.full")
