@@ -16,9 +16,9 @@ import (
 	"github.com/gfnem/gfnem/internal/disk"
 )
 
-// Pack writes what is needed to go on with a run elsewhere, as a tar file: its newest intact checkpoint, what was logged until
-// then, its summary, changes of its configuration, and the result of a finished cell. It may be called while the run is being
-// trained. It returns the checkpoint's step; its error wraps ErrNoCheckpoint if there is none.
+// Pack writes what is needed to go on with a run elsewhere, as a tar file: its newest intact checkpoint, what was
+// logged until then, its summary, changes of its configuration, and the result of a finished cell. It may be called
+// while the run is being trained. It returns the checkpoint's step; its error wraps ErrNoCheckpoint if there is none.
 func Pack(dir string, w io.Writer) (step uint64, err error) {
 	r, err := Read(dir)
 	if err != nil {
@@ -58,7 +58,8 @@ func Pack(dir string, w io.Writer) (step uint64, err error) {
 	return s.Step, out.Close()
 }
 
-// AddFile adds a file to a tar file, of which nothing but its name and content is kept, so that equal files make equal ones.
+// AddFile adds a file to a tar file, of which nothing but its name and content is kept, so that equal files make equal
+// ones.
 func AddFile(out *tar.Writer, name string, data []byte) error {
 	err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), Format: tar.FormatPAX})
 	if err == nil {
@@ -67,8 +68,8 @@ func AddFile(out *tar.Writer, name string, data []byte) error {
 	return err
 }
 
-// Unpack writes the files of a tar file, which may come from somebody else, below a new folder: regular files alone, and
-// nothing outside of it. They are durable when it returns.
+// Unpack writes the files of a tar file, which may come from somebody else, below a new folder: regular files alone,
+// and nothing outside of it. They are durable when it returns.
 func Unpack(in io.Reader, dir string) (err error) {
 	d := disk.OS{}
 	if err := disk.MkdirAll(d, dir); err != nil {

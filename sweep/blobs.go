@@ -59,7 +59,8 @@ func spool(dir string, write func(io.Writer) error) (_ *os.File, digest disk.Dig
 	return f, digest, nil
 }
 
-// fetch downloads a blob, over a file in a folder for such files, and unpacks it to a new folder once all of it is verified.
+// fetch downloads a blob, over a file in a folder for such files, and unpacks it to a new folder once all of it is
+// verified.
 func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (err error) {
 	f, digest, err := spool(dir, func(w io.Writer) error {
 		info, err := b.blobs.GetInfo(ctx, from.Name)
@@ -94,8 +95,8 @@ func (b *board) chunkSubject(number string) string { return "$O." + bucket(b.id)
 
 const chunkSize = 256 << 10
 
-// upload stores a file, under a name with its hash, as the client library does it, but chunk after chunk: that one sends them
-// ahead, and can leave a goroutine behind.
+// upload stores a file, under a name with its hash, as the client library does it, but chunk after chunk: that one
+// sends them ahead, and can leave a goroutine behind.
 func (b *board) upload(ctx context.Context, name string, digest disk.Digest, content io.Reader) (out blob, err error) {
 	out = blob{Name: name + "/" + digest.SHA256, Digest: digest}
 	info := jetstream.ObjectInfo{
@@ -162,8 +163,8 @@ func (b *board) drop(ctx context.Context, blobs ...*blob) {
 	}
 }
 
-// sweepBlobs deletes what is in the object store although nobody speaks of it, and chunks that an upload has left when its
-// worker was killed. What it has seen once it only remembers: it may be on its way.
+// sweepBlobs deletes what is in the object store although nobody speaks of it, and chunks that an upload has left when
+// its worker was killed. What it has seen once it only remembers: it may be on its way.
 func (b *board) sweepBlobs(ctx context.Context, needed map[string]bool, seen map[string]bool) (next map[string]bool, err error) {
 	objects, err := b.blobs.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {

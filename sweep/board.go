@@ -40,8 +40,8 @@ type head struct {
 	Program string        `json:"program"` // see Program
 	Lease   time.Duration `json:"lease"`
 	Over    bool          `json:"over"`
-	// Computes is what computes all cells, since another processor or device may give other last digits: that of who came
-	// first. Mixed lets others take part.
+	// Computes is what computes all cells, since another processor or device may give other last digits: that of who
+	// came first. Mixed lets others take part.
 	Computes string `json:"computes"`
 	Mixed    bool   `json:"mixed"`
 }
@@ -175,8 +175,14 @@ func boardError(err error) error {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == noRoom {
 		return badinput.Errorf("the sweep's server has too little room: lower --limit, or remove what sweeps before have left there")
 	}
-	return fmt.Errorf("the sweep's server: %w", err)
+	return &serverError{err}
 }
+
+// serverError is what a server answers, or that it does not: it says nothing of a cell, and passes.
+type serverError struct{ cause error }
+
+func (s *serverError) Error() string { return fmt.Sprintf("the sweep's server: %v", s.cause) }
+func (s *serverError) Unwrap() error { return s.cause }
 
 // agree checks that who computes by something gives the same bits as all others of the sweep; the first one decides.
 func (b *board) agree(ctx context.Context, computes string) error {

@@ -71,6 +71,9 @@ func (w *Worker) make(ctx context.Context, h *hold) (err error) {
 		return errors.Join(m.giveUp(nil), context.Cause(ctx))
 	case isOurs(err):
 		return m.giveUp(err)
+	case errors.As(err, new(*serverError)):
+		w.say("warning: %s: %s: it is handed back", m.now(), oneLine(err))
+		return m.giveUp(nil)
 	}
 	w.say("%s: failed: %s", m.now(), oneLine(err))
 	return m.fail(ctx, err)
@@ -81,7 +84,10 @@ func isOurs(err error) bool {
 	var path *fs.PathError
 	var link *os.LinkError
 	var number syscall.Errno
-	return errors.As(err, &path) || errors.As(err, &link) || errors.As(err, &number)
+	if errors.As(err, &path) || errors.As(err, &link) {
+		return true
+	}
+	return !errors.As(err, new(*serverError)) && errors.As(err, &number)
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
@@ -142,7 +148,8 @@ func (m *making) read(task run.Task) (any, error) {
 	return c, config.Resolve(c, config.File(path))
 }
 
-// renew renews the claim, and says how far the cell is, until ctx ends. If somebody else has the cell it stops the training.
+// renew renews the claim, and says how far the cell is, until ctx ends. If somebody else has the cell it stops the
+// training.
 func (m *making) renew(ctx context.Context, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(m.lease / 8)
 	defer tick.Stop()

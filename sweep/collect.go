@@ -234,8 +234,8 @@ func (c *collection) running() (n int) {
 	return n
 }
 
-// accept takes a result that was handed in: it brings the run below the grid's folder, and only then says so. One that is not
-// what it should be is refused, and the cell made again.
+// accept takes a result that was handed in: it brings the run below the grid's folder, and only then says so. One that
+// is not what it should be is refused, and the cell made again.
 func (c *collection) accept(ctx context.Context, key string, i int, e entry, revision uint64) error {
 	result, err := c.bring(ctx, key, c.cells[i], e)
 	switch {
@@ -317,7 +317,8 @@ func (c *collection) place(made string, cell run.Cell) error {
 	return d.SyncDir(filepath.Dir(to))
 }
 
-// look sets cells back whose workers were silent for the time of a lease, posts again what nobody takes, and writes the status.
+// look sets cells back whose workers were silent for the time of a lease, posts again what nobody takes, and writes the
+// status.
 func (c *collection) look(ctx context.Context, now time.Time) error {
 	waiting := 0
 	for key := range c.open {
@@ -340,7 +341,7 @@ func (c *collection) look(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	if now.Sub(c.swept) > 5*time.Minute {
+	if now.Sub(c.swept) > 30*time.Minute {
 		c.swept = now
 		var err error
 		if c.orphans, err = c.sweep(ctx); err != nil {
@@ -373,7 +374,8 @@ func (c *collection) lose(ctx context.Context, key string, e entry, revision uin
 	return changeError(err)
 }
 
-// repost tells workers of cells again if the queue is empty: a message was lost, when a disk lost what it had not written.
+// repost tells workers of cells again if the queue is empty: a message was lost, when a disk lost what it had not
+// written.
 func (c *collection) repost(ctx context.Context) error {
 	stream, err := c.board.js.Stream(ctx, bucket(c.board.id))
 	if err != nil {

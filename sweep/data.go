@@ -23,6 +23,9 @@ func (m *making) relocate(ctx context.Context) (config.Set, error) {
 		if !ok {
 			dir = filepath.Join(m.Dir, "data-"+b.SHA256)
 			if err := m.board().fetch(ctx, m.Dir, b, dir); err != nil {
+				if errors.Is(err, errDamaged) {
+					m.board().drop(ctx, &b) // the same sweep, given again, sends it again
+				}
 				return nil, errors.Join(fmt.Errorf("data of %s: %w", key, err), os.RemoveAll(dir))
 			}
 			m.local[b.SHA256] = dir

@@ -68,8 +68,8 @@ spec:
 `)),
 }
 
-// Emit writes a script for a kind of cluster, slurm or kubernetes, that starts workers of a sweep at an address. Keys is the
-// folder of the workers' keys; "" means none.
+// Emit writes a script for a kind of cluster, slurm or kubernetes, that starts workers of a sweep at an address. Keys
+// is the folder of the workers' keys; "" means none.
 func Emit(w io.Writer, kind, address, keys string, workers int) error {
 	script, ok := scripts[kind]
 	if !ok {

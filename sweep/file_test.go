@@ -123,8 +123,8 @@ func TestUnknownMetric(t *testing.T) {
 	testkit.BadInput(t, err, p.File+`:6: key "table.metrics": results have no "Stesp"; did you mean "Steps"?`)
 }
 
-// Successive halving: the same settings go on whoever makes them, whatever interrupts them, and those that go on end as if
-// they had not paused.
+// Successive halving: the same settings go on whoever makes them, whatever interrupts them, and those that go on end as
+// if they had not paused.
 func TestHalving(t *testing.T) {
 	const text = `task = "count"
 preset = "long"

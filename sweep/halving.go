@@ -17,8 +17,9 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
-// Halving is successive halving (Jamieson, Talwalkar, AISTATS 2016): all settings are trained for a part of their steps, then
-// the best of them go on, for Factor times as many steps, and so on. A training that pauses goes on from its checkpoint.
+// Halving is successive halving (Jamieson, Talwalkar, AISTATS 2016): all settings are trained for a part of their
+// steps, then the best of them go on, for Factor times as many steps, and so on. A training that pauses goes on from
+// its checkpoint.
 type Halving struct {
 	Metric string `json:"metric"`
 	Better string `json:"better"` // high or low
@@ -53,8 +54,8 @@ type measure struct {
 	Next    []string                     `json:"next"`
 }
 
-// Run makes the cells of a plan in a grid's folder and tabulates them. If some failed the table is of the others, and the error
-// is Failures.
+// Run makes the cells of a plan in a grid's folder and tabulates them. If some failed the table is of the others, and
+// the error is Failures.
 func (p *Plan) Run(ctx context.Context, g run.Grid) (*Table, error) {
 	lines := make([]Line, len(p.Rows))
 	var names []string

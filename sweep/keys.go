@@ -77,8 +77,8 @@ func (k *Keys) hasSecret() bool {
 	return k.Token != "" || k.Public != "" || k.has(seedFile) || k.has(credsFile)
 }
 
-// MakeKeys makes keys in a new folder: certificates for some hosts, a token and an NKey. Those in the folder sweep below it
-// stay on the sweep's machine, those in worker are copied to the workers'.
+// MakeKeys makes keys in a new folder: certificates for some hosts, a token and an NKey. Those in the folder sweep
+// below it stay on the sweep's machine, those in worker are copied to the workers'.
 func MakeKeys(dir string, hosts []string) (err error) {
 	if _, err := os.Lstat(dir); err == nil {
 		return badinput.Errorf("%s is there already: choose another folder for the keys", dir)

@@ -236,8 +236,8 @@ func TestLostAnswer(t *testing.T) {
 	wait()
 }
 
-// What is handed in is verified: anything else than the cell, made by this program, is refused in one line, and the cell is
-// made again.
+// What is handed in is verified: anything else than the cell, made by this program, is refused in one line, and the
+// cell is made again.
 func TestRefusedResults(t *testing.T) {
 	other, _ := plain(t, plan(t, "task = \"count\"\nset.add = 2\n"))
 	unfinished := t.TempDir()

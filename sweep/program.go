@@ -13,8 +13,8 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
-// Program identifies this program: its version, with a hash of its source's revision and of all modules; or of its file, where
-// no revision tells what it was built from.
+// Program identifies this program: its version, with a hash of its source's revision and of all modules; or of its
+// file, where no revision tells what it was built from.
 var Program = sync.OnceValue(func() string {
 	info := run.Program()
 	sum := sha256.New()

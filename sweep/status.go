@@ -10,8 +10,8 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
-// StatusName is a file in a sweep's folder that says how it is going. It is replaced about once a second while the sweep runs,
-// and is advice: results are what lies in the grid.
+// StatusName is a file in a sweep's folder that says how it is going. It is replaced about once a second while the
+// sweep runs, and is advice: results are what lies in the grid.
 const StatusName = "status.json"
 
 // Snapshot is what it says.

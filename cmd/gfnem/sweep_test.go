@@ -38,7 +38,7 @@ func sweepSize() sweepSizes {
 func sweepFiles(seeds int, long bool) map[string]string {
 	mixture, grammar := 20, 20
 	if long {
-		mixture, grammar = 120, 150
+		mixture, grammar = 25, 40
 	}
 	return map[string]string{
 		"mixture": fmt.Sprintf(`task = "mixture"
@@ -275,15 +275,15 @@ func plainSweep(file, dir string) error {
 	return err
 }
 
-// TestSweepOverhead compares what a sweep with one worker costs with a plain loop over the same trainings. It is no test but of
-// the figure that the documentation gives, for a machine that does nothing else.
+// TestSweepOverhead compares what a sweep with one worker costs with a plain loop over the same trainings. It is no
+// test but of the figure that the documentation gives, for a machine that does nothing else.
 func TestSweepOverhead(t *testing.T) {
 	if !*sweepFull {
 		t.Skip("measures for minutes: give -sweep.full")
 	}
 	for task, text := range map[string]string{
 		"mixture": "task = \"mixture\"\npreset = \"quick\"\nseeds = 10\n",
-		"grammar": strings.Replace(sweepFiles(5, true)["grammar"], "updates = 150", "updates = 500", 1),
+		"grammar": strings.Replace(sweepFiles(5, true)["grammar"], "updates = 40", "updates = 500", 1),
 	} {
 		s := newSweeping(t, text)
 		const times = 3

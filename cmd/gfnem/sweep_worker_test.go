@@ -41,7 +41,7 @@ func (s *sweeping) status(name string) (now sweep.Snapshot) {
 // wait waits until the sweep says something of itself.
 func (s *sweeping) wait(name, what string, is func(sweep.Snapshot) bool) {
 	s.Helper()
-	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < 3*time.Minute; time.Sleep(20 * time.Millisecond) {
 		if is(s.status(name)) {
 			return
 		}
@@ -66,8 +66,8 @@ func (s *sweeping) workerArgs() []string {
 	return []string{"worker", "nats://" + s.address, "--work", s.out("work"), "--patience", "10s"}
 }
 
-// TestSweepWorkers has workers of another build, with a full disk, and one that comes back from the dead: each says so in a
-// line, and the sweep is as if they had not been.
+// TestSweepWorkers has workers of another build, with a full disk, and one that comes back from the dead: each says so
+// in a line, and the sweep is as if they had not been.
 func TestSweepWorkers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes processes and seconds")
@@ -194,8 +194,8 @@ func TestSweepInterrupted(t *testing.T) {
 	s.same("again")
 }
 
-// TestSweepFullDisk: when the disk of the sweep itself is full, wherever that is noticed, it says so in one line, and the same
-// command goes on.
+// TestSweepFullDisk: when the disk of the sweep itself is full, wherever that is noticed, it says so in one line, and
+// the same command goes on.
 func TestSweepFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes processes and seconds")
