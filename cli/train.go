@@ -69,7 +69,7 @@ func (c trainCmd) Run(io command.Console, p *Program) (err error) {
 	if err != nil {
 		return err
 	}
-	said, err := run.Prepare(task, chosen)
+	said, err := atOnce(ctx, func() ([]string, error) { return run.Prepare(task, chosen) })
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s settings) resolve(task run.Task) (any, error) {
 // nothing has to be saved yet.
 func start(ctx context.Context, e command.Backend, task run.Task, config any) (run.Session, string, error) {
 	var name string
-	s, err := run.Await(ctx, 0, func() (run.Session, error) {
+	s, err := atOnce(ctx, func() (run.Session, error) {
 		b, err := e.Open()
 		if err != nil {
 			return nil, err
@@ -146,10 +146,16 @@ func start(ctx context.Context, e command.Backend, task run.Task, config any) (r
 		command.TakesMemory(largeKeys(task, config)...)
 		return task.Start(b, config)
 	})
-	if errors.Is(err, run.ErrBusy) {
-		return nil, "", fmt.Errorf("%w before anything was trained: give the same command again", run.ErrInterrupted)
-	}
 	return s, name, err
+}
+
+// atOnce calls f, and leaves it when a signal comes.
+func atOnce[R any](ctx context.Context, f func() (R, error)) (R, error) {
+	out, err := run.Await(ctx, 0, f)
+	if errors.Is(err, run.ErrBusy) {
+		err = fmt.Errorf("%w before anything was trained: give the same command again", run.ErrInterrupted)
+	}
+	return out, err
 }
 
 // finish drives a run to its end, then evaluates, exports and reports it. Once it is trained, stop ends listening for signals:

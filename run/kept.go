@@ -7,7 +7,9 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/disk"
 )
 
@@ -22,7 +24,7 @@ type Preparer interface {
 	Prepare(config any) (said []string, err error)
 }
 
-// Keeper is a Session that was started from data which Prepare has made: its run keeps them.
+// Keeper is a Session whose run keeps files: the data that Prepare has made, or what is to be known of others.
 type Keeper interface {
 	Session
 	// Keeps returns the files, by name; nil if there are none.
@@ -31,8 +33,9 @@ type Keeper interface {
 
 // Housed is a configuration that can take its data from the run that keeps them.
 type Housed interface {
-	// House is told the folder of these data, and returns the key whose path is not read any more.
-	House(dir string) (key string, err error)
+	// House is told the folder of what a run keeps, and the names of its files. It returns the key whose path is not read
+	// any more; "" if there is none.
+	House(dir string, files []string) (key string, err error)
 }
 
 // Prepare is Preparer.Prepare of tasks that have it.
@@ -54,10 +57,29 @@ func Keeps(s Session) (map[string][]byte, error) {
 // House lets a configuration take its data from the run's folder, if the run keeps them there, and returns the key whose
 // path is not read then.
 func (r *Run) House(config any) (key string, err error) {
-	if h, ok := config.(Housed); ok && len(r.info.Files) > 0 {
-		return h.House(r.path(dataName))
+	h, ok := config.(Housed)
+	if !ok || len(r.info.Files) == 0 {
+		return "", nil
 	}
-	return "", nil
+	var names []string
+	for _, path := range slices.Sorted(maps.Keys(r.info.Files)) {
+		names = append(names, strings.TrimPrefix(path, dataName+"/"))
+	}
+	return h.House(r.path(dataName), names)
+}
+
+// Kept returns a file that the run keeps; nil if it keeps none of that name.
+func (r *Run) Kept(name string) ([]byte, error) {
+	want, ok := r.info.Files[dataName+"/"+name]
+	if !ok {
+		return nil, nil
+	}
+	path := filepath.Join(r.path(dataName), name)
+	data, err := r.disk.ReadFile(path)
+	if err == nil && disk.DigestOf(data) != want {
+		err = badinput.Errorf("%s does not match its hash in %s: put it back from a copy", path, infoName)
+	}
+	return data, err
 }
 
 // keep writes files that a run keeps, and says so in its provenance. A Create that was killed may have written them.

@@ -37,8 +37,6 @@ var notRun = map[string]byHand{
 		"2026-11-19", "minutes; at the sizes of testdata/tiny: 8 s"},
 	"gfnem eval runs/g --max-length 40": {
 		"2026-11-19", "a grammar of tiny sentences does not know all words; of sentences of 20 words"},
-	"gfnem sweep rates.toml --out runs/rates": {
-		"2026-11-19", "the file of docs/sweep.md: 30 trainings in 75 s of processor time"},
 	"gfnem worker nats://HOST:4222": {"2026-11-19", "it needs another process; tests of sweeps start workers"},
 }
 

@@ -1,6 +1,7 @@
 package induce
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -85,14 +86,17 @@ func (Task) Prepare(config any) (said []string, err error) {
 	if slices.Contains(builtIn, c.Data) {
 		return nil, nil
 	}
-	if err := c.open(); err != nil {
+	if err := c.open(); err != nil && c.ofFiles() {
 		return nil, err
+	} else if err != nil {
+		return nil, nil // Start says so, if it is asked: cells of a grid that are finished do without
+	}
+	if !c.ofText {
+		defer func() { c.opened = nil }() // Start opens it again: many configurations may be prepared before any is started
 	}
 	d := c.opened.Between(2, c.MaxLength)
 	said = slices.Clone(d.Notes)
-	auto := c.Text.Tokens == treebank.TokensAuto
-	c.Text.decide(d)
-	if auto && c.ofText && d.Options.Tokens == treebank.TokensEnglish && strings.Contains(said[0], "English") {
+	if c.Text.Tokens == treebank.TokensAuto && d.Options.Tokens == treebank.TokensEnglish && strings.Contains(said[0], "English") {
 		said[0] += `; text.tokens = "spaces" takes words as they are`
 	}
 	for i := range d.Splits {
@@ -143,45 +147,47 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
+// preparationName is the file in which a run keeps what its words went through.
+const preparationName = "preparation.json"
+
 // House implements run.Housed.
-func (c *Config) House(dir string) (key string, err error) {
+func (c *Config) House(dir string, files []string) (key string, err error) {
+	if !slices.ContainsFunc(files, func(name string) bool { return name != preparationName }) {
+		return "", nil
+	}
 	if c.opened, err = treebank.Load(dir); err != nil {
 		return "", badinput.Errorf("%w, or put back a copy: the run was made with it", err)
 	}
 	return "data", nil
 }
 
-// Keeps implements run.Keeper.
-func (s *Session) Keeps() (map[string][]byte, error) {
-	if !s.ofText {
+// Keeps implements run.Keeper: a data set that was made of files, and what words of any that is not built in went through.
+func (s *Session) Keeps() (files map[string][]byte, err error) {
+	if slices.Contains(builtIn, s.Config.Data) || s.opened == nil {
 		return nil, nil
 	}
-	return s.opened.Files()
-}
-
-// decide writes down what the words of a data set went through.
-func (t *Text) decide(d *treebank.Dataset) {
-	p := d.Preparation()
-	t.Tokens, t.Punctuation, t.KeepCase, t.KeepNumbers = p.Tokens, p.Punctuation, p.KeepCase, p.KeepNumbers
-}
-
-// fits says whether nothing was asked for, or what a data set has.
-func (t Text) fits(d *treebank.Dataset) bool {
-	usual, decided := usualText, usualText
-	decided.decide(d)
-	return t == usual || t == decided
-}
-
-// preparation is what the training data went through, for new text; nil where that is not known, as of older runs.
-func (c *Config) preparation() *treebank.Preparation {
-	p := &treebank.Preparation{
-		Tokens: c.Text.Tokens, Punctuation: c.Text.Punctuation, KeepCase: c.Text.KeepCase, KeepNumbers: c.Text.KeepNumbers,
+	files = map[string][]byte{}
+	if s.ofText {
+		if files, err = s.opened.Files(); err != nil {
+			return nil, err
+		}
 	}
-	switch {
-	case slices.Contains(builtIn, c.Data):
-		p.Tokens = treebank.TokensEnglish // their words are in lower case, without punctuation
-	case p.Tokens == treebank.TokensAuto:
-		return nil
+	files[preparationName], err = json.MarshalIndent(s.opened.Preparation(), "", "  ")
+	return files, err
+}
+
+// preparation is what the training data of a run went through, for new text; nil where that is not known, as of older runs.
+func (c *Config) preparation(r *run.Run) (*treebank.Preparation, error) {
+	if slices.Contains(builtIn, c.Data) {
+		return &treebank.Preparation{Tokens: treebank.TokensEnglish}, nil // their words are in lower case, without punctuation
 	}
-	return p
+	data, err := r.Kept(preparationName)
+	if data == nil || err != nil {
+		return nil, err
+	}
+	p := &treebank.Preparation{}
+	if err := json.Unmarshal(data, p); err != nil {
+		return nil, badinput.Errorf("%s of %s: %w", preparationName, r.Dir(), err)
+	}
+	return p, nil
 }

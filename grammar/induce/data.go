@@ -42,9 +42,12 @@ func (c *Config) open() (err error) {
 		return c.make()
 	default:
 		c.opened, err = treebank.Load(c.Data)
-		if err == nil && !c.Text.fits(c.opened) {
+		if err == nil && c.Text != usualText {
 			err = badinput.Errorf("%s is a data set: what section text of the configuration says was decided when it was made", c.Data)
 		}
+	}
+	if err != nil {
+		c.opened = nil
 	}
 	if here, e := os.Getwd(); err != nil && e == nil && !filepath.IsAbs(c.Data) {
 		err = badinput.Errorf("%w; data = %q is relative to the folder that the program runs in, %s", err, c.Data, here)

@@ -152,3 +152,19 @@ func TestSeveralWalks(t *testing.T) {
 		}
 	}
 }
+
+// Losses that train no flows make no estimate of log p(x) from them.
+func TestFlowsOfLosses(t *testing.T) {
+	for objective, none := range map[string]bool{"subtb": false, "tb": false, "vargrad": true, "none": true} {
+		c := weightedGFN(2)
+		c.Wake.Objective = objective
+		s := tinySession(t, c)
+		log := map[string]float64{}
+		if err := s.measure(log); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := log["valid/flow_per_word"]; ok == none || s.Network.NoFlows != none {
+			t.Errorf("%s: %v", objective, log)
+		}
+	}
+}

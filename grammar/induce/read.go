@@ -98,7 +98,7 @@ func readRun(b compute.Backend, r *run.Run) (c Config, g *grammar.Grammar, state
 		err = badinput.Errorf("%s does not hold a grammar that can be used at step %d: %w", r.Dir(), state.Step, err)
 	} else {
 		c.adopt(g)
-		g.Prepared = c.preparation()
+		g.Prepared, err = c.preparation(r)
 	}
 	return c, g, state, warnings, err
 }

@@ -150,6 +150,7 @@ func (s *Session) newLoop(tables func(*graph.Graph) grammar.LogProbs) (err error
 			}
 		}
 		s.Network = parse.NewGFlowNet(s.gfn.Sampler, s.batches())
+		s.Network.NoFlows = s.Wake.Objective != "subtb" && s.Wake.Objective != "tb"
 		e := gfnStep{gflownet: s.gfn, seed: s.Config.Seed, perEpoch: s.sampler.perEpoch()}
 		if s.prior != nil {
 			e.prior = func(em.Moment) ([]float32, float32) {

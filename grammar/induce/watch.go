@@ -60,15 +60,18 @@ func (s *Session) watchGFN(log map[string]float64, some []treebank.Sentence, gol
 	if err != nil {
 		return err
 	}
-	flows, err := s.Network.LogLikelihoods(some)
-	if err != nil {
-		return err
-	}
 	bound := make([]float64, len(some))
 	for i, w := range d.LogW {
 		bound[i] = w[0]
 	}
-	log["valid/bound_per_word"], log["valid/flow_per_word"] = parse.NatsPerWord(bound, some), parse.NatsPerWord(flows, some)
+	log["valid/bound_per_word"] = parse.NatsPerWord(bound, some)
+	if !s.Network.NoFlows {
+		flows, err := s.Network.LogLikelihoods(some)
+		if err != nil {
+			return err
+		}
+		log["valid/flow_per_word"] = parse.NatsPerWord(flows, some)
+	}
 	if !gold {
 		return nil
 	}

@@ -25,8 +25,8 @@ type Bounds struct {
 	Bound Measure `json:"bound"`
 	// ImportanceBound is -E[log of the mean of exp(log p(x,z) + log P_B - log P_F) over all samples], which is tighter.
 	ImportanceBound Measure `json:"importance_bound"`
-	// Flow is what the network takes -log p(x) for. It bounds nothing.
-	Flow Measure `json:"flow_estimate"`
+	// Flow is what the network takes -log p(x) for. It bounds nothing, and is nil where no loss trains it.
+	Flow *Measure `json:"flow_estimate,omitempty"`
 
 	// KLTrajectories is the divergence from trajectories of P_F to those drawn by P_B from the exact posterior: Bound
 	// less the exact -log p(x). That from q(z) to the posterior is no greater; it is between KLTreesLow and
@@ -35,7 +35,7 @@ type Bounds struct {
 	KLTreesLow     Measure `json:"kl_trees_at_least"`
 	KLTreesHigh    Measure `json:"kl_trees_at_most"`
 
-	// Spearman is the correlation of ranks between log p(x) and its flow estimate; nil where one of them is constant.
+	// Spearman is the correlation of ranks between log p(x) and its flow estimate; nil without one, or where one of them is constant.
 	Spearman *float64 `json:"spearman,omitempty"`
 	// ESS is how many exact samples the trajectories of a sentence are worth, mean of sentences.
 	ESS float64 `json:"effective_samples"`
@@ -50,14 +50,19 @@ func (p *GFlowNet) Bounds(sentences []treebank.Sentence, logX []float64, seed ui
 	if err != nil {
 		return nil, nil, err
 	}
+	r := newBounds(sentences, logX, d)
+	if p.NoFlows {
+		return r, d, nil
+	}
 	flows, err := p.LogLikelihoods(sentences)
 	if err != nil {
 		return nil, nil, err
 	}
-	return newBounds(sentences, logX, flows, d), d, nil
+	r.setFlows(sentences, logX, flows)
+	return r, d, nil
 }
 
-func newBounds(sentences []treebank.Sentence, logX, flows []float64, d *Draws) *Bounds {
+func newBounds(sentences []treebank.Sentence, logX []float64, d *Draws) *Bounds {
 	r := &Bounds{Sentences: len(sentences), Samples: fullPlan.samples, Orders: fullPlan.orders}
 	r.Bound = measure(sentences, func(i int) (float64, float64) {
 		mean, variance := average(d.LogW[i])
@@ -70,17 +75,22 @@ func newBounds(sentences []treebank.Sentence, logX, flows []float64, d *Draws) *
 	for i := range sentences {
 		r.ESS += gfn.EstimateLogZ(d.LogW[i]).ESS / float64(len(sentences))
 	}
-	r.Flow = measure(sentences, func(i int) (float64, float64) { return -flows[i], 0 })
 	r.KLTrajectories = measure(sentences, func(i int) (float64, float64) {
 		mean, variance := average(d.LogW[i])
 		return logX[i] - mean, variance
 	})
 	r.KLTreesLow = measure(sentences, func(i int) (float64, float64) { return klTrees(logX[i], d.LogW[i], d.low[i]) })
 	r.KLTreesHigh = measure(sentences, func(i int) (float64, float64) { return klTrees(logX[i], d.LogW[i], d.high[i]) })
+	return r
+}
+
+// setFlows adds what the network takes log p(x) for.
+func (r *Bounds) setFlows(sentences []treebank.Sentence, logX, flows []float64) {
+	flow := measure(sentences, func(i int) (float64, float64) { return -flows[i], 0 })
+	r.Flow = &flow
 	if c := spearman(logX, flows); !math.IsNaN(c) {
 		r.Spearman = &c
 	}
-	return r
 }
 
 // Measure is a number in nats, averaged over sentences.

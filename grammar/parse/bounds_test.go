@@ -47,7 +47,8 @@ func TestBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newBounds(x, logX, flows, tried)
+		r := newBounds(x, logX, tried)
+		r.setFlows(x, logX, flows)
 
 		// Per word, as sums over the different sentences.
 		var tokens, exact, bound, broken, flow, trees, reversed float64

@@ -23,10 +23,11 @@ const mbrSamples = 32
 // GFlowNet parses with a GFlowNet, a batch of sentences at a time.
 type GFlowNet struct {
 	Batches
-	net    *forest.Sampler
-	best   *program.Program[bestIn[*tensors.Tensor], bestTensors]
-	read   *program.Program[listedTensors, listedLogs[*tensors.Tensor]]
-	shapes *program.Program[shapesTensors, shapesOut[*tensors.Tensor]]
+	NoFlows bool // no loss trains flows, so that they say nothing of log p(x)
+	net     *forest.Sampler
+	best    *program.Program[bestIn[*tensors.Tensor], bestTensors]
+	read    *program.Program[listedTensors, listedLogs[*tensors.Tensor]]
+	shapes  *program.Program[shapesTensors, shapesOut[*tensors.Tensor]]
 }
 
 var _ Parser = (*GFlowNet)(nil)

@@ -74,12 +74,14 @@ func (s SplitResult) gfnTable() *report.Table {
 		Notes: []string{
 			"nats per word: summed over sentences, by the number of words and sentence ends; ± is the standard error of drawing, sentences given",
 			fmt.Sprintf("bound: -E[log p(x,z) + log P_B - log P_F], from %d trajectories of each sentence at temperature 1, without moves", g.Samples),
-			"flow estimate: what the network takes -log p(x) for; it is no bound",
 			"KL over trajectories: the bound less the exact value; the KL over trees, from q(z) to the exact posterior, is no greater",
 			fmt.Sprintf("KL over trees: q(z) from %d orders of a tree by P_B, without and with the one it was made in, too low and too high on average",
 				g.Orders),
 			fmt.Sprintf("%d of the nonterminals are used by the samples, perplexity %.1f", g.Labels, g.LabelPerplexity),
 		},
+	}
+	if g.Flow != nil {
+		t.Notes = append(t.Notes, "flow estimate: what the network takes -log p(x) for; it is no bound")
 	}
 	if g.Spearman != nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("Spearman correlation of log p(x) with its flow estimate: %.3f", *g.Spearman))
@@ -92,16 +94,19 @@ func (s SplitResult) gfnTable() *report.Table {
 	}
 	for _, row := range []struct {
 		name string
-		parse.Measure
+		*parse.Measure
 	}{
-		{"-log p(x), exact", exact},
-		{"bound", g.Bound},
-		{fmt.Sprintf("importance-weighted bound, %d samples", g.Samples), g.ImportanceBound},
+		{"-log p(x), exact", &exact},
+		{"bound", &g.Bound},
+		{fmt.Sprintf("importance-weighted bound, %d samples", g.Samples), &g.ImportanceBound},
 		{"flow estimate, no guarantee", g.Flow},
-		{"KL over trajectories", g.KLTrajectories},
-		{"KL over trees, at least", g.KLTreesLow},
-		{"KL over trees, at most", g.KLTreesHigh},
+		{"KL over trajectories", &g.KLTrajectories},
+		{"KL over trees, at least", &g.KLTreesLow},
+		{"KL over trees, at most", &g.KLTreesHigh},
 	} {
+		if row.Measure == nil {
+			continue
+		}
 		cell := report.Number(row.PerWord, 4)
 		if row.Error > 0 {
 			cell = report.MeanStd(row.PerWord, row.Error, 4)

@@ -57,12 +57,14 @@ func (p *parsed) treeFigure(i int) (report.Named, error) {
 	found := p.found(i, p.trees[i])
 	found.Title = "learned"
 	found.Caption = fmt.Sprintf("log p(x,z) = %s, log p(z|x) = %s", report.Number(p.logP[i], 2), report.Number(p.logP[i]-p.logX[i], 2))
-	caption := fmt.Sprintf("The most probable derivation z of a sentence x of %d words: log p(x,z) of both, log p(z|x) of the tree "+
-		"given the words; log p(x) = %s, of the words by all trees together", len(sentence.Words), report.Number(p.logX[i], 2))
+	caption := fmt.Sprintf("The most probable derivation z of a sentence x of %d words. log p(x,z) is of both, log p(x) = %s of the words "+
+		"by all trees together, ", len(sentence.Words), report.Number(p.logX[i], 2))
 	drawn := p.gfn.panels(p, i, &found)
 	if drawn != nil {
-		caption += fmt.Sprintf(", and %d draws of the GFlowNet, a perfect one of which would have "+
-			"log q(z) = log p(x,z) − log p(x)", len(drawn))
+		caption += fmt.Sprintf("log q(z) what the GFlowNet gives a tree, of which there are %d draws; log q(z) = log p(x,z) − log p(x) "+
+			"would be perfect", len(drawn))
+	} else {
+		caption += "log p(z|x) of the tree given the words"
 	}
 	trees := append([]report.Panel{found}, drawn...)
 	if p.split.Gold {
@@ -70,7 +72,7 @@ func (p *parsed) treeFigure(i int) (report.Named, error) {
 		if err != nil {
 			return report.Named{}, err
 		}
-		caption += fmt.Sprintf(", and its gold tree; F1 %.1f", f1.Sentence)
+		caption += fmt.Sprintf(". Beside it the gold tree; F1 %.1f", f1.Sentence)
 		trees = slices.Insert(trees, 0, report.Panel(p.gold(i)))
 	}
 	columns := 1
