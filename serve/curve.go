@@ -46,7 +46,8 @@ func (c *cell) join(o cell) {
 	}
 }
 
-// curve is a metric of a run, in cells of equal width. However long the run, it has a few hundred of them, and no least or
+// curve is a metric of a run, in cells of equal width. However long the run, it has a few hundred of them, and no
+// least or
 // greatest value is lost. Values that are not finite are counted, not kept.
 type curve struct {
 	width float64 // steps of a cell
@@ -146,7 +147,8 @@ func (c *curve) on(g grid) []cell {
 	return out
 }
 
-// extremes are the least and greatest values of cells in the order of their steps, two for each cell; NaN where there is none.
+// extremes are the least and greatest values of cells in the order of their steps, two for each cell; NaN where
+// there is none.
 func extremes(all []cell) []float64 {
 	out := make([]float64, 0, 2*len(all))
 	for _, c := range all {

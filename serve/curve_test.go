@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// However many values there are, a curve has few cells, and the least and greatest values of each are there, where they were.
+// However many values there are, a curve has few cells, and the least and greatest values of each are there, where
+// they were.
 func TestCurveKeepsExtremes(t *testing.T) {
 	for trial := range 50 {
 		r := rand.New(rand.NewPCG(uint64(trial), 1))

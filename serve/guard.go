@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// policy is the content security policy of pages: scripts and styles come from files of ours, everything else is refused.
+// policy is the content security policy of pages: scripts and styles come from files of ours, everything else is
+// refused.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 

@@ -20,7 +20,8 @@ const (
 	logEvery  = time.Second
 )
 
-// index knows the runs below a folder and the curves of all their metrics. Curves are read once; later only what was added.
+// index knows the runs below a folder and the curves of all their metrics. Curves are read once; later only what was
+// added.
 type index struct {
 	dir string
 	log func(line string)
@@ -226,7 +227,8 @@ func (e *entry) isWhole() bool {
 	return e.whole
 }
 
-// read reads what was added, and says whether there was anything. Curves that others look at meanwhile are copies of before:
+// read reads what was added, and says whether there was anything. Curves that others look at meanwhile are copies of
+// before:
 // a whole curve is replaced, and what is added to one is little.
 func (e *entry) read() (more bool) {
 	e.reader.Lock()

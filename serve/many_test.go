@@ -68,7 +68,8 @@ func makeMany(t *testing.T) string {
 	return dir
 }
 
-// A folder of many long runs has a picture within a second of opening the page: at once when the server starts, from a few
+// A folder of many long runs has a picture within a second of opening the page: at once when the server starts, from
+// a few
 // places of each file, and when all has been read. In full:
 //
 //	go test ./serve -run TestManyRuns -v -serve.many 1000 -serve.points 100000 -timeout 30m

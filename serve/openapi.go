@@ -14,7 +14,8 @@ func badRequest(format string, args ...any) error { return badinput.Errorf(forma
 
 type object = map[string]any
 
-// openAPI describes the questions of all tasks, in OpenAPI 3.1. Where tasks have questions of the same name, a request is one
+// openAPI describes the questions of all tasks, in OpenAPI 3.1. Where tasks have questions of the same name, a
+// request is one
 // of theirs.
 func (s *server) openAPI(w http.ResponseWriter, _ *http.Request) { reply(w, s.describe()) }
 

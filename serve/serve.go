@@ -2,7 +2,8 @@
 //
 //	err := serve.Run(ctx, serve.Options{Dir: "runs", Tasks: tasks, Backend: open})
 //
-// The page lists all runs below a folder, with their curves, live; and looks inside of models. It is plain HTML with scripts and
+// The page lists all runs below a folder, with their curves, live; and looks inside of models. It is plain HTML with
+// scripts and
 // styles of ours and uPlot, all of it in the binary. The questions that models answer are those of tasks that implement
 // command.Inspector: package serve knows no task.
 //

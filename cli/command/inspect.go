@@ -14,7 +14,8 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
-// Inspector lets others look into models of its runs: the page of the command serve, and programs in other languages over
+// Inspector lets others look into models of its runs: the page of the command serve, and programs in other languages
+// over
 // HTTP. What can be asked is listed without a model; a model is opened once, and is asked by one goroutine at a time.
 type Inspector interface {
 	Questions() []Question
@@ -45,7 +46,8 @@ type (
 	Checked interface{ Check() error }
 	// Sized says how many answers it takes, and so how much work it is; others are 1.
 	Sized interface{ Size() int }
-	// Joined says which requests can be answered by one call of the model, those that return the same text. The others, and
+	// Joined says which requests can be answered by one call of the model, those that return the same text. The others,
+	// and
 	// with "" all, are answered alone: those whose random numbers depend on what else is computed at the same time.
 	Joined interface{ Join() string }
 )

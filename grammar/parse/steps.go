@@ -74,7 +74,8 @@ func (s *Stepper) graph(in stepIn[*Node, forest.Sentences, gfn.State]) (out step
 	return stepOut[*Node, gfn.State]{ConvertDType(log, dtypes.Float64), action, env.Step(in.Forest, action)}
 }
 
-// Steps draws a tree of a sentence, and returns its actions in order, each with the most probable other ones, no more than most.
+// Steps draws a tree of a sentence, and returns its actions in order, each with the most probable other ones, no
+// more than most.
 func (s *Stepper) Steps(sentence treebank.Sentence, most int, seed uint64) ([]Step, error) {
 	n := len(sentence.Words)
 	one := Batches{Rows: 1, Bucket: s.net.Bucket, Most: s.net.Longest()}

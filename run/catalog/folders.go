@@ -10,7 +10,8 @@ import (
 	"github.com/gfnem/gfnem/internal/disk"
 )
 
-// Folders returns what Find opens, in the same order, without opening it: runs that have a Dir only, and folders that cannot
+// Folders returns what Find opens, in the same order, without opening it: runs that have a Dir only, and folders
+// that cannot
 // be read, as broken runs.
 func Folders(dir string) ([]Run, error) {
 	top, err := disk.Follow(dir)

@@ -23,7 +23,8 @@ type Follower struct {
 // followBytes is what is read at once.
 const followBytes = 1 << 18
 
-// Next calls value for each value that was logged since the last call, in order; the name is valid until it returns. If the
+// Next calls value for each value that was logged since the last call, in order; the name is valid until it returns.
+// If the
 // journal was cut, as by a run that was resumed from an earlier checkpoint, it calls anew and begins at the beginning.
 func (f *Follower) Next(anew func(), value func(step float64, name []byte, y float64)) error {
 	if f.path == "" {
@@ -94,7 +95,8 @@ func Values(lines []byte, value func(step float64, name []byte, y float64)) erro
 	return nil
 }
 
-// Glimpse is Values of a few places of a run's metrics, so many at most, evenly spread, and of the end: what the run looks
+// Glimpse is Values of a few places of a run's metrics, so many at most, evenly spread, and of the end: what the run
+// looks
 // like before all of it has been read.
 func Glimpse(dir string, places int, value func(step float64, name []byte, y float64)) error {
 	const piece = 1024
