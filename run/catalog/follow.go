@@ -96,8 +96,7 @@ func Values(lines []byte, value func(step float64, name []byte, y float64)) erro
 }
 
 // Glimpse is Values of a few places of a run's metrics, so many at most, evenly spread, and of the end: what the run
-// looks
-// like before all of it has been read.
+// looks like before all of it has been read.
 func Glimpse(dir string, places int, value func(step float64, name []byte, y float64)) error {
 	const piece = 1024
 	file, err := disk.OpenRead(filepath.Join(dir, metricsName))
