@@ -2,8 +2,10 @@ package serve
 
 import "math"
 
-// cells is the greatest number of cells of a curve, an even number.
-const cells = 400
+const (
+	cells     = 400 // the greatest number of cells of a curve, an even number
+	perOctave = 8   // cells of a curve for a logarithmic axis, from one step to twice as many
+)
 
 // cell is what was logged in a range of steps: the least and the greatest value, where they are, and the mean.
 type cell struct {
@@ -51,7 +53,8 @@ func (c *cell) join(o cell) {
 type curve struct {
 	width float64 // steps of a cell
 	cells []cell
-	other int // values that are not finite, or at no step
+	logs  []cell // the same values in cells that grow with the steps, for a logarithmic axis
+	other int    // values that are not finite, or at no step
 }
 
 func (c *curve) add(x, y float64) {
@@ -65,11 +68,15 @@ func (c *curve) add(x, y float64) {
 	for x >= c.width*cells {
 		c.halve()
 	}
-	at := int(x / c.width)
-	for len(c.cells) <= at {
-		c.cells = append(c.cells, cell{})
+	put := func(to []cell, at int) []cell {
+		for len(to) <= at {
+			to = append(to, cell{})
+		}
+		to[at].add(x, y)
+		return to
 	}
-	c.cells[at].add(x, y)
+	c.cells = put(c.cells, int(x/c.width))
+	c.logs = put(c.logs, int(perOctave*math.Log2(1+x)))
 }
 
 // halve makes cells twice as wide.
@@ -124,8 +131,11 @@ func (g grid) edge(i float64) float64 {
 
 // on lays a curve out on a grid.
 func (c *curve) on(g grid) []cell {
-	out := make([]cell, g.n)
-	for _, one := range c.cells {
+	out, from := make([]cell, g.n), c.cells
+	if g.log {
+		from = c.logs
+	}
+	for _, one := range from {
 		if one.n == 0 {
 			continue
 		}

@@ -68,6 +68,23 @@ func TestCurveKeepsExtremes(t *testing.T) {
 	}
 }
 
+// On a logarithmic axis the first steps of a long run are as fine as the last ones.
+func TestCurveBegins(t *testing.T) {
+	var c curve
+	for step := range 100_000 {
+		c.add(float64(step), float64(step%7))
+	}
+	filled := 0
+	for _, one := range c.on(grid{0, 99_999, 300, true})[:150] {
+		if one.n > 0 {
+			filled++
+		}
+	}
+	if filled < 50 {
+		t.Errorf("the first 300 steps of 100,000 fill %d of 150 cells", filled)
+	}
+}
+
 // What was read bit by bit is what is read at once; a journal that is cut and written anew is read anew.
 func TestFollowing(t *testing.T) {
 	dir := t.TempDir()

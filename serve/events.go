@@ -98,8 +98,8 @@ func (s *server) workers(w http.ResponseWriter, r *http.Request) {
 			err = json.Unmarshal(data, &one.Status)
 		}
 		if err != nil {
-			s.fail(w, http.StatusInternalServerError, fmt.Errorf("%s: %w", path, err))
-			return
+			s.options.Log(fmt.Sprintf("error: %s: %v", path, err)) // the others are shown
+			continue
 		}
 		out = append(out, one)
 	}

@@ -318,7 +318,7 @@ func (e *entry) curve(name string) (c curve, whole bool) {
 	}
 	if one := from[name]; one != nil {
 		c = *one
-		c.cells = slices.Clone(one.cells)
+		c.cells, c.logs = slices.Clone(one.cells), slices.Clone(one.logs)
 	}
 	return c, e.whole
 }

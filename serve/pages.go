@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/url"
 	"path"
 	"path/filepath"
 	"slices"
@@ -69,8 +70,11 @@ func (s *server) runPage(w http.ResponseWriter, r *http.Request) {
 		Run           catalog.Run
 		Keys          []pair
 		Questions     string // that its model answers, with spaces between them
-		Report        bool
-	}{Program: self.Name(), Name: name, Run: one, Keys: pairs(one.Config), Report: hasReport(dir)}
+		Report        string // where its report is, if there is one
+	}{Program: self.Name(), Name: name, Run: one, Keys: pairs(one.Config)}
+	if hasReport(dir) {
+		data.Report = (&url.URL{Path: path.Join("/report", name, reportName)}).EscapedPath()
+	}
 	if in, ok := s.models.inspector(one.Task); ok && hasSaved(dir) {
 		var names []string
 		for _, q := range in.Questions() {
