@@ -239,7 +239,7 @@ func (c *collection) running() (n int) {
 func (c *collection) accept(ctx context.Context, key string, i int, e entry, revision uint64) error {
 	result, err := c.bring(ctx, key, c.cells[i], e)
 	switch {
-	case errors.Is(err, errRefused), errors.Is(err, errDamaged):
+	case errors.Is(err, errRefused), errors.Is(err, errDamaged), errors.Is(err, run.ErrUnpack):
 		c.warn("%s: what %s handed in is refused: %v: it is made again", e, e.Worker, err)
 		return c.lose(ctx, key, e, revision)
 	case err != nil:
