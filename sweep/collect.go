@@ -247,12 +247,8 @@ func (c *collection) accept(ctx context.Context, key string, i int, e entry, rev
 	}
 	drop := []*blob{e.Result, e.Checkpoint}
 	e.State, e.Result, e.Checkpoint = kept, nil, nil
-	data, err := json.Marshal(e)
-	if err != nil {
+	if err := c.board.update(ctx, key, e, revision); err != nil {
 		return err
-	}
-	if _, err := c.board.kv.Update(ctx, key, data, revision); err != nil {
-		return changeError(err)
 	}
 	c.board.drop(ctx, drop...)
 	c.results[i] = result
@@ -367,11 +363,7 @@ func (c *collection) lose(ctx context.Context, key string, e entry, revision uin
 		return c.board.offer(ctx, key, e, revision)
 	}
 	e.State, e.Error = failed, fmt.Sprintf("%d workers in a row have ended while they made it: does it need too much memory?", most)
-	data, err := json.Marshal(e)
-	if err == nil {
-		_, err = c.board.kv.Update(ctx, key, data, revision)
-	}
-	return changeError(err)
+	return c.board.update(ctx, key, e, revision)
 }
 
 // repost tells workers of cells again if the queue is empty: a message was lost, when a disk lost what it had not
