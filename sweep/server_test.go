@@ -109,6 +109,9 @@ func TestOffLoopback(t *testing.T) {
 	_, err = Dial(t.Context(), "nats://192.0.2.1:4222", "worker", &Keys{}, 0)
 	testkit.BadInput(t, err, "nats://192.0.2.1:4222 is another machine, which needs a secret: give --keys with the folder worker of what "+
 		`"gfnem sweep keys" has made`)
+	_, err = Dial(t.Context(), "nats://me:secret@192.0.2.1:4222", "worker", &Keys{}, 0)
+	testkit.BadInput(t, err, "192.0.2.1:4222: a secret does not belong into an address: put it into a folder, as the "+
+		"file token or user.creds, and give that as --keys")
 	_, err = Dial(t.Context(), "192.0.2.1:4222", "worker", &Keys{}, 0)
 	testkit.BadInput(t, err, "192.0.2.1:4222: want an address such as nats://HOST:PORT")
 	_, err = OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), Listen: "4222"})
