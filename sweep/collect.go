@@ -62,7 +62,9 @@ func (p *Pool) Run(ctx context.Context, g run.Grid, cells []run.Cell) ([]json.Ra
 		return c.results, c.ending(ctx, err)
 	}
 	err := c.collect(ctx)
+	c.mu.Lock() // workers here may warn of something
 	c.bar.Done()
+	c.mu.Unlock()
 	if err == nil || ctx.Err() != nil {
 		err = errors.Join(err, p.status.write(c, true))
 	}
