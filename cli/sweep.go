@@ -133,7 +133,7 @@ func (c *sweepRunCmd) Run(io command.Console, p *Program) (err error) {
 	if err == nil || errors.As(err, &failures) {
 		err = errors.Join(err, opened.Finish(ctx))
 	}
-	if err := errors.Join(err, opened.Close()); err != nil && failures == nil {
+	if err = errors.Join(err, opened.Close()); err != nil && failures == nil {
 		if errors.Is(err, run.ErrInterrupted) {
 			return fmt.Errorf("%w and saved: give the same command again to go on", run.ErrInterrupted)
 		}

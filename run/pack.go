@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/gfnem/gfnem/internal/disk"
 )
@@ -68,9 +69,23 @@ func AddFile(out *tar.Writer, name string, data []byte) error {
 	return err
 }
 
+// ErrUnpack says that a tar file is damaged, or has something else than plain files that belong below one folder.
+var ErrUnpack = errors.New("it cannot be unpacked")
+
 // Unpack writes the files of a tar file, which may come from somebody else, below a new folder: regular files alone,
-// and nothing outside of it. They are durable when it returns.
-func Unpack(in io.Reader, dir string) (err error) {
+// and nothing outside of it. They are durable when it returns. Its error wraps ErrUnpack if the tar file is at fault.
+func Unpack(in io.Reader, dir string) error {
+	err := unpack(in, dir)
+	var system *fs.PathError
+	if err == nil || errors.As(err, &system) && !slices.ContainsFunc(
+		[]error{fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG}, // names that exclude each other, or are none
+		func(fault error) bool { return errors.Is(err, fault) }) {
+		return err
+	}
+	return fmt.Errorf("%w: %v", ErrUnpack, err) // not %w: it is no error of this machine
+}
+
+func unpack(in io.Reader, dir string) (err error) {
 	d := disk.OS{}
 	if err := disk.MkdirAll(d, dir); err != nil {
 		return err
@@ -87,11 +102,11 @@ func Unpack(in io.Reader, dir string) (err error) {
 		if err == io.EOF {
 			break
 		} else if err != nil {
-			return fmt.Errorf("unpack: %w", err)
+			return err
 		}
 		name := filepath.FromSlash(h.Name)
-		if h.Typeflag != tar.TypeReg || !filepath.IsLocal(name) || strings.Contains(h.Name, `\`) {
-			return fmt.Errorf("unpack: %q is no file that belongs here", h.Name)
+		if h.Typeflag != tar.TypeReg || isSparse(h) || !filepath.IsLocal(name) || strings.Contains(h.Name, `\`) {
+			return fmt.Errorf("%q is no file that belongs here", h.Name)
 		}
 		if folder := filepath.Dir(name); !slices.Contains(folders, folder) {
 			if err := root.MkdirAll(folder, 0o777); err != nil {
@@ -111,6 +126,16 @@ func Unpack(in io.Reader, dir string) (err error) {
 		}
 	}
 	return nil
+}
+
+// isSparse reports whether a file has holes, with which a small tar file would fill a disk.
+func isSparse(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }
 
 func unpackFile(root *os.Root, name string, content io.Reader) (err error) {

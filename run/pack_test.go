@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,14 +70,54 @@ func TestUnpackRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		parent := t.TempDir()
-		if err := Unpack(&packed, filepath.Join(parent, "dir")); err == nil {
-			t.Errorf("%q was unpacked", h.Name)
+		if err := Unpack(&packed, filepath.Join(parent, "dir")); !errors.Is(err, ErrUnpack) {
+			t.Errorf("%q was unpacked: %v", h.Name, err)
 		}
 		if entries, _ := os.ReadDir(parent); len(entries) != 1 {
 			t.Errorf("%q: beside the folder lies something", h.Name)
 		}
 	}
-	if err := Unpack(strings.NewReader("no tar file"), filepath.Join(t.TempDir(), "dir")); err == nil {
-		t.Error("text was unpacked")
+	for name, names := range map[string][]string{
+		"twice": {"a", "a"}, "below a file": {"a", "a/b"}, "a folder": {"a/b", "a"}, "too long": {strings.Repeat("a", 5000)},
+	} {
+		var packed bytes.Buffer
+		out := tar.NewWriter(&packed)
+		for _, name := range names {
+			if err := AddFile(out, name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Unpack(&packed, filepath.Join(t.TempDir(), "dir")); !errors.Is(err, ErrUnpack) || errors.As(err, new(*fs.PathError)) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
+	if err := Unpack(strings.NewReader("no tar file"), filepath.Join(t.TempDir(), "dir")); !errors.Is(err, ErrUnpack) {
+		t.Errorf("text was unpacked: %v", err)
+	}
+	if err := Unpack(bytes.NewReader(sparse(t)), filepath.Join(t.TempDir(), "dir")); !errors.Is(err, ErrUnpack) {
+		t.Errorf("a file with a hole was unpacked: %v", err)
+	}
+}
+
+// sparse is a tar file of 3 kB with a file of 1 MiB, which is a hole.
+func sparse(t *testing.T) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	out := tar.NewWriter(&packed)
+	content := make([]byte, 512) // says where there is data
+	copy(content, "1\n1048576\n0\n")
+	err := out.WriteHeader(&tar.Header{Name: "hole", Mode: 0o644, Size: 512, Format: tar.FormatPAX, PAXRecords: map[string]string{
+		"XNU.sparse.major": "1", "XNU.sparse.minor": "0", "XNU.sparse.name": "hole", "XNU.sparse.realsize": "1048576",
+	}})
+	if err == nil {
+		_, err = out.Write(content)
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	data := bytes.ReplaceAll(packed.Bytes(), []byte("XNU."), []byte("GNU.")) // which a tar.Writer refuses to write
+	if h, err := tar.NewReader(bytes.NewReader(data)).Next(); err != nil || h.Size != 1<<20 {
+		t.Fatalf("the tar file has no hole: %v, %v", h, err)
+	}
+	return data
 }

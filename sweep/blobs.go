@@ -60,7 +60,7 @@ func spool(dir string, write func(io.Writer) error) (_ *os.File, digest disk.Dig
 }
 
 // fetch downloads a blob, over a file in a folder for such files, and unpacks it to a new folder once all of it is
-// verified.
+// verified. Its error wraps errDamaged or run.ErrUnpack if the blob is at fault; then there is no such folder.
 func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (err error) {
 	f, digest, err := spool(dir, func(w io.Writer) error {
 		info, err := b.blobs.GetInfo(ctx, from.Name)
@@ -87,7 +87,12 @@ func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (er
 	if digest != from.Digest {
 		return fmt.Errorf("%s %w", from.Name, errDamaged)
 	}
-	return run.Unpack(f, to)
+	if err := run.Unpack(f, to); errors.Is(err, run.ErrUnpack) {
+		return errors.Join(fmt.Errorf("%s: %w", from.Name, err), os.RemoveAll(to))
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
 // chunkSubject is where the chunks of an object lie; "" instead of its number begins those of all.
@@ -210,7 +215,9 @@ func packPath(path string, w io.Writer) error {
 	out := tar.NewWriter(w)
 	base := filepath.Base(path)
 	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return badinput.Errorf("%w", err)
+	} else if err != nil {
 		return err
 	}
 	err = filepath.WalkDir(path, func(at string, e fs.DirEntry, err error) error {

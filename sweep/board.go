@@ -139,7 +139,7 @@ func openBoard(ctx context.Context, nc *nats.Conn, id string) (b *board, err err
 		case len(ids) == 0:
 			return nil, errNoSweep
 		case len(ids) > 1:
-			return nil, badinput.Errorf("there are several sweeps: choose one by --sweep %s", strings.Join(ids, ", or "))
+			return nil, badinput.Errorf("%w: choose one by --sweep %s", errSeveral, strings.Join(ids, ", or "))
 		}
 		b.id = ids[0]
 	}
@@ -156,7 +156,10 @@ func openBoard(ctx context.Context, nc *nats.Conn, id string) (b *board, err err
 	return b, boardError(err)
 }
 
-var errNoSweep = badinput.Errorf("the server has no such sweep")
+var (
+	errNoSweep = badinput.Errorf("the server has no such sweep")
+	errSeveral = errors.New("there are several sweeps")
+)
 
 // remove removes everything of a sweep from a server.
 func (b *board) remove(ctx context.Context) error {
@@ -197,12 +200,8 @@ func (b *board) agree(ctx context.Context, computes string) error {
 				"the lowest instructions of all machines, or give the sweep --mixed", h.Computes, computes)
 		}
 		h.Computes = computes
-		data, err := json.Marshal(h)
-		if err != nil {
+		if err = b.update(ctx, headKey, h, revision); !errors.Is(err, errStale) {
 			return err
-		}
-		if _, err = b.kv.Update(ctx, headKey, data, revision); !errors.Is(changeError(err), errStale) {
-			return changeError(err)
 		}
 	}
 }
@@ -214,6 +213,15 @@ func (b *board) put(ctx context.Context, key string, v any) error {
 		_, err = b.kv.Put(ctx, key, data)
 	}
 	return boardError(err)
+}
+
+// update stores a value as JSON in place of a revision, 0 if there is none; errStale if it is not the newest.
+func (b *board) update(ctx context.Context, key string, v any, revision uint64) error {
+	data, err := json.Marshal(v)
+	if err == nil {
+		_, err = b.kv.Update(ctx, key, data, revision)
+	}
+	return changeError(err)
 }
 
 // get reads a value and returns its revision.
@@ -234,12 +242,8 @@ func (b *board) post(ctx context.Context, key string) error {
 // offer puts a cell on the board, in place of what revision of it is there; 0 if none is.
 func (b *board) offer(ctx context.Context, key string, e entry, revision uint64) error {
 	e.State, e.Worker, e.Host, e.Program, e.Result = todo, "", "", "", nil
-	data, err := json.Marshal(e)
-	if err != nil {
+	if err := b.update(ctx, key, e, revision); err != nil {
 		return err
-	}
-	if _, err := b.kv.Update(ctx, key, data, revision); err != nil {
-		return changeError(err)
 	}
 	return b.post(ctx, key)
 }

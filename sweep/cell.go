@@ -123,7 +123,7 @@ func (m *making) prepare(ctx context.Context) (grid run.Grid, err error) {
 	}
 	if e.Checkpoint != nil {
 		err := m.board().fetch(ctx, m.dir, *e.Checkpoint, filepath.Join(m.dir, m.cell.Path()))
-		if errors.Is(err, errDamaged) {
+		if errors.Is(err, errDamaged) || errors.Is(err, run.ErrUnpack) {
 			m.say("warning: %s: the checkpoint %v: the cell begins anew", e, err)
 			err = nil
 		}

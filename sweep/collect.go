@@ -62,7 +62,9 @@ func (p *Pool) Run(ctx context.Context, g run.Grid, cells []run.Cell) ([]json.Ra
 		return c.results, c.ending(ctx, err)
 	}
 	err := c.collect(ctx)
+	c.mu.Lock() // workers here may warn of something
 	c.bar.Done()
+	c.mu.Unlock()
 	if err == nil || ctx.Err() != nil {
 		err = errors.Join(err, p.status.write(c, true))
 	}
@@ -239,7 +241,7 @@ func (c *collection) running() (n int) {
 func (c *collection) accept(ctx context.Context, key string, i int, e entry, revision uint64) error {
 	result, err := c.bring(ctx, key, c.cells[i], e)
 	switch {
-	case errors.Is(err, errRefused), errors.Is(err, errDamaged):
+	case errors.Is(err, errRefused), errors.Is(err, errDamaged), errors.Is(err, run.ErrUnpack):
 		c.warn("%s: what %s handed in is refused: %v: it is made again", e, e.Worker, err)
 		return c.lose(ctx, key, e, revision)
 	case err != nil:
@@ -247,12 +249,8 @@ func (c *collection) accept(ctx context.Context, key string, i int, e entry, rev
 	}
 	drop := []*blob{e.Result, e.Checkpoint}
 	e.State, e.Result, e.Checkpoint = kept, nil, nil
-	data, err := json.Marshal(e)
-	if err != nil {
+	if err := c.board.update(ctx, key, e, revision); err != nil {
 		return err
-	}
-	if _, err := c.board.kv.Update(ctx, key, data, revision); err != nil {
-		return changeError(err)
 	}
 	c.board.drop(ctx, drop...)
 	c.results[i] = result
@@ -367,11 +365,7 @@ func (c *collection) lose(ctx context.Context, key string, e entry, revision uin
 		return c.board.offer(ctx, key, e, revision)
 	}
 	e.State, e.Error = failed, fmt.Sprintf("%d workers in a row have ended while they made it: does it need too much memory?", most)
-	data, err := json.Marshal(e)
-	if err == nil {
-		_, err = c.board.kv.Update(ctx, key, data, revision)
-	}
-	return changeError(err)
+	return c.board.update(ctx, key, e, revision)
 }
 
 // repost tells workers of cells again if the queue is empty: a message was lost, when a disk lost what it had not

@@ -42,13 +42,17 @@ func Dial(ctx context.Context, address, name string, keys *Keys, patience time.D
 	o := connectOptions(name)
 	for one := range strings.SplitSeq(address, ",") {
 		u, err := url.Parse(one)
+		if err == nil && u.User != nil { // runs keep the command that made them, and processes are listed with theirs
+			return nil, badinput.Errorf("%s: a secret does not belong into an address: put it into a folder, as the file %s or %s, and "+
+				"give that as --keys", u.Host, tokenFile, credsFile)
+		}
 		if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" {
 			return nil, badinput.Errorf("%s: want an address such as nats://HOST:PORT", one)
 		}
 		if loopback(u.Hostname()) {
 			continue
 		}
-		if !keys.hasSecret() && u.User == nil {
+		if !keys.hasSecret() {
 			return nil, badinput.Errorf("%s is another machine, which needs a secret: give --keys with the folder worker of what "+
 				"%s has made", one, self.Command("sweep keys"))
 		}

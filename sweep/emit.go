@@ -25,7 +25,7 @@ var scripts = map[string]*template.Template{
 #SBATCH --job-name={{.Name}}-worker
 #SBATCH --array=1-{{.Workers}}
 #SBATCH --cpus-per-task=1
-#SBATCH --signal=TERM@60
+#SBATCH --signal=B:TERM@60
 #SBATCH --output=worker-%A-%a.log
 # A worker that is told to end hands back what it has; its exit code is then 3.
 export GOMAXPROCS="${SLURM_CPUS_PER_TASK:-1}"

@@ -151,13 +151,21 @@ func (p *Pool) connect(ctx context.Context) (err error) {
 
 // announce says what the sweep is. What computes it is kept.
 func (p *Pool) announce(ctx context.Context) error {
-	var h head
-	if _, err := p.board.get(ctx, headKey, &h); err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {
-		return err
+	for {
+		var h head
+		revision, err := p.board.get(ctx, headKey, &h)
+		if err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {
+			return err
+		}
+		h = head{Format: format, Program: Program(), Lease: p.Lease, Over: p.over, Computes: h.Computes, Mixed: p.Mixed}
+		if err = p.board.update(ctx, headKey, h, revision); err == nil {
+			break
+		} else if !errors.Is(err, errStale) { // else a worker has just said what it computes by
+			return err
+		}
 	}
-	h = head{Format: format, Program: Program(), Lease: p.Lease, Over: p.over, Computes: h.Computes, Mixed: p.Mixed}
-	if err := p.board.put(ctx, headKey, h); err != nil || p.Workers == 0 {
-		return err
+	if p.Workers == 0 {
+		return nil
 	}
 	return p.board.agree(ctx, p.Computes)
 }

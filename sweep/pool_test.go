@@ -270,7 +270,15 @@ func TestRefusedResults(t *testing.T) {
 	}{
 		"other cell": {func(h *hold, e *entry) { e.Result = send(h, filepath.Join(other, "base", "0")) }, "was made with other settings"},
 		"unfinished": {func(h *hold, e *entry) { e.Result = send(h, unfinished) }, "it has no result of its newest checkpoint"},
-		"nothing":    {func(h *hold, e *entry) { e.Result = &blob{Name: "none"} }, "none does not match its hash"},
+		"no tar file": {func(h *hold, e *entry) {
+			text := []byte("text")
+			b, err := h.upload(context.Background(), h.key+"/rogue", disk.DigestOf(text), bytes.NewReader(text))
+			if err != nil {
+				t.Error(err)
+			}
+			e.Result = &b
+		}, "it cannot be unpacked"},
+		"nothing": {func(h *hold, e *entry) { e.Result = &blob{Name: "none"} }, "none does not match its hash"},
 		"corrupted": {func(h *hold, e *entry) {
 			e.Result = send(h, filepath.Join(good, "base", "0"))
 			info, err := h.blobs.GetInfo(context.Background(), e.Result.Name)

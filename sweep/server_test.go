@@ -109,6 +109,9 @@ func TestOffLoopback(t *testing.T) {
 	_, err = Dial(t.Context(), "nats://192.0.2.1:4222", "worker", &Keys{}, 0)
 	testkit.BadInput(t, err, "nats://192.0.2.1:4222 is another machine, which needs a secret: give --keys with the folder worker of what "+
 		`"gfnem sweep keys" has made`)
+	_, err = Dial(t.Context(), "nats://me:secret@192.0.2.1:4222", "worker", &Keys{}, 0)
+	testkit.BadInput(t, err, "192.0.2.1:4222: a secret does not belong into an address: put it into a folder, as the "+
+		"file token or user.creds, and give that as --keys")
 	_, err = Dial(t.Context(), "192.0.2.1:4222", "worker", &Keys{}, 0)
 	testkit.BadInput(t, err, "192.0.2.1:4222: want an address such as nats://HOST:PORT")
 	_, err = OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), Listen: "4222"})
@@ -152,11 +155,26 @@ func TestSeveralSweeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	w := Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t)}
+	w := Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Patience: time.Hour}
 	if err := w.Run(t.Context(), nc); err == nil || !strings.Contains(err.Error(), "there are several sweeps: choose one by --sweep ") {
 		t.Errorf("error %v", err)
 	}
+	dir := disktest.MemoryDir(t)
+	ended := make(chan error, 1)
+	go func() {
+		w := Worker{Tasks: []run.Task{count{}}, Dir: dir, Sweep: "mine", Patience: time.Hour}
+		ended <- w.Run(t.Context(), nc)
+	}()
+	for begin := time.Now(); time.Since(begin) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
+		if found, err := filepath.Glob(filepath.Join(dir, "worker-*")); err != nil || len(found) > 0 {
+			break
+		}
+	}
+	time.Sleep(300 * time.Millisecond) // until it waits for a cell
 	p.finish(t)
+	if err := <-ended; err != nil {
+		t.Errorf("a worker of a sweep that is gone: %v", err)
+	}
 	w = Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Sweep: "mine"}
 	testkit.BadInput(t, w.Run(t.Context(), nc), "the server has no such sweep")
 }

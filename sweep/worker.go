@@ -107,12 +107,11 @@ func (w *Worker) join(ctx context.Context, nc *nats.Conn) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && time.Since(begin) > w.Patience:
+		case errors.Is(err, errSeveral), err != nil && time.Since(begin) > w.Patience:
 			return err
 		case err != nil:
 			continue
 		}
-		w.lease = h.Lease
 		if err := w.fits(h); err != nil {
 			return err
 		}
@@ -135,12 +134,16 @@ var errOver = errors.New("the sweep is over")
 func (w *Worker) next(ctx context.Context, by entry) (*hold, error) {
 	var h head
 	if _, err := w.board.get(ctx, headKey, &h); err != nil {
+		if _, gone := openBoard(ctx, w.board.js.Conn(), w.board.id); errors.Is(gone, errNoSweep) {
+			return nil, errOver // a cluster that goes on after the sweep
+		}
 		return nil, err
 	} else if h.Over {
 		return nil, errOver
 	} else if err := w.fits(h); err != nil {
 		return nil, err
 	}
+	w.lease = h.Lease // another one, if the sweep was begun again
 	wait, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	batch, err := w.board.todo.Fetch(1, jetstream.FetchContext(wait))
@@ -168,11 +171,17 @@ func (w *Worker) next(ctx context.Context, by entry) (*hold, error) {
 	return nil, nil
 }
 
-// enter takes a folder for this worker alone, below Dir, and removes those of workers that were killed.
+// enter takes a folder for this worker alone, below Dir, and removes those of workers that were killed. Workers do so
+// one after the other, and so they leave: a folder is to be seen only with its lock.
 func (w *Worker) enter() (leave func() error, err error) {
 	if err := disk.MkdirAll(disk.OS{}, w.Dir); err != nil {
 		return nil, err
 	}
+	all := flock.New(filepath.Join(w.Dir, "lock"))
+	if err := all.Lock(); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, all.Unlock()) }()
 	old, err := os.ReadDir(w.Dir)
 	if err != nil {
 		return nil, err
@@ -198,5 +207,5 @@ func (w *Worker) enter() (leave func() error, err error) {
 		return nil, err
 	}
 	w.Dir = dir
-	return func() error { return errors.Join(os.RemoveAll(dir), lock.Unlock()) }, nil
+	return func() error { return errors.Join(all.Lock(), os.RemoveAll(dir), lock.Unlock(), all.Unlock()) }, nil
 }
