@@ -20,7 +20,7 @@ type workerCmd struct {
 	command.Backend
 	Keys     string        `help:"Folder of keys: a copy of KEYS/worker of \"gfnem sweep keys KEYS\"." placeholder:"DIR"`
 	Sweep    string        `help:"Which sweep, if the server has several." placeholder:"ID"`
-	Work     string        `help:"Folder for what it works on (default: one below that for temporary files)." placeholder:"DIR"`
+	Work     string        `help:"Folder for what it works on (default: gfnem/work below the user's cache folder)." placeholder:"DIR"`
 	Patience time.Duration `help:"How long to wait for a server that does not answer." default:"5m"`
 }
 
@@ -36,7 +36,11 @@ func (c *workerCmd) Run(io command.Console, p *Program) error {
 		return badinput.Errorf("--patience %s: a duration cannot be negative", c.Patience)
 	}
 	if c.Work == "" {
-		c.Work = filepath.Join(os.TempDir(), fmt.Sprintf("gfnem-work-%d", os.Getuid()))
+		cache, err := os.UserCacheDir() // where nobody else writes
+		if err != nil {
+			return badinput.Errorf("no folder to work in: %w: name one with --work", err)
+		}
+		c.Work = filepath.Join(cache, "gfnem", "work")
 	}
 	b, err := c.Open()
 	if err != nil {
