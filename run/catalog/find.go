@@ -3,11 +3,9 @@ package catalog
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,9 +36,9 @@ type Run struct {
 	Status  Status        `json:"status"`
 	Step    uint64        `json:"step"`  // of the newest checkpoint, or of the last line of metrics of one that is running
 	Total   uint64        `json:"total"` // 0: not known
-	Created time.Time     `json:"created"`
-	Updated time.Time     `json:"updated"` // of the last checkpoint; that of run.json if not known
-	Took    time.Duration `json:"took_ns"` // trained, in all processes; 0: not known
+	Created time.Time     `json:"created,omitzero"`
+	Updated time.Time     `json:"updated,omitzero"` // of the last checkpoint; that of run.json if not known
+	Took    time.Duration `json:"took_ns"`          // trained, in all processes; 0: not known
 	Command []string      `json:"command,omitempty"`
 	// Headline is the task's figure of the newest checkpoint, if it was measured, else the last value of a metric.
 	Headline *run.Headline `json:"headline,omitempty"`
@@ -58,13 +56,9 @@ type Run struct {
 // Find returns the runs in a folder and below it, in order of their folders. Folders whose names begin with a dot are
 // left out. A folder below that cannot be read is listed as a broken run; dir itself is an error.
 func Find(dir string) ([]Run, error) {
-	top, err := disk.Follow(dir)
+	folders, err := Folders(dir)
 	if err != nil {
 		return nil, err
-	}
-	folders, err := below(top, dir)
-	if err != nil {
-		return nil, fmt.Errorf("find runs: %w", err)
 	}
 	runs := make([]Run, len(folders))
 	var next sync.Mutex
@@ -87,7 +81,6 @@ func Find(dir string) ([]Run, error) {
 		})
 	}
 	wg.Wait()
-	slices.SortStableFunc(runs, func(a, b Run) int { return natural(a.Dir, b.Dir) })
 	return runs, nil
 }
 

@@ -11,8 +11,7 @@ import (
 )
 
 // Folders returns what Find opens, in the same order, without opening it: runs that have a Dir only, and folders
-// that cannot
-// be read, as broken runs.
+// that cannot be read, as broken runs.
 func Folders(dir string) ([]Run, error) {
 	top, err := disk.Follow(dir)
 	if err != nil {
