@@ -30,7 +30,8 @@ const tokenVariable = "GFNEM_TOKEN"
 func (serveCmd) Help() string {
 	return `Examples:
   gfnem serve runs                                           then open http://127.0.0.1:8080 in a browser
-  GFNEM_TOKEN=$(openssl rand -hex 16) gfnem serve runs --listen :8080    for other machines, which need the token
+  export GFNEM_TOKEN=$(openssl rand -hex 16)                 for other machines, which need the token:
+  echo $GFNEM_TOKEN; gfnem serve runs --listen :8080         then open http://HOST:8080/?token=TOKEN
   curl -d '{"run":"english","sentences":["the old man slept"]}' -H 'Content-Type: application/json' \
       http://127.0.0.1:8080/api/parse
 

@@ -55,7 +55,7 @@ func statusOf(err error) int {
 	var tooMuch *memory.Error
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.Is(err, errNoRun), errors.Is(err, fs.ErrNotExist), errors.Is(err, errNoQuestion):
+	case errors.Is(err, errNoRun), errors.Is(err, fs.ErrNotExist), errors.Is(err, errNoQuestion), errors.Is(err, errNoModel):
 		return http.StatusNotFound
 	case errors.As(err, &tooLarge), errors.Is(err, errTooMany):
 		return http.StatusRequestEntityTooLarge
@@ -73,6 +73,7 @@ func statusOf(err error) int {
 
 var (
 	errNoQuestion = errors.New("models of this run cannot be asked this")
+	errNoModel    = errors.New("the run has not saved its model yet")
 	errTooMany    = errors.New("the request asks for too much at once")
 	errMediaType  = errors.New("the request must be JSON: send Content-Type: application/json")
 )
@@ -80,20 +81,21 @@ var (
 // question answers POST /api/{question}: an object with the run and what the question takes.
 func (s *server) question(w http.ResponseWriter, r *http.Request) {
 	begin, name := time.Now(), r.PathValue("question")
+	counted := name
+	if !s.questions[name] {
+		counted = "unknown" // which names there are is ours to say, not the client's
+	}
 	answer, err := s.ask(name, r, w)
 	if err == nil {
 		reply(w, answer)
-		s.stats.answered(name, http.StatusOK, time.Since(begin))
+		s.stats.answered(counted, http.StatusOK, time.Since(begin))
 		return
 	}
 	status := statusOf(err)
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	if status == http.StatusNotFound && errors.Is(err, errNoQuestion) {
-		name = "unknown" // which names there are is ours to say, not the client's
-	}
-	s.stats.answered(name, status, time.Since(begin))
+	s.stats.answered(counted, status, time.Since(begin))
 	s.fail(w, status, err)
 }
 
@@ -121,8 +123,7 @@ func (s *server) ask(name string, r *http.Request, w http.ResponseWriter) (any, 
 	defer s.stats.leave()
 	ctx, cancel := context.WithTimeout(r.Context(), s.options.Timeout)
 	defer cancel()
-	http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.options.Timeout)) // of a body that does not come
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.Bytes))
+	body, err := readBody(w, r, s.options.Bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +132,15 @@ func (s *server) ask(name string, r *http.Request, w http.ResponseWriter) (any, 
 		return nil, err
 	}
 	return s.answerOf(ctx, run, name, body)
+}
+
+// readBody reads all of a request. That it breaks off or does not come in time is no mistake of ours.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	if err != nil {
+		err = badRequest("read the request: %w", err)
+	}
+	return body, err
 }
 
 // answerOf asks the model of a run.

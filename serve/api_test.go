@@ -175,7 +175,7 @@ func TestOpenAPI(t *testing.T) {
 	if err := json.NewDecoder(r.Body).Decode(&d); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"parse", "inside", "sample", "encode", "decode", "chart", "steps", "rules", "choose", "posterior", "diagnose"} {
+	for _, path := range []string{"about", "parse", "inside", "sample", "encode", "decode", "chart", "steps", "rules", "choose", "posterior", "diagnose"} {
 		if d.Paths["/api/"+path]["post"] == nil {
 			t.Errorf("%s is not described", path)
 		}

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/gfnem/gfnem/badinput"
@@ -73,8 +74,16 @@ func (a *asker) do(j *job) (any, error) {
 	case <-j.done:
 		return j.answer, j.err
 	case <-j.ctx.Done():
+		a.forget(j)
 		return nil, errTooSlow
 	}
+}
+
+// forget drops a request that nobody waits for any more, so that those do not pile up behind one that takes long.
+func (a *asker) forget(j *job) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiting = slices.DeleteFunc(a.waiting, func(o *job) bool { return o == j })
 }
 
 // work answers what is waiting, and ends when nothing is.

@@ -47,16 +47,15 @@ func (c *cell) join(o cell) {
 }
 
 // curve is a metric of a run, in cells of equal width. However long the run, it has a few hundred of them, and no
-// least or
-// greatest value is lost. Values that are not finite are counted, not kept.
+// least or greatest value is lost. Values that are not finite are counted, not kept.
 type curve struct {
 	width float64 // steps of a cell
 	cells []cell
-	other int // values that are not finite
+	other int // values that are not finite, or at no step
 }
 
 func (c *curve) add(x, y float64) {
-	if math.IsNaN(y) || math.IsInf(y, 0) || !(x >= 0) {
+	if math.IsNaN(y) || math.IsInf(y, 0) || !(x >= 0) || math.IsInf(x, 1) {
 		c.other++
 		return
 	}

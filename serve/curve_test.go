@@ -31,8 +31,9 @@ func TestCurveKeepsExtremes(t *testing.T) {
 		}
 		c.add(step, math.NaN())
 		c.add(step, math.Inf(1))
-		if c.other != 2 || len(c.cells) > cells {
-			t.Fatalf("%d cells, %d values that are not finite", len(c.cells), c.other)
+		c.add(math.Inf(1), 0)
+		if c.other != 3 || len(c.cells) > cells {
+			t.Fatalf("%d cells, %d values that are not finite or nowhere", len(c.cells), c.other)
 		}
 		total, count := 0.0, 0.0
 		for _, one := range c.cells {

@@ -27,10 +27,12 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	out := http.NewResponseController(w)
+	out.SetReadDeadline(time.Time{}) // a client that listens says nothing more
 	stop := s.index.watch()
 	defer stop()
 	version, changed, reading := s.index.next()
 	for {
+		out.SetWriteDeadline(time.Now().Add(takenWithin))
 		if _, err := fmt.Fprintf(w, "data: {\"version\":%d,\"reading\":%d}\n\n", version, reading); err != nil {
 			return
 		}
@@ -46,6 +48,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 			case <-changed:
 				waiting = false
 			case <-time.After(keepAlive):
+				out.SetWriteDeadline(time.Now().Add(takenWithin))
 				if _, err := fmt.Fprint(w, ": still here\n\n"); err != nil || out.Flush() != nil {
 					return
 				}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // policy is the content security policy of pages: scripts and styles come from files of ours, everything else is
@@ -22,6 +23,7 @@ const tokenCookie = "gfnem-token"
 // guard refuses what comes from elsewhere: from other sites, under other names of this machine, without the token.
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.hurry(w)
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -37,8 +39,9 @@ func (s *server) guard(next http.Handler) http.Handler {
 		case r.URL.Path == "/healthz" || s.knows(r):
 			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && s.isToken(r.URL.Query().Get("token")):
+			// Not strict: a link that a colleague sends leads to a page. What else other sites may ask is up to sameSite.
 			http.SetCookie(w, &http.Cookie{
-				Name: tokenCookie, Value: r.URL.Query().Get("token"), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+				Name: tokenCookie, Value: r.URL.Query().Get("token"), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
 			})
 			clean := *r.URL
 			q := clean.Query()
@@ -51,6 +54,16 @@ func (s *server) guard(next http.Handler) http.Handler {
 		}
 	})
 }
+
+// hurry ends a request that does not come, and an answer that is not taken, so that slow clients hold nothing for long.
+func (s *server) hurry(w http.ResponseWriter) {
+	c, now := http.NewResponseController(w), time.Now()
+	c.SetReadDeadline(now.Add(s.options.Timeout))
+	c.SetWriteDeadline(now.Add(s.options.Timeout + takenWithin))
+}
+
+// takenWithin is how long a client may take to read an answer.
+const takenWithin = time.Minute
 
 // sameSite says whether a request comes from our own pages, from the user, or from a program that is no browser.
 func sameSite(r *http.Request) bool {

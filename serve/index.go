@@ -227,41 +227,27 @@ func (e *entry) isWhole() bool {
 	return e.whole
 }
 
-// read reads what was added, and says whether there was anything. Curves that others look at meanwhile are copies of
-// before:
-// a whole curve is replaced, and what is added to one is little.
+// addedAtOnce is how many values are added to curves that others look at in one go.
+const addedAtOnce = 1 << 16
+
+// read reads what was added, and says whether there was anything. What is read from the beginning replaces all curves
+// at the end; what was added since goes to them bit by bit.
 func (e *entry) read() (more bool) {
 	e.reader.Lock()
 	defer e.reader.Unlock()
 	first := !e.isWhole()
-	type value struct {
-		name string
-		x, y float64
-	}
-	fresh := e.curves // at first nobody else sees them
-	if !first {
-		fresh = nil
+	var fresh map[string]*curve // nil unless it is read from the beginning
+	if first {
+		fresh = map[string]*curve{}
 	}
 	var added []value
 	names := map[string]string{}
 	err := e.follower.Next(func() {
-		added, more = nil, true
-		if first {
-			clear(fresh)
-			return
-		}
-		e.mu.Lock()
-		e.curves = map[string]*curve{}
-		e.mu.Unlock()
+		fresh, added, more = map[string]*curve{}, nil, true
 	}, func(step float64, name []byte, y float64) {
 		more = true
 		if fresh != nil {
-			c := fresh[string(name)]
-			if c == nil {
-				c = &curve{}
-				fresh[string(name)] = c
-			}
-			c.add(step, y)
+			put(fresh, name, step, y)
 			return
 		}
 		text, ok := names[string(name)]
@@ -269,23 +255,47 @@ func (e *entry) read() (more bool) {
 			text = string(name)
 			names[text] = text
 		}
-		added = append(added, value{text, step, y})
+		if added = append(added, value{text, step, y}); len(added) == addedAtOnce {
+			e.add(added)
+			added = added[:0]
+		}
 	})
+	e.add(added)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.wrong = ""; err != nil {
 		e.wrong = err.Error()
 	}
-	for _, v := range added {
-		c := e.curves[v.name]
-		if c == nil {
-			c = &curve{}
-			e.curves[v.name] = c
-		}
-		c.add(v.x, v.y)
+	if fresh != nil {
+		e.curves = fresh
 	}
 	e.whole, e.glance = true, nil
 	return more || first
+}
+
+// value is one that was logged.
+type value struct {
+	name string
+	x, y float64
+}
+
+// add adds values to curves.
+func (e *entry) add(all []value) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, v := range all {
+		put(e.curves, []byte(v.name), v.x, v.y)
+	}
+}
+
+// put adds a value to the curve of a name.
+func put(curves map[string]*curve, name []byte, x, y float64) {
+	c := curves[string(name)]
+	if c == nil {
+		c = &curve{}
+		curves[string(name)] = c
+	}
+	c.add(x, y)
 }
 
 // places are where a run is looked at before it has been read: enough for a picture.
@@ -300,12 +310,7 @@ func (e *entry) curve(name string) (c curve, whole bool) {
 		if e.glance == nil {
 			glance := map[string]*curve{}
 			catalog.Glimpse(e.dir, places, func(step float64, name []byte, y float64) {
-				c := glance[string(name)]
-				if c == nil {
-					c = &curve{}
-					glance[string(name)] = c
-				}
-				c.add(step, y)
+				put(glance, name, step, y)
 			})
 			e.glance = glance
 		}

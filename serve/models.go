@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,7 +61,9 @@ func (m *models) of(dir string) (*openModel, command.Inspector, error) {
 		return nil, nil, badinput.Errorf("nothing can be asked about models of the task %q", r.Info().Task)
 	}
 	info, err := os.Stat(filepath.Join(dir, "state"))
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, errNoModel
+	} else if err != nil {
 		return nil, nil, err
 	}
 	m.mu.Lock()

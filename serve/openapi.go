@@ -15,8 +15,7 @@ func badRequest(format string, args ...any) error { return badinput.Errorf(forma
 type object = map[string]any
 
 // openAPI describes the questions of all tasks, in OpenAPI 3.1. Where tasks have questions of the same name, a
-// request is one
-// of theirs.
+// request is one of theirs.
 func (s *server) openAPI(w http.ResponseWriter, _ *http.Request) { reply(w, s.describe()) }
 
 func (s *server) describe() object {
@@ -64,6 +63,12 @@ func (s *server) describe() object {
 	read := func(about string) object {
 		return object{"get": object{"summary": about, "responses": object{"200": object{"description": "JSON"}}}}
 	}
+	paths["/api/"+aboutQuestion] = object{"post": object{
+		"operationId": aboutQuestion, "summary": "What a page says of the model of a run.",
+		"requestBody": object{"required": true, "content": object{"application/json": object{"schema": object{
+			"type": "object", "properties": object{"run": object{"type": "string", "description": "a run, as /api/runs names it"}}}}}},
+		"responses": object{"200": object{"description": "an object, which depends on the task"}, "400": failure, "404": failure},
+	}}
 	paths["/api/runs"] = read("All runs below the folder: name, task, status, step, configuration, last metrics.")
 	paths["/healthz"] = read("That the server is there.")
 	return object{

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"html/template"
@@ -37,7 +38,7 @@ func assets() http.Handler {
 }
 
 // show writes a page whole.
-func (s *server) show(w http.ResponseWriter, name string, data any) {
+func (s *server) show(w http.ResponseWriter, status int, name string, data any) {
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
 		s.fail(w, http.StatusInternalServerError, err)
@@ -45,12 +46,13 @@ func (s *server) show(w http.ResponseWriter, name string, data any) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
 	w.Write(b.Bytes())
 }
 
 // home is the list of runs with their curves.
 func (s *server) home(w http.ResponseWriter, _ *http.Request) {
-	s.show(w, "home.html", struct{ Program, Folder string }{self.Name(), filepath.Base(s.real)})
+	s.show(w, http.StatusOK, "home.html", struct{ Program, Folder string }{self.Name(), filepath.Base(s.real)})
 }
 
 // runPage is one run: what it is, its curves, and its model.
@@ -58,8 +60,7 @@ func (s *server) runPage(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("name")
 	dir, err := s.folder(name)
 	if err != nil {
-		w.WriteHeader(http.StatusNotFound)
-		s.show(w, "missing.html", struct{ Program, Name string }{self.Name(), name})
+		s.show(w, http.StatusNotFound, "missing.html", struct{ Program, Name string }{self.Name(), name})
 		return
 	}
 	one := catalog.Open(dir)
@@ -77,7 +78,7 @@ func (s *server) runPage(w http.ResponseWriter, r *http.Request) {
 		}
 		data.Questions = strings.Join(names, " ")
 	}
-	s.show(w, "run.html", data)
+	s.show(w, http.StatusOK, "run.html", data)
 }
 
 // hasSaved says whether a run has a checkpoint, and so a model.
@@ -116,7 +117,7 @@ var shownFiles = map[string]string{
 func (s *server) report(w http.ResponseWriter, r *http.Request) {
 	name, file := path.Split(r.PathValue("path"))
 	kind, ok := shownFiles[path.Ext(file)]
-	dir, err := s.folder(strings.TrimSuffix(name, "/"))
+	dir, err := s.folder(cmp.Or(strings.TrimSuffix(name, "/"), "."))
 	if !ok || err != nil || kind == shownFiles[".html"] && file != reportName {
 		refuse(w, http.StatusNotFound, "there is no such report")
 		return

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -163,7 +162,7 @@ type drawnSeries struct {
 // series; of groups the mean, the mean less its standard deviation over runs, and the mean and that.
 func (s *server) curves(w http.ResponseWriter, r *http.Request) {
 	var q curvesRequest
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	body, err := readBody(w, r, 1<<20)
 	if err == nil {
 		if e := json.Unmarshal(body, &q); e != nil {
 			err = badRequest("the request is not one for curves: %v", e)
@@ -183,7 +182,13 @@ func (s *server) curves(w http.ResponseWriter, r *http.Request) {
 	all, version, reading := s.index.snapshot(r.Context())
 	chosen := s.choose(all, terms, q.Runs)
 	q.Metric = cmp.Or(q.Metric, first(logged(chosen)))
+	select {
+	case s.drawing <- struct{}{}:
+	case <-r.Context().Done():
+		return
+	}
 	d := s.draw(q, chosen)
+	<-s.drawing
 	head, err := json.Marshal(struct {
 		Metric  string        `json:"metric"`
 		Series  []drawnSeries `json:"series"`

@@ -3,9 +3,8 @@
 //	err := serve.Run(ctx, serve.Options{Dir: "runs", Tasks: tasks, Backend: open})
 //
 // The page lists all runs below a folder, with their curves, live; and looks inside of models. It is plain HTML with
-// scripts and
-// styles of ours and uPlot, all of it in the binary. The questions that models answer are those of tasks that implement
-// command.Inspector: package serve knows no task.
+// scripts and styles of ours and uPlot, all of it in the binary. The questions that models answer are those of tasks
+// that implement command.Inspector: package serve knows no task.
 //
 // Where things are:
 //
@@ -24,12 +23,14 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -65,6 +66,10 @@ type server struct {
 	index   *index
 	models  *models
 	stats   *stats
+	// questions are the names of what models of any task can be asked.
+	questions map[string]bool
+	drawing   chan struct{} // is held while curves are laid out, which takes memory
+
 	closing atomic.Bool
 	ended   chan struct{} // closed when clients should not wait for more
 }
@@ -84,6 +89,14 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &server{options: o, real: real, stats: newStats(), ended: make(chan struct{})}
+	s.questions, s.drawing = map[string]bool{aboutQuestion: true}, make(chan struct{}, runtime.GOMAXPROCS(0))
+	for _, t := range o.Tasks {
+		if in, ok := t.(command.Inspector); ok {
+			for _, q := range in.Questions() {
+				s.questions[q.Name] = true
+			}
+		}
+	}
 	s.index, s.models = newIndex(o.Dir, o.Log), newModels(o, s.stats)
 	ctx, stop := context.WithCancel(context.Background())
 	out := &Server{s, stop, make(chan struct{})}

@@ -50,8 +50,7 @@ func (s *Choices) graph(in choiceIn[*Node]) (out choiceLogs[*Node]) {
 }
 
 // Of returns log q of every code given the image and the codes before it, [n][K], and log p(x|z). The former is nil
-// of a
-// VQ-VAE, which chooses nothing.
+// of a VQ-VAE, which chooses nothing.
 func (s *Choices) Of(images mnist.Images, z Codes) (logQ [][]float64, logP float64, err error) {
 	c := s.codec
 	if images.Len() != 1 || images.Size != (mnist.Size{Height: c.Height, Width: c.Width}) {

@@ -15,8 +15,8 @@ import (
 )
 
 // Inspector lets others look into models of its runs: the page of the command serve, and programs in other languages
-// over
-// HTTP. What can be asked is listed without a model; a model is opened once, and is asked by one goroutine at a time.
+// over HTTP. What can be asked is listed without a model; a model is opened once, and is asked by one goroutine at a
+// time.
 type Inspector interface {
 	Questions() []Question
 	// Inspect opens the model of a run's newest checkpoint, with a line for each newer one that is damaged.
@@ -47,8 +47,7 @@ type (
 	// Sized says how many answers it takes, and so how much work it is; others are 1.
 	Sized interface{ Size() int }
 	// Joined says which requests can be answered by one call of the model, those that return the same text. The others,
-	// and
-	// with "" all, are answered alone: those whose random numbers depend on what else is computed at the same time.
+	// and with "" all, are answered alone: those whose random numbers depend on what else is computed at the same time.
 	Joined interface{ Join() string }
 )
 

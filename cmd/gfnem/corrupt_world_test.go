@@ -190,6 +190,9 @@ func (i interrupted) Start(b compute.Backend, c any) (run.Session, error) {
 	return &interruptedSession{s, i}, err
 }
 
+// Prepare implements run.Preparer.
+func (i interrupted) Prepare(c any) ([]string, error) { return run.Prepare(i.Task, c) }
+
 type interruptedSession struct {
 	run.Session
 	interrupted

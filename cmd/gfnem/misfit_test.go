@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,13 +23,16 @@ func must(t *testing.T, args ...string) {
 	}
 }
 
+// beforehand is a line that says what run.toml names, or what is read of a data set.
+var beforehand = regexp.MustCompile(`^(reading|(train|valid|test): \d+ sentences?|sentences\.trees: trees in brackets\n)`)
+
 // refuses runs a command that must end with exit code 2, no result, and one line that says why.
 func refuses(t *testing.T, why string, args ...string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	code := execute(args, &out, &errOut)
 	text := errOut.String()
-	for strings.HasPrefix(text, "reading ") { // what run.toml names
+	for beforehand.MatchString(text) {
 		_, text, _ = strings.Cut(text, "\n")
 	}
 	if code != exitBadInput || out.Len() > 0 || strings.Count(text, "\n") != 1 || !strings.Contains(text, why) ||

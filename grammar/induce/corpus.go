@@ -96,7 +96,7 @@ func (Task) Prepare(config any) (said []string, err error) {
 	}
 	d := c.opened.Between(2, c.MaxLength)
 	said = slices.Clone(d.Notes)
-	if c.Text.Tokens == treebank.TokensAuto && d.Options.Tokens == treebank.TokensEnglish && strings.Contains(said[0], "English") {
+	if c.Text.Tokens == treebank.TokensAuto && len(said) > 0 && strings.Contains(said[0], "English") {
 		said[0] += `; text.tokens = "spaces" takes words as they are`
 	}
 	for i := range d.Splits {

@@ -56,26 +56,25 @@ type Run struct {
 // Find returns the runs in a folder and below it, in order of their folders. Folders whose names begin with a dot are
 // left out. A folder below that cannot be read is listed as a broken run; dir itself is an error.
 func Find(dir string) ([]Run, error) {
-	folders, err := Folders(dir)
+	runs, err := Folders(dir)
 	if err != nil {
 		return nil, err
 	}
-	runs := make([]Run, len(folders))
 	var next sync.Mutex
 	var wg sync.WaitGroup
 	at := 0
-	for range min(runtime.GOMAXPROCS(0), len(folders)) {
+	for range min(runtime.GOMAXPROCS(0), len(runs)) {
 		wg.Go(func() {
 			for {
 				next.Lock()
 				i := at
 				at++
 				next.Unlock()
-				if i >= len(folders) {
+				if i >= len(runs) {
 					return
 				}
-				if runs[i] = folders[i]; runs[i].Status == "" {
-					runs[i] = Open(folders[i].Dir)
+				if runs[i].Status == "" {
+					runs[i] = Open(runs[i].Dir)
 				}
 			}
 		})

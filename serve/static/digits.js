@@ -102,7 +102,7 @@ export async function digitsPanel(panel, about) {
     grid.replaceChildren(...codes.map((k, t) => el("button", {
       type: "button", class: t < chosen ? "" : "waiting", "aria-pressed": t === at ? "true" : "false", disabled: t >= chosen,
       "aria-label": t < chosen ? `code ${k} at row ${Math.floor(t / columns) + 1}, column ${t % columns + 1}` : "not chosen yet",
-      onclick: () => { at = t; list(a, codes.length); alternatives(a, t); },
+      onclick: () => { at = t; list(a, codes.length); alternatives(a, t); grid.children[t].focus(); },
     }, el("span", { class: "number" }, t < chosen ? String(k) : "·"), t < chosen && a.choices ? bars(a.choices[t], k) : null)));
   }
 

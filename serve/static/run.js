@@ -1,5 +1,5 @@
 // One run: all its curves, and panels that look into its model.
-import { ask, byId, el, live, problem } from "./common.js";
+import { ask, byId, el, get, live, problem } from "./common.js";
 import { Chart, fetchCurves } from "./chart.js";
 import { diagnosePanel } from "./diagnose.js";
 import { digitsPanel } from "./digits.js";
@@ -10,7 +10,7 @@ const { run, questions } = byId("main").dataset;
 const charts = new Map();
 
 async function curves() {
-  const { metrics } = await (await fetch("/api/runs?name=" + encodeURIComponent(run))).json();
+  const { metrics } = await get("/api/runs?name=" + encodeURIComponent(run));
   const smooth = Number(byId("smooth").value), logx = byId("logx").checked, logy = byId("logy").checked;
   for (const metric of metrics.slice(0, 40)) {
     if (!charts.has(metric)) {
