@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/gfnem/gfnem/badinput"
@@ -51,8 +52,9 @@ func (c compareCmd) Run(con command.Console) error {
 	if _, err := fmt.Fprint(con.Out, found.Table()); err != nil {
 		return err
 	}
-	if all := found.AllFigures(); c.Figure == nil && len(all) > 1 {
-		_, err = fmt.Fprintf(con.Out, "other figures, for --figure: %s\n", command.Shorten(strings.Join(all[1:], ", "), 600))
+	others := slices.DeleteFunc(found.AllFigures(), func(name string) bool { return slices.Contains(found.Figures, name) })
+	if c.Figure == nil && len(others) > 0 {
+		_, err = fmt.Fprintf(con.Out, "other figures, for --figure: %s\n", command.Shorten(strings.Join(others, ", "), 600))
 	}
 	if err == nil && c.HTML != "" {
 		_, err = fmt.Fprintln(con.Out, "Look at", c.HTML)

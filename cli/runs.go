@@ -5,7 +5,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
-	"github.com/gfnem/gfnem/run"
+	"github.com/gfnem/gfnem/internal/self"
 	"github.com/gfnem/gfnem/run/catalog"
 )
 
@@ -36,7 +36,7 @@ func findRuns(dirs ...string) (all []catalog.Run, err error) {
 			return nil, err
 		}
 		if len(runs) == 0 {
-			return nil, badinput.Errorf("%s is %w, and none is below it", dir, run.ErrNotRun)
+			return nil, badinput.Errorf("%s is not a run folder, and none is below it: %s makes one", dir, self.Command("train TASK --out DIR"))
 		}
 		for _, r := range runs {
 			if !seen[r.Dir] {

@@ -91,7 +91,7 @@ type State struct {
 func (s State) Check(iterations uint64) error {
 	switch {
 	case s.Iteration > iterations:
-		return badinput.Errorf("the counters of the checkpoint say iteration %d of %d", s.Iteration, iterations)
+		return badinput.Errorf("the checkpoint is already at iteration %d of %d", s.Iteration, iterations)
 	case s.Sleep > s.Iteration, s.Skipped > s.Iteration+s.Sleep+s.M, min(s.InARow.E, s.InARow.Sleep, s.InARow.M) < 0,
 		min(s.Gate.E, s.Gate.M) < 0:
 		return badinput.Errorf("the counters of the checkpoint contradict each other: %+v", s)

@@ -105,6 +105,24 @@ func TestHover(t *testing.T) {
 	}
 }
 
+// The spread that a strip names is that above the curve: the lower half of a band may be cut at the end of a logarithm. A
+// place without a band has none.
+func TestHoverSpread(t *testing.T) {
+	nan := math.NaN()
+	l := Lines{Axes: Axes{Y: Axis{Log: true}}, Series: []Series{{
+		Y: []float64{1, 10, 100}, Low: []float64{0.5, 7, nan}, High: []float64{4, 13, nan},
+	}}}
+	places := l.hover()
+	if len(places) != 3 {
+		t.Fatalf("%d places", len(places))
+	}
+	for i, want := range []float64{3, 3, nan} {
+		if got := places[i].values[0].spread; got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("place %d has the spread %g, want %g", i, got, want)
+		}
+	}
+}
+
 // Every colour of a figure that the dark changes is a variable, with its value in the page's style.
 func TestTheme(t *testing.T) {
 	p := &Page{Title: "t"}

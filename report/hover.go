@@ -28,7 +28,7 @@ type value struct {
 	series int
 	name   string
 	y      float64
-	spread float64 // half the height of a band; NaN if there is none
+	spread float64 // from the curve to the top of its band; NaN if there is none
 }
 
 // area is where the data of a chart were drawn.
@@ -63,7 +63,7 @@ func (l Lines) hover() (out []spot) {
 			if i, ok := s.nearest(at.x); ok && l.drawable(s.x(i), s.Y[i]) {
 				v := value{series: n, name: s.Name, y: s.Y[i], spread: math.NaN()}
 				if s.Low != nil {
-					v.spread = (s.High[i] - s.Low[i]) / 2
+					v.spread = s.High[i] - s.Y[i] // the lower half may be cut, where a logarithm ends
 				}
 				at.values = append(at.values, v)
 			}

@@ -10,7 +10,7 @@ import (
 const (
 	SentencesLines = "lines" // one a line
 	SentencesSplit = "split" // they end at . ? or !, and at empty lines; a paragraph may take several lines
-	SentencesAuto  = "auto"  // lines, if they end as sentences do, and hardly any sentence ends elsewhere
+	SentencesAuto  = "auto"  // lines, if hardly any sentence ends inside one
 )
 
 // split cuts a paragraph into sentences.

@@ -2,6 +2,8 @@ package treebank
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -36,7 +38,7 @@ func (t *text) beginning() ([]byte, error) {
 		}
 		err = nil
 	}
-	if len(some) > 0 || err == nil || err.Error() == "EOF" {
+	if len(some) > 0 || err == nil || errors.Is(err, io.EOF) {
 		return some, nil
 	}
 	return nil, t.failed(err)

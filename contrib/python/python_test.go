@@ -84,7 +84,7 @@ func says(t *testing.T, dir, program string, args ...string) string {
 	}
 	cmd := exec.Command(python(t), append([]string{"-c", program}, args...)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+here, "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+here+string(os.PathListSeparator)+os.Getenv("PYTHONPATH"), "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, program, out)

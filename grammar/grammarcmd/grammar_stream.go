@@ -59,7 +59,7 @@ func (f sentenceFlags) reading(g *grammar.Grammar) (parse.Reading, error) {
 type answering struct {
 	parsers []parse.Parser
 	several func([]*parse.Line) error
-	word    func(*parse.Line)        // a line of one word
+	word    func(*parse.Line) error  // a line of one word
 	instead func(*parse.Line) string // of a line that cannot be used; nil for an empty line
 }
 

@@ -41,7 +41,10 @@ func (c insideCmd) Run(con command.Console) error {
 			l.Answer = encode(insideJSON{l.Words, unknown(g.Words, l), finite(logX)})
 		}
 	}
-	a := answering{parsers: []parse.Parser{exact}, word: func(l *parse.Line) { answer(l, math.Inf(-1)) }}
+	a := answering{parsers: []parse.Parser{exact}, word: func(l *parse.Line) error {
+		answer(l, math.Inf(-1))
+		return nil
+	}}
 	a.several = func(lines []*parse.Line) error {
 		logs, err := exact.LogLikelihoods(parse.Sentences(lines))
 		for i, v := range logs {

@@ -205,13 +205,11 @@ func (p *parsing) parse(lines []*parse.Line) error {
 }
 
 // single answers a line of one word, for which the grammar has no tree.
-func (p *parsing) single(l *parse.Line) {
+func (p *parsing) single(l *parse.Line) error {
 	names := p.names
+	defer func() { p.names = names }()
 	p.names = &grammar.Grammar{Preterminals: []string{"X"}}
-	if err := p.answer(l, &grammar.Tree{Tags: []int{0}}, parseJSON{Spans: []spanJSON{}}); err != nil {
-		l.Complain("that cannot be drawn", "%w", err)
-	}
-	p.names = names
+	return p.answer(l, &grammar.Tree{Tags: []int{0}}, parseJSON{Spans: []spanJSON{}})
 }
 
 // logX returns log p(x) where it is asked for, or anything that is -Inf for a sentence without a tree.

@@ -290,7 +290,10 @@ func (m *inspected) inside(requests []insideRequest) ([]likelihoods, error) {
 				}
 				return err
 			},
-			word: func(l *parse.Line) { write(l, math.Inf(-1)) },
+			word: func(l *parse.Line) error {
+				write(l, math.Inf(-1))
+				return nil
+			},
 		})
 	})
 	out := make([]likelihoods, len(lines))

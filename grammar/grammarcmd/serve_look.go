@@ -32,7 +32,10 @@ func (m *inspected) read(s sentence, parsers ...parse.Parser) (line *parse.Line,
 			line.Answer = "null"
 			return nil
 		},
-		word: func(l *parse.Line) { l.Complain("of one word", "a sentence of one word has no tree") },
+		word: func(l *parse.Line) error {
+			l.Complain("of one word", "a sentence of one word has no tree")
+			return nil
+		},
 	})
 	if err == nil && line == nil && len(lines) > 0 {
 		err = badinput.Errorf("%s", lines[0])

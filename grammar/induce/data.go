@@ -2,6 +2,8 @@ package induce
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,6 +44,9 @@ func (c *Config) open() (err error) {
 		return c.make()
 	default:
 		c.opened, err = treebank.Load(c.Data)
+		if _, e := os.Stat(c.Data); c.opened == nil && errors.Is(e, fs.ErrNotExist) {
+			err = badinput.Errorf("there is no %s: data names a file of sentences or trees, a folder of such files, or a data set", c.Data)
+		}
 		if err == nil && c.Text != usualText {
 			err = badinput.Errorf("%s is a data set: what section text of the configuration says was decided when it was made", c.Data)
 		}

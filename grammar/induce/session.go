@@ -86,7 +86,7 @@ func NewSession(b compute.Backend, c Config, data *treebank.Dataset) (*Session, 
 		return nil, err
 	}
 	if len(train.Sentences) < c.Batch {
-		return nil, badinput.Errorf("%s has %d training sentences of 2 to %d words, fewer than a batch of %d",
+		return nil, badinput.Errorf("%s has %d training sentences of 2 to %d words, fewer than a batch of %d: lower the key batch",
 			c.Data, len(train.Sentences), c.MaxLength, c.Batch)
 	}
 	s := &Session{Config: c, data: data, set: program.NewSet(b, nn.NewStore(c.Seed)), fixed: fixed}

@@ -335,7 +335,7 @@ func TestTemperature(t *testing.T) {
 
 func TestBadData(t *testing.T) {
 	for want, change := range map[string]func(*Config, *treebank.Dataset){
-		"fewer than a batch of 100":    func(c *Config, _ *treebank.Dataset) { c.Batch = 100 },
+		"fewer than a batch of 100: l": func(c *Config, _ *treebank.Dataset) { c.Batch = 100 },
 		"learns from gold trees":       func(c *Config, d *treebank.Dataset) { c.Prior.On, d.Splits[0].Gold = true, false },
 		`has no split "train"`:         func(_ *Config, d *treebank.Dataset) { d.Splits = d.Splits[1:] },
 		"no validation or test senten": func(_ *Config, d *treebank.Dataset) { d.Splits = d.Splits[:1] },

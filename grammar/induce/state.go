@@ -125,7 +125,7 @@ func (s *Session) check(saved counters) error {
 		return err
 	}
 	if saved.Loop.M > uint64(s.Config.Updates) {
-		return badinput.Errorf("the counters of the checkpoint say update %d of %d", saved.Loop.M, s.Config.Updates)
+		return badinput.Errorf("the checkpoint is already at update %d of %d", saved.Loop.M, s.Config.Updates)
 	}
 	at := saved.OfPrior + saved.Loop.Iteration
 	if err := s.checkStarts(saved, &at); err != nil {

@@ -29,7 +29,7 @@ type Stream struct {
 	// Answer sets the answers to lines of about the same length, or complains.
 	Answer func([]*Line) error
 	// Word sets the answer to a line of one word: no nonterminal covers that.
-	Word func(*Line)
+	Word func(*Line) error
 	// Instead, if not nil, is the answer to a line that cannot be used; otherwise that is empty.
 	Instead func(*Line) string
 
@@ -109,7 +109,9 @@ func (s *Stream) answer(window []*Line) error {
 	groups := map[int][]*Line{}
 	for _, one := range window {
 		if one.Err == nil && len(one.Words) == 1 {
-			s.Word(one)
+			if err := s.Word(one); err != nil {
+				return err
+			}
 		} else if one.Err == nil {
 			n := lengthClass(len(one.Words), s.reader.limit)
 			groups[n] = append(groups[n], one)

@@ -100,8 +100,7 @@ func (c *Comparison) keys() []string {
 	return sortedKeys(all)
 }
 
-// AllFigures lists the names of everything that can be averaged: the headline, results, and where a run has no results
-// the last values of its metrics.
+// AllFigures lists the names of everything that can be averaged: the headline, results, and the last values of metrics.
 func (c *Comparison) AllFigures() []string {
 	headline, _ := Headline(c.Runs)
 	results, last := Figures(c.Runs)

@@ -80,6 +80,16 @@ func TestCompare(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
+	// One run has no deviation, and the page shows none.
+	single, err := catalog.Compare(runs[:1], catalog.Options{})
+	must(t, err)
+	page, err = single.Page(nil)
+	must(t, err)
+	html.Reset()
+	must(t, page.Write(&html))
+	if text := html.String(); !strings.Contains(text, `class="h"`) || strings.Contains(text, " ± 0") {
+		t.Error("the page of one run has deviations, or no strips")
+	}
 	if _, err := c.Page([]string{"lost"}); err == nil || !strings.Contains(err.Error(), `did you mean "loss"?`) {
 		t.Errorf("error %v", err)
 	}

@@ -36,9 +36,9 @@ type Run struct {
 	Status  Status        `json:"status"`
 	Step    uint64        `json:"step"`  // of the newest checkpoint, or of the last line of metrics of one that is running
 	Total   uint64        `json:"total"` // 0: not known
-	Created time.Time     `json:"created"`
-	Updated time.Time     `json:"updated"` // of the last checkpoint; that of run.json if not known
-	Took    time.Duration `json:"took_ns"` // trained, in all processes; 0: not known
+	Created time.Time     `json:"created,omitzero"`
+	Updated time.Time     `json:"updated,omitzero"` // of the last checkpoint; that of run.json if not known
+	Took    time.Duration `json:"took_ns"`          // trained, in all processes; 0: not known
 	Command []string      `json:"command,omitempty"`
 	// Headline is the task's figure of the newest checkpoint, if it was measured, else the last value of a metric.
 	Headline *run.Headline `json:"headline,omitempty"`

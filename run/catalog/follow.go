@@ -24,8 +24,7 @@ type Follower struct {
 const followBytes = 1 << 18
 
 // Next calls value for each value that was logged since the last call, in order; the name is valid until it returns.
-// If the
-// journal was cut, as by a run that was resumed from an earlier checkpoint, it calls anew and begins at the beginning.
+// If the journal was cut, as by a run that was resumed from an earlier checkpoint, it calls anew and begins at the beginning.
 func (f *Follower) Next(anew func(), value func(step float64, name []byte, y float64)) error {
 	if f.path == "" {
 		f.path = filepath.Join(f.Dir, metricsName)

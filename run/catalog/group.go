@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -179,5 +178,5 @@ func (g Group) Band(metric string, points int) (Band, error) {
 		}
 		series = append(series, s[metric])
 	}
-	return BandOf(slices.Clip(series), points), nil
+	return BandOf(series, points), nil
 }

@@ -117,10 +117,7 @@ func (c *Comparison) curve(metric string, read []map[string]Series) (report.Figu
 		b := BandOf(series, bandPoints)
 		s := report.Series{Name: g.Label(c.Keys), X: b.X, Y: b.Mean}
 		for i, m := range b.Mean {
-			spread := b.Std[i]
-			if math.IsNaN(spread) {
-				spread = 0
-			}
+			spread := b.Std[i] // of one run NaN: no band
 			s.Low, s.High = append(s.Low, m-spread), append(s.High, m+spread)
 			least, most = min(least, m), max(most, m)
 		}

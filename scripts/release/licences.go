@@ -14,7 +14,8 @@ import (
 // licence is the name of a file that people who pass a program on have to pass on with it.
 var licence = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|ofl)([-._].*)?$`)
 
-// licences joins those of everything that is in the program: the modules, with licences of single packages, and Go.
+// licences joins those of everything that is in the program: Go, the charts of the page, and the
+// modules, with licences of single packages.
 func (r release) licences(platform string) ([]byte, error) {
 	listed, err := r.command(platform, "list", "-deps",
 		"-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}", "./cmd/gfnem").Output()
@@ -50,6 +51,10 @@ func (r release) licences(platform string) ([]byte, error) {
 	}
 	goRoot := strings.TrimSpace(string(root))
 	if err := add("Go, its runtime and standard library", goRoot, goRoot); err != nil {
+		return nil, err
+	}
+	// The page's charts, which are embedded.
+	if err := add("uPlot", r.root, filepath.Join(r.root, "serve/static/uplot")); err != nil {
 		return nil, err
 	}
 	for line := range strings.Lines(string(listed)) {

@@ -25,6 +25,7 @@ var whole = flag.Bool("whole", false, "build gfnem itself twice, not a small pro
 var small = map[string]string{
 	"go.mod":    "module github.com/gfnem/gfnem\n\ngo 1.26\n",
 	"README.md": "read me", "CHANGELOG.md": "changes", "LICENSE": "our licence", "mnist/LICENSE-DATA.md": "of data",
+	"serve/static/uplot/LICENSE": "licence of charts",
 	"cmd/gfnem/main.go": `package main
 
 import (
@@ -155,6 +156,9 @@ func TestArchives(t *testing.T) {
 	}
 	if !strings.Contains(linux["THIRD-PARTY.txt"], "The Go Authors") {
 		t.Error("the licence of Go is missing")
+	}
+	if !strings.Contains(linux["THIRD-PARTY.txt"], "licence of charts") {
+		t.Error("the licence of the charts of the page is missing")
 	}
 	windows := unZip(t, got[onWindows+".zip"], onWindows+"/")
 	if names := slices.Sorted(maps.Keys(windows)); !slices.Equal(names, append(slices.Clone(want), "gfnem.1", "gfnem.exe")) {
