@@ -363,7 +363,7 @@ func (f *fixture) ask(command string) answer {
 		if err != nil {
 			continue
 		}
-		a.files[name] = disk.DigestOf(data).SHA256
+		a.files[name] = disk.DigestOf(trained.ReplaceAll(data, nil)).SHA256
 		if name == events { // it tells the time: only what was there before is the same
 			before, _ := os.ReadFile(filepath.Join(f.copy(), name))
 			a.files[name] = fmt.Sprint(len(data), bytes.HasPrefix(data, before))

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar/results"
+	"github.com/gfnem/gfnem/internal/disk"
 	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/treebank"
 )
@@ -160,7 +162,7 @@ func datasets(dir string, depth int) (sets []string, err error) {
 		return sets, err // what a run keeps is verified with it
 	}
 	for _, e := range entries {
-		if e.IsDir() && depth > 0 {
+		if e.IsDir() && depth > 0 && !strings.HasSuffix(e.Name(), disk.TmpSuffix) {
 			below, err := datasets(filepath.Join(dir, e.Name()), depth-1)
 			if err != nil {
 				return nil, err

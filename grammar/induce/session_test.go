@@ -366,7 +366,7 @@ func TestValidate(t *testing.T) {
 		"model.nonterminals = 0 is not between 1 and 500":     func(c *Config) { c.Model.Nonterminals = 0 },
 		"optim.theta.rate = NaN is neither -1 nor between 0 ": func(c *Config) { c.Optim.Theta.Rate = math.NaN() },
 		"updates = -1 is neither 0 nor between":               func(c *Config) { c.Updates = -1 },
-		"max_length = 1 is not between 2 and 200":             func(c *Config) { c.MaxLength = 1 },
+		"max_length = 1 is neither 0 nor between 2 and 200":   func(c *Config) { c.MaxLength = 1 },
 		"prior.reset = 2 is not between 0 and 1":              func(c *Config) { c.Prior.Reset = 2 },
 		"optim.theta.end = 0 is not between 1e-09 and 1":      func(c *Config) { c.Optim.Theta.End = 0 }, // it is reached exponentially
 		`eval.patience = 3 waits for a better evaluation`:     func(c *Config) { c.Eval.Patience, c.Eval.Every = 3, 0 },
