@@ -168,8 +168,8 @@ func (g Grid) Make(
 	}
 	defer func() { Release(s, err) }()
 	if fresh {
-		files, err := Keeps(s)
-		if err != nil {
+		var files map[string][]byte
+		if files, err = Keeps(s); err != nil { // err is the result, which Close may set
 			return nil, err
 		}
 		if r, err = create(g.disk(), filepath.Join(g.Dir, c.Path()), Options{
