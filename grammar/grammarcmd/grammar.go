@@ -11,6 +11,7 @@ import (
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/grammar"
+	"github.com/gfnem/gfnem/grammar/export"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/run"
 )
@@ -89,10 +90,12 @@ func (c grammarExportCmd) Run(con command.Console) error {
 		return err
 	}
 	if c.Threshold > 0 && c.Format != "text" {
-		g = g.Above(c.Threshold)
+		g = export.Above(g, c.Threshold)
 	}
 	write := map[string]func(io.Writer) error{
-		"json": g.Write, "nltk": g.WriteNLTK, "text": func(w io.Writer) error { return g.WriteText(w, c.Threshold) },
+		"json": g.Write,
+		"nltk": func(w io.Writer) error { return export.NLTK(w, g) },
+		"text": func(w io.Writer) error { return export.Text(w, g, c.Threshold) },
 	}[c.Format]
 	if c.Out == "" {
 		return write(con.Out)

@@ -1,4 +1,4 @@
-package grammar
+package export
 
 import (
 	"math"
@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gfnem/gfnem/grammar"
 )
 
 const exported = `{"kind": "cfg", "nonterminals": ["S"], "preterminals": ["D", "N"], "words": ["the", "a", "dog's", "cat"],
@@ -13,9 +15,9 @@ const exported = `{"kind": "cfg", "nonterminals": ["S"], "preterminals": ["D", "
  "root": {"S": 1}, "binary": {"S": {"D N": 0.9, "D S": 0.06, "S N": 0.04}},
  "emit": {"D": {"the": 0.999, "a": 0.001}, "N": {"dog's": 0.5, "cat": 0.5}}}`
 
-func read(t *testing.T, text string) *Grammar {
+func read(t *testing.T, text string) *grammar.Grammar {
 	t.Helper()
-	g, err := Read(strings.NewReader(text), "test.json")
+	g, err := grammar.Read(strings.NewReader(text), "test.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,14 +28,14 @@ func read(t *testing.T, text string) *Grammar {
 func TestExport(t *testing.T) {
 	g := read(t, exported)
 	var text, nltk, json strings.Builder
-	if err := g.WriteText(&text, 0.05); err != nil {
+	if err := Text(&text, g, 0.05); err != nil {
 		t.Fatal(err)
 	}
 	want := "ROOT -> S  1\nS -> D N  0.9\nS -> D S  0.06\nD -> the  0.999\nN -> dog's  0.5\nN -> cat  0.5\n"
 	if text.String() != want {
 		t.Errorf("%s\nwant %s", text.String(), want)
 	}
-	if err := g.Above(0.5).WriteNLTK(&nltk); err != nil {
+	if err := NLTK(&nltk, Above(g, 0.5)); err != nil {
 		t.Fatal(err)
 	}
 	want = "ROOT -> S [1.000000000000]\nS -> D N [1.000000000000]\nD -> 'the' [1.000000000000]\n" +
@@ -41,7 +43,7 @@ func TestExport(t *testing.T) {
 	if nltk.String() != want {
 		t.Errorf("%s\nwant %s", nltk.String(), want)
 	}
-	above := g.Above(0.05)
+	above := Above(g, 0.05)
 	if err := above.Write(&json); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func TestExport(t *testing.T) {
 		t.Error("Above changed its grammar")
 	}
 	g.Preterminals[0] = "D$"
-	if err := g.WriteNLTK(&nltk); err == nil || !strings.Contains(err.Error(), `the symbol "D$"`) {
+	if err := NLTK(&nltk, g); err == nil || !strings.Contains(err.Error(), `the symbol "D$"`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -64,15 +66,15 @@ func TestExport(t *testing.T) {
 // Productions are as the regular expressions of NLTK want them, and those of a symbol sum to one as it demands.
 func TestNLTK(t *testing.T) {
 	line := regexp.MustCompile(`^([\w/][\w/^<>-]*) -> ((?:[\w/][\w/^<>-]* ?)+|"[^"]+"|'[^']+') \[([\d.]+)\]$`)
-	for _, kind := range []Kind{CFG, NCFG} {
-		g := New(kind, []string{"NT-1", "NT-2"}, []string{"T-1"}, []string{"it's", `"'`, "x"})
-		for row := range g.rows() {
+	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
+		g := grammar.New(kind, []string{"NT-1", "NT-2"}, []string{"T-1"}, []string{"it's", `"'`, "x"})
+		for row := range rows(g) {
 			for i := range row {
 				row[i] = 1 / float64(len(row))
 			}
 		}
 		var out strings.Builder
-		if err := g.WriteNLTK(&out); err != nil {
+		if err := NLTK(&out, g); err != nil {
 			t.Fatal(err)
 		}
 		sums := map[string]float64{}
@@ -87,7 +89,7 @@ func TestNLTK(t *testing.T) {
 			}
 			sums[m[1]] += p
 		}
-		want := map[Kind]int{CFG: 1 + 2 + 1, NCFG: 1 + 2*3 + 2}[kind]
+		want := map[grammar.Kind]int{grammar.CFG: 1 + 2 + 1, grammar.NCFG: 1 + 2*3 + 2}[kind]
 		if len(sums) != want {
 			t.Errorf("%s: %d symbols, want %d", kind, len(sums), want)
 		}
@@ -95,17 +97,6 @@ func TestNLTK(t *testing.T) {
 			if math.Abs(sum-1) > 1e-9 {
 				t.Errorf("%s: %s sums to %v", kind, symbol, sum)
 			}
-		}
-	}
-}
-
-func TestBadPreparation(t *testing.T) {
-	for old, bad := range map[string]string{
-		`"tokens": "english", `: ``, `"tokens": "english"`: `"tokens": "klingon"`, `"punctuation": false`: `"punctuation": 1`,
-		`"keep_case"`: `"case"`,
-	} {
-		if _, err := Read(strings.NewReader(strings.Replace(exported, old, bad, 1)), "x.json"); err == nil || !strings.Contains(err.Error(), "x.json:2: prepared") {
-			t.Errorf("%q for %q: %v", bad, old, err)
 		}
 	}
 }

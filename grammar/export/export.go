@@ -1,4 +1,5 @@
-package grammar
+// Package export writes grammars for people and for NLTK, and leaves out improbable rules.
+package export
 
 import (
 	"bufio"
@@ -12,12 +13,16 @@ import (
 	"strings"
 
 	"github.com/gfnem/gfnem/badinput"
+	"github.com/gfnem/gfnem/grammar"
 )
 
+// symbols is how many can be below a symbol.
+func symbols(g *grammar.Grammar) int { return len(g.Nonterminals) + len(g.Preterminals) }
+
 // rows are all distributions of a grammar.
-func (g *Grammar) rows() iter.Seq[[]float64] {
+func rows(g *grammar.Grammar) iter.Seq[[]float64] {
 	return func(yield func([]float64) bool) {
-		pairs := g.symbols() * g.symbols()
+		pairs := symbols(g) * symbols(g)
 		for _, table := range []struct {
 			p    []float64
 			size int
@@ -33,10 +38,10 @@ func (g *Grammar) rows() iter.Seq[[]float64] {
 
 // Above returns a grammar with only the rules of at least a probability, and the most probable one of every symbol, whose
 // probabilities sum to one again.
-func (g *Grammar) Above(least float64) *Grammar {
+func Above(g *grammar.Grammar, least float64) *grammar.Grammar {
 	out := *g
 	out.Root, out.Rules, out.Emit = slices.Clone(g.Root), slices.Clone(g.Rules), slices.Clone(g.Emit)
-	for row := range out.rows() {
+	for row := range rows(&out) {
 		top, total := slices.Max(row), 0.0
 		for i, p := range row {
 			if p < least && p < top {
@@ -63,7 +68,7 @@ type production struct {
 
 // productions lists the rules of at least a probability, those of ROOT first, of each symbol the most probable first. Where
 // rules depend on the parent, a symbol is named together with it.
-func (g *Grammar) productions(least float64, name func(symbol, parent string) string) (out []production) {
+func productions(g *grammar.Grammar, least float64, name func(symbol, parent string) string) (out []production) {
 	with := func(p []float64, make func(i int) production) {
 		first := len(out)
 		for i, v := range p {
@@ -76,18 +81,20 @@ func (g *Grammar) productions(least float64, name func(symbol, parent string) st
 		slices.SortStableFunc(out[first:], func(a, b production) int { return cmp.Compare(b.p, a.p) })
 	}
 	with(g.Root, func(x int) production {
-		return production{head: RootName, below: []string{name(g.Nonterminals[x], RootName)}}
+		return production{head: grammar.RootName, below: []string{name(g.Nonterminals[x], grammar.RootName)}}
 	})
-	s := g.symbols()
+	s := symbols(g)
+	parents := len(g.Rules) / (len(g.Nonterminals) * s * s)     // that rules tell apart
+	hosts := len(g.Emit) / (len(g.Preterminals) * len(g.Words)) // and words
 	for x, symbol := range g.Nonterminals {
-		for parent := range g.parents() {
+		for parent := range parents {
 			with(g.RuleRow(x, parent), func(i int) production {
 				return production{head: name(symbol, g.Parent(parent)), below: []string{name(g.Symbol(i/s), symbol), name(g.Symbol(i%s), symbol)}}
 			})
 		}
 	}
 	for t, symbol := range g.Preterminals {
-		for x := range g.hosts() {
+		for x := range hosts {
 			with(g.EmitRow(t, x), func(w int) production {
 				return production{head: name(symbol, g.Nonterminals[x]), word: g.Words[w]}
 			})
@@ -97,19 +104,19 @@ func (g *Grammar) productions(least float64, name func(symbol, parent string) st
 }
 
 // named names symbols with their parents, if rules depend on these.
-func (g *Grammar) named(bar string) func(symbol, parent string) string {
+func named(g *grammar.Grammar, bar string) func(symbol, parent string) string {
 	return func(symbol, parent string) string {
-		if g.Kind != NCFG {
+		if g.Kind != grammar.NCFG {
 			return symbol
 		}
 		return symbol + bar + parent
 	}
 }
 
-// WriteText writes the rules of at least a probability for a person to read, one a line: A -> B C  0.25.
-func (g *Grammar) WriteText(w io.Writer, least float64) error {
+// Text writes the rules of at least a probability for a person to read, one a line: A -> B C  0.25.
+func Text(w io.Writer, g *grammar.Grammar, least float64) error {
 	out := bufio.NewWriter(w) // keeps the first error
-	for _, r := range g.productions(least, g.named("|")) {
+	for _, r := range productions(g, least, named(g, "|")) {
 		fmt.Fprintf(out, "%s -> %s  %.6g\n", r.head, cmp.Or(strings.Join(r.below, " "), r.word), r.p)
 	}
 	return out.Flush()
@@ -118,16 +125,16 @@ func (g *Grammar) WriteText(w io.Writer, least float64) error {
 // nltkSymbol is what nltk.PCFG.fromstring takes for a nonterminal.
 var nltkSymbol = regexp.MustCompile(`^[\w/][\w/^<>-]*$`)
 
-// WriteNLTK writes the grammar as nltk.PCFG.fromstring reads it, as a context-free one: where rules depend on the parent,
+// NLTK writes the grammar as nltk.PCFG.fromstring reads it, as a context-free one: where rules depend on the parent,
 // symbols become A^PARENT. Probabilities have twelve decimals, and rules with less are left out.
-func (g *Grammar) WriteNLTK(w io.Writer) error {
+func NLTK(w io.Writer, g *grammar.Grammar) error {
 	for _, symbol := range slices.Concat(g.Nonterminals, g.Preterminals) {
 		if !nltkSymbol.MatchString(symbol) {
 			return badinput.Errorf("NLTK does not read the symbol %q: it wants letters, digits, - and /", symbol)
 		}
 	}
 	out := bufio.NewWriter(w)
-	for _, r := range g.productions(5e-13, g.named("^")) {
+	for _, r := range productions(g, 5e-13, named(g, "^")) {
 		below := strings.Join(r.below, " ")
 		switch {
 		case r.below != nil:
