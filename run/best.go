@@ -16,7 +16,9 @@ import (
 // bestScope is where copies of variables are, as they were when a training was best: that of /theta/w is /best/theta/w.
 const bestScope = "/best"
 
-// Selection says when a training was best, by a measure on data that it does not learn from.
+// Selection says when a training was best, by a measure on data that it does not learn from. A checkpoint has both states,
+// so that there is no second kind of checkpoint: from the last one a run goes on, and the best one is shown and exported.
+// Patience, the number of measurements without a better one that ends a training, is counted with it.
 type Selection struct {
 	Step  uint64  `json:"step"`  // as Job.Step reports it; 0 if nothing has been measured
 	Score float64 `json:"score"` // then; the greater the better
