@@ -196,9 +196,18 @@ func TestSweepKilled(t *testing.T) {
 			s.alone()
 			alone := time.Since(begin)
 			t.Logf("one worker: %s", alone)
-			s.kill(r, size, alone)
+			name, all := "", false
+			for attempt := range 3 { // a machine that is suddenly faster is done before all kills
+				name = fmt.Sprintf("killed%d", attempt)
+				if all = s.kill(name, r, size, alone); all || t.Failed() {
+					break
+				}
+			}
+			if !all {
+				t.Error("the sweep is always over before all kills: the test shows too little")
+			}
 			if !t.Failed() {
-				s.same("killed")
+				s.same(name)
 			}
 			if t.Failed() {
 				t.Log(s.said())
@@ -207,11 +216,12 @@ func TestSweepKilled(t *testing.T) {
 	}
 }
 
-// kill makes the sweep with several workers and kills them, and its server, again and again.
-func (s *sweeping) kill(r *rand.Rand, size sweepSizes, alone time.Duration) {
-	limit, cancel := context.WithTimeout(s.Context(), max(time.Minute, 10*alone))
+// kill makes the sweep with several workers and kills them, and its server, again and again. It returns false if the
+// sweep was over before all kills.
+func (s *sweeping) kill(name string, r *rand.Rand, size sweepSizes, alone time.Duration) bool {
+	limit, cancel := context.WithTimeout(s.Context(), max(2*time.Minute, 10*alone))
 	defer cancel()
-	server := s.server("killed")
+	server := s.server(name)
 	ended := waitOf(server)
 	workers := make([]*exec.Cmd, size.workers)
 	for i := range workers {
@@ -230,10 +240,7 @@ func (s *sweeping) kill(r *rand.Rand, size sweepSizes, alone time.Duration) {
 				s.Fatalf("the sweep: %v\n%s", err, s.said())
 			}
 			s.Logf("%d kills of workers, %d of the server, %s", kills, serverKills, time.Since(begin))
-			if kills < size.kills || serverKills < size.serverKills {
-				s.Error("the sweep was over before all kills: the test shows too little")
-			}
-			return
+			return kills == size.kills && serverKills == size.serverKills
 		case <-limit.Done():
 			s.Fatalf("the sweep does not end\n%s", s.said())
 		case <-next:
@@ -247,7 +254,7 @@ func (s *sweeping) kill(r *rand.Rand, size sweepSizes, alone time.Duration) {
 		} else {
 			server.Process.Kill()
 			<-ended
-			server = s.server("killed")
+			server = s.server(name)
 			ended = waitOf(server)
 			serverKills++
 		}

@@ -72,7 +72,8 @@ func TestSweepWorkers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes processes and seconds")
 	}
-	s := newSweeping(t, strings.Replace(fourCells, "iterations = 250", "iterations = 600", 1))
+	// Two cells of some seconds each: what the workers do is read from a file that is written once a second.
+	s := newSweeping(t, strings.NewReplacer("iterations = 250", "iterations = 2000", "[8, 16]", "[8]").Replace(fourCells))
 	s.alone()
 	server := waitOf(s.server("many"))
 	s.ends(s.otherBuild(), exitBadInput, "gfnem: the sweep is made by another build of the program (", "): give its workers the same")
