@@ -71,7 +71,7 @@ func TestSlowClients(t *testing.T) {
 				t.Errorf("%s: status %d", path, answer.StatusCode)
 			}
 		}
-		if took := time.Since(begin); took < limit || took > 10*time.Second {
+		if took := time.Since(begin); took < limit || took > time.Minute {
 			t.Errorf("%s: ended after %v", path, took)
 		}
 		w.Close()
