@@ -48,11 +48,14 @@ type Options struct {
 	Items   int           // sentences, images and the like of a request: 1024
 	Queue   int           // requests that wait: 256
 	Models  int           // in memory: 4
+
+	Curves int64 // bytes of memory for curves: 512 MiB
 }
 
 func (o Options) withDefaults() Options {
 	o.Timeout, o.Bytes = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.Bytes, 8<<20)
 	o.Items, o.Queue, o.Models = cmp.Or(o.Items, 1024), cmp.Or(o.Queue, 256), cmp.Or(o.Models, 4)
+	o.Curves = cmp.Or(o.Curves, 512<<20)
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
@@ -97,7 +100,7 @@ func New(o Options) (*Server, error) {
 			}
 		}
 	}
-	s.index, s.models = newIndex(o.Dir, o.Log), newModels(o, s.stats)
+	s.index, s.models = newIndex(o.Dir, o.Curves, o.Log), newModels(o, s.stats)
 	ctx, stop := context.WithCancel(context.Background())
 	out := &Server{s, stop, make(chan struct{})}
 	go func() {
