@@ -72,11 +72,7 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
 	for _, one := range chosen {
 		l := listed{
 			Name: s.name(one.Dir), Task: one.Task, Status: string(one.Status), Step: one.Step, Total: one.Total,
-			Seed: one.Seed, Updated: one.Updated, Wrong: one.Wrong, Config: map[string]string{},
-		}
-		if e := s.index.entry(one.Dir); e != nil {
-			l.Wrong = strings.TrimPrefix(l.Wrong+"; "+e.problem(), "; ")
-			l.Wrong = strings.TrimSuffix(l.Wrong, "; ")
+			Seed: one.Seed, Updated: one.Updated, Wrong: s.wrong(one), Config: map[string]string{},
 		}
 		if h := one.Headline; h != nil && !math.IsNaN(h.Value) && !math.IsInf(h.Value, 0) {
 			l.Headline = h
@@ -93,6 +89,20 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
 	slices.Sort(out.Metrics)
 	out.Metric = first(metrics)
 	reply(w, out)
+}
+
+// wrong says what could not be read of a run, as somebody who looks at it wants to know.
+func (s *server) wrong(r catalog.Run) string {
+	text := r.Wrong
+	if e := s.index.entry(r.Dir); e != nil {
+		if journal := e.problem(); journal != "" {
+			parts := slices.DeleteFunc(strings.Split(text, "; "), func(part string) bool {
+				return part == "" || strings.HasPrefix(part, catalog.TailProblem) // it says the same of all of the journal
+			})
+			text = strings.Join(append(parts, journal), "; ")
+		}
+	}
+	return strings.ReplaceAll(text, r.Dir+string(filepath.Separator), "")
 }
 
 // logged counts how many runs log a metric.
@@ -167,7 +177,8 @@ type drawnSeries struct {
 // nothing was logged, and infinity where nothing finite was.
 func (s *server) curves(w http.ResponseWriter, r *http.Request) {
 	var q curvesRequest
-	body, err := readBody(w, r, 1<<20)
+	body, done, err := s.bodies.read(w, r, 1<<20)
+	defer done()
 	if err == nil {
 		if e := json.Unmarshal(body, &q); e != nil {
 			err = badRequest("the request is not one for curves: %v", e)
