@@ -10,10 +10,12 @@
 //
 //	serve.go, guard.go           the server; who may ask it
 //	pages.go                     HTML
-//	index.go, curve.go           runs and their curves, kept up to date and downsampled
+//	index.go, entry.go, curve.go runs and their curves, kept up to date and downsampled
+//	keep.go                      how much memory curves take
 //	runs.go, query.go, events.go what pages ask of them
 //	api.go, openapi.go, stats.go questions to models; their description; counters
 //	models.go, asker.go          opened models; requests that are answered together
+//	stoppable.go, limits.go      ends work that nobody waits for; how much is read at once
 package serve
 
 import (
