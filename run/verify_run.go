@@ -24,11 +24,11 @@ type verified struct {
 // run verifies a run. What is made from checkpoints is read first: what comes later, while the run is going on, are newer
 // checkpoints.
 func (v verifier) run(r *Run) {
-	cell, cellErr := readResult(r.disk, r.dir)
+	info, infoErr := readInfo(r.disk, r.dir)
+	r.info, r.seal = info.Info, info.SHA256
+	cell, cellErr := r.readResult()
 	shown, shownErr := readOutputs(r.disk, r.dir)
 	summary, summaryErr := r.Summary()
-	info, infoErr := readInfo(r.disk, r.dir)
-	r.seal = info.SHA256
 	saved, unread := v.checkpoints(r)
 	v.provenance(r, info, infoErr, len(saved) > 0)
 	v.kept(r, info.Files)
