@@ -35,7 +35,7 @@ func (v verifier) run(r *Run) {
 	v.journals(r, saved, unread)
 	again := self.Advice("report %s", r.dir) + " makes it again"
 	if path := r.path(resultName); cellErr != nil {
-		v.failed(path, cellErr)
+		v.failed(path, fmt.Errorf("%w: %s", cellErr, again))
 	} else if cell != nil {
 		v.made(path, cell.Step, cell.State, saved, unread, again)
 	}
