@@ -58,7 +58,7 @@ var shifts = map[string]struct {
 	down bool
 }{"shl": {0x0f005400, false}, "ushr": {0x2f000400, true}, "sshr": {0x0f000400, true}}
 
-// widths are instructions between lanes of two sizes; the size is that of the narrow ones.
+// changes are instructions between lanes of two sizes; the size is that of the narrow ones.
 var changes = map[string]struct {
 	base   uint32
 	narrow int // the operand of narrow lanes
@@ -66,7 +66,7 @@ var changes = map[string]struct {
 }{
 	"xtn":   {0x0e212800, 0, ints},
 	"fcvtn": {0x0e216800, 0, floats}, "fcvtl": {0x0e217800, 1, floats},
-	"umull": {0x2e20c000, 1, ints},
+	"umull": {0x2e20c000, 1, ints}, "umull2": {0x6e20c000, 1, ints},
 }
 
 // operandText is a vector register with its lanes, perhaps one of them, or a constant, or an address.

@@ -39,19 +39,6 @@ func vec() *Package {
 			k.softmaxKernels()
 		}
 	}
-	p.neonKernels()
+	p.neonVec()
 	return p
-}
-
-// neonKernels makes what there is for NEON.
-func (p *Package) neonKernels() {
-	for _, el := range []elem{f32, f64} {
-		k := p.armFile(el.name).of(neon, el)
-		k.binaryKernels(binaries)
-		k.unaryKernels(unaries)
-		k.fusedKernels()
-		k.fillKernel()
-		k.rowKernels()
-		k.softmaxKernels()
-	}
 }

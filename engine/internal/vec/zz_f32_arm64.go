@@ -116,7 +116,46 @@ func axpbyF32NEON(dst *float32, a *float32, b *float32, n int, s float32, t floa
 func affineF32NEON(dst *float32, a *float32, n int, s float32, t float32)
 
 //go:noescape
-func fillF32NEON(dst *float32, n int, s float32)
+func eqF32NEON(dst *uint8, a *float32, b *float32, n int)
+
+//go:noescape
+func eqVSF32NEON(dst *uint8, a *float32, n int, s float32)
+
+//go:noescape
+func neF32NEON(dst *uint8, a *float32, b *float32, n int)
+
+//go:noescape
+func neVSF32NEON(dst *uint8, a *float32, n int, s float32)
+
+//go:noescape
+func ltF32NEON(dst *uint8, a *float32, b *float32, n int)
+
+//go:noescape
+func ltVSF32NEON(dst *uint8, a *float32, n int, s float32)
+
+//go:noescape
+func leF32NEON(dst *uint8, a *float32, b *float32, n int)
+
+//go:noescape
+func leVSF32NEON(dst *uint8, a *float32, n int, s float32)
+
+//go:noescape
+func gtF32NEON(dst *uint8, a *float32, b *float32, n int)
+
+//go:noescape
+func gtVSF32NEON(dst *uint8, a *float32, n int, s float32)
+
+//go:noescape
+func geF32NEON(dst *uint8, a *float32, b *float32, n int)
+
+//go:noescape
+func geVSF32NEON(dst *uint8, a *float32, n int, s float32)
+
+//go:noescape
+func isFiniteF32NEON(dst *uint8, a *float32, n int)
+
+//go:noescape
+func isNaNF32NEON(dst *uint8, a *float32, n int)
 
 //go:noescape
 func rowSumF32NEON(dst *float32, a *float32, rows int, n int)
@@ -190,7 +229,25 @@ func installF32NEON(t *Table[float32]) {
 	t.AXPY = axpy(axpyF32NEON)
 	t.AXPBY = axpby(axpbyF32NEON)
 	t.Affine = affine(affineF32NEON)
-	t.Fill = filler[float32](fillF32NEON)
+	t.Fill = filler[float32](fillI32NEON)
+	t.Compare[Eq] = compare(1, eqF32NEON, t.Compare[Eq])
+	t.CompareVS[Eq] = compareVS(1, eqVSF32NEON, t.CompareVS[Eq])
+	t.Compare[Ne] = compare(1, neF32NEON, t.Compare[Ne])
+	t.CompareVS[Ne] = compareVS(1, neVSF32NEON, t.CompareVS[Ne])
+	t.Compare[Lt] = compare(1, ltF32NEON, t.Compare[Lt])
+	t.CompareVS[Lt] = compareVS(1, ltVSF32NEON, t.CompareVS[Lt])
+	t.Compare[Le] = compare(1, leF32NEON, t.Compare[Le])
+	t.CompareVS[Le] = compareVS(1, leVSF32NEON, t.CompareVS[Le])
+	t.Compare[Gt] = compare(1, gtF32NEON, t.Compare[Gt])
+	t.CompareVS[Gt] = compareVS(1, gtVSF32NEON, t.CompareVS[Gt])
+	t.Compare[Ge] = compare(1, geF32NEON, t.Compare[Ge])
+	t.CompareVS[Ge] = compareVS(1, geVSF32NEON, t.CompareVS[Ge])
+	t.IsFinite = test(1, isFiniteF32NEON, t.IsFinite)
+	t.IsNaN = test(1, isNaNF32NEON, t.IsNaN)
+	t.Select = selector[float32](1, selectI32NEON)
+	t.SelectVS = selectorVS[float32](1, selectVSI32NEON)
+	t.SelectSV = selectorSV[float32](1, selectSVI32NEON)
+	t.SelectSS = selectorSS[float32](1, selectSSI32NEON)
 	t.Sum = func(a []float32) (r float32) {
 		if len(a) == 0 {
 			return 0

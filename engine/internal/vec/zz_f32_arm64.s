@@ -148,7 +148,9 @@ DATA consts<>+1136(SB)/8, $0xbab60968bab60968
 DATA consts<>+1144(SB)/8, $0xbab60968bab60968
 DATA consts<>+1152(SB)/8, $0x3d2aaaaa3d2aaaaa
 DATA consts<>+1160(SB)/8, $0x3d2aaaaa3d2aaaaa
-GLOBL consts<>(SB), RODATA|NOPTR, $1168
+DATA consts<>+1168(SB)/8, $0x0101010101010101
+DATA consts<>+1176(SB)/8, $0x0101010101010101
+GLOBL consts<>(SB), RODATA|NOPTR, $1184
 
 // func addF32NEON(dst *float32, a *float32, b *float32, n int)
 TEXT ·addF32NEON(SB), NOSPLIT, $0-32
@@ -2747,41 +2749,618 @@ end6:
 	ADD $1, R4
 	RET
 
-// func fillF32NEON(dst *float32, n int, s float32)
-TEXT ·fillF32NEON(SB), NOSPLIT, $0-20
+// func eqF32NEON(dst *uint8, a *float32, b *float32, n int)
+TEXT ·eqF32NEON(SB), NOSPLIT, $0-32
 	MOVD dst+0(FP), R0
-	MOVD n+8(FP), R4
-	FMOVS s+16(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	SUBS $16, R4, R4
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F31
+	SUBS $4, R4, R4
 	BLT end2
 loop1:
-	FMOVQ F31, 0(R0)
-	FMOVQ F31, 16(R0)
-	FMOVQ F31, 32(R0)
-	FMOVQ F31, 48(R0)
-	ADD $64, R0
-	SUBS $16, R4, R4
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x4e21e400 // fcmeq v0.4s, v0.4s, v1.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $4, R4, R4
 	BGE loop1
 end2:
-	ADD $16, R4
-	SUBS $4, R4, R4
-	BLT end4
-loop3:
-	FMOVQ F31, 0(R0)
-	ADD $16, R0
-	SUBS $4, R4, R4
-	BGE loop3
-end4:
 	ADD $4, R4
 	SUBS $1, R4, R4
-	BLT end6
-loop5:
-	FMOVS F31, 0(R0)
-	ADD $4, R0
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	FMOVS 0(R2), F1
+	WORD $0x4e21e400 // fcmeq v0.4s, v0.4s, v1.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	ADD $4, R2
 	SUBS $1, R4, R4
-	BGE loop5
-end6:
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func eqVSF32NEON(dst *uint8, a *float32, n int, s float32)
+TEXT ·eqVSF32NEON(SB), NOSPLIT, $0-28
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVS s+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F30
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x4e3fe400 // fcmeq v0.4s, v0.4s, v31.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	WORD $0x4e3fe400 // fcmeq v0.4s, v0.4s, v31.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func neF32NEON(dst *uint8, a *float32, b *float32, n int)
+TEXT ·neF32NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F31
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x4e21e400 // fcmeq v0.4s, v0.4s, v1.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	FMOVS 0(R2), F1
+	WORD $0x4e21e400 // fcmeq v0.4s, v0.4s, v1.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func neVSF32NEON(dst *uint8, a *float32, n int, s float32)
+TEXT ·neVSF32NEON(SB), NOSPLIT, $0-28
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVS s+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F30
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x4e3fe400 // fcmeq v0.4s, v0.4s, v31.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	WORD $0x4e3fe400 // fcmeq v0.4s, v0.4s, v31.4s
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func ltF32NEON(dst *uint8, a *float32, b *float32, n int)
+TEXT ·ltF32NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F31
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x6ea0e420 // fcmgt v0.4s, v1.4s, v0.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	FMOVS 0(R2), F1
+	WORD $0x6ea0e420 // fcmgt v0.4s, v1.4s, v0.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func ltVSF32NEON(dst *uint8, a *float32, n int, s float32)
+TEXT ·ltVSF32NEON(SB), NOSPLIT, $0-28
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVS s+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F30
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x6ea0e7e0 // fcmgt v0.4s, v31.4s, v0.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	WORD $0x6ea0e7e0 // fcmgt v0.4s, v31.4s, v0.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func leF32NEON(dst *uint8, a *float32, b *float32, n int)
+TEXT ·leF32NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F31
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x6e20e420 // fcmge v0.4s, v1.4s, v0.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	FMOVS 0(R2), F1
+	WORD $0x6e20e420 // fcmge v0.4s, v1.4s, v0.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func leVSF32NEON(dst *uint8, a *float32, n int, s float32)
+TEXT ·leVSF32NEON(SB), NOSPLIT, $0-28
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVS s+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F30
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x6e20e7e0 // fcmge v0.4s, v31.4s, v0.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	WORD $0x6e20e7e0 // fcmge v0.4s, v31.4s, v0.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func gtF32NEON(dst *uint8, a *float32, b *float32, n int)
+TEXT ·gtF32NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F31
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	FMOVS 0(R2), F1
+	WORD $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func gtVSF32NEON(dst *uint8, a *float32, n int, s float32)
+TEXT ·gtVSF32NEON(SB), NOSPLIT, $0-28
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVS s+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F30
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x6ebfe400 // fcmgt v0.4s, v0.4s, v31.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	WORD $0x6ebfe400 // fcmgt v0.4s, v0.4s, v31.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func geF32NEON(dst *uint8, a *float32, b *float32, n int)
+TEXT ·geF32NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F31
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x6e21e400 // fcmge v0.4s, v0.4s, v1.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	FMOVS 0(R2), F1
+	WORD $0x6e21e400 // fcmge v0.4s, v0.4s, v1.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	ADD $4, R2
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func geVSF32NEON(dst *uint8, a *float32, n int, s float32)
+TEXT ·geVSF32NEON(SB), NOSPLIT, $0-28
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVS s+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F30
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x6e3fe400 // fcmge v0.4s, v0.4s, v31.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	WORD $0x6e3fe400 // fcmge v0.4s, v0.4s, v31.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func isFiniteF32NEON(dst *uint8, a *float32, n int)
+TEXT ·isFiniteF32NEON(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 0(R8), F31
+	FMOVQ 1168(R8), F30
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x4ea0d400 // fsub v0.4s, v0.4s, v0.4s
+	WORD $0x4e3fe400 // fcmeq v0.4s, v0.4s, v31.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	WORD $0x4ea0d400 // fsub v0.4s, v0.4s, v0.4s
+	WORD $0x4e3fe400 // fcmeq v0.4s, v0.4s, v31.4s
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func isNaNF32NEON(dst *uint8, a *float32, n int)
+TEXT ·isNaNF32NEON(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1168(R8), F31
+	SUBS $4, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
+	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
+	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, 0(R0)
+	ADD $4, R0
+	ADD $16, R1
+	SUBS $4, R4, R4
+	BGE loop1
+end2:
+	ADD $4, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVS 0(R1), F0
+	WORD $0x4e20e401 // fcmeq v1.4s, v0.4s, v0.4s
+	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
+	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0e612801 // xtn v1.4h, v0.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $4, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
 	ADD $1, R4
 	RET
 

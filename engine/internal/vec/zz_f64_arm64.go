@@ -116,7 +116,46 @@ func axpbyF64NEON(dst *float64, a *float64, b *float64, n int, s float64, t floa
 func affineF64NEON(dst *float64, a *float64, n int, s float64, t float64)
 
 //go:noescape
-func fillF64NEON(dst *float64, n int, s float64)
+func eqF64NEON(dst *uint8, a *float64, b *float64, n int)
+
+//go:noescape
+func eqVSF64NEON(dst *uint8, a *float64, n int, s float64)
+
+//go:noescape
+func neF64NEON(dst *uint8, a *float64, b *float64, n int)
+
+//go:noescape
+func neVSF64NEON(dst *uint8, a *float64, n int, s float64)
+
+//go:noescape
+func ltF64NEON(dst *uint8, a *float64, b *float64, n int)
+
+//go:noescape
+func ltVSF64NEON(dst *uint8, a *float64, n int, s float64)
+
+//go:noescape
+func leF64NEON(dst *uint8, a *float64, b *float64, n int)
+
+//go:noescape
+func leVSF64NEON(dst *uint8, a *float64, n int, s float64)
+
+//go:noescape
+func gtF64NEON(dst *uint8, a *float64, b *float64, n int)
+
+//go:noescape
+func gtVSF64NEON(dst *uint8, a *float64, n int, s float64)
+
+//go:noescape
+func geF64NEON(dst *uint8, a *float64, b *float64, n int)
+
+//go:noescape
+func geVSF64NEON(dst *uint8, a *float64, n int, s float64)
+
+//go:noescape
+func isFiniteF64NEON(dst *uint8, a *float64, n int)
+
+//go:noescape
+func isNaNF64NEON(dst *uint8, a *float64, n int)
 
 //go:noescape
 func rowSumF64NEON(dst *float64, a *float64, rows int, n int)
@@ -190,7 +229,25 @@ func installF64NEON(t *Table[float64]) {
 	t.AXPY = axpy(axpyF64NEON)
 	t.AXPBY = axpby(axpbyF64NEON)
 	t.Affine = affine(affineF64NEON)
-	t.Fill = filler[float64](fillF64NEON)
+	t.Fill = filler[float64](fillI64NEON)
+	t.Compare[Eq] = compare(1, eqF64NEON, t.Compare[Eq])
+	t.CompareVS[Eq] = compareVS(1, eqVSF64NEON, t.CompareVS[Eq])
+	t.Compare[Ne] = compare(1, neF64NEON, t.Compare[Ne])
+	t.CompareVS[Ne] = compareVS(1, neVSF64NEON, t.CompareVS[Ne])
+	t.Compare[Lt] = compare(1, ltF64NEON, t.Compare[Lt])
+	t.CompareVS[Lt] = compareVS(1, ltVSF64NEON, t.CompareVS[Lt])
+	t.Compare[Le] = compare(1, leF64NEON, t.Compare[Le])
+	t.CompareVS[Le] = compareVS(1, leVSF64NEON, t.CompareVS[Le])
+	t.Compare[Gt] = compare(1, gtF64NEON, t.Compare[Gt])
+	t.CompareVS[Gt] = compareVS(1, gtVSF64NEON, t.CompareVS[Gt])
+	t.Compare[Ge] = compare(1, geF64NEON, t.Compare[Ge])
+	t.CompareVS[Ge] = compareVS(1, geVSF64NEON, t.CompareVS[Ge])
+	t.IsFinite = test(1, isFiniteF64NEON, t.IsFinite)
+	t.IsNaN = test(1, isNaNF64NEON, t.IsNaN)
+	t.Select = selector[float64](1, selectI64NEON)
+	t.SelectVS = selectorVS[float64](1, selectVSI64NEON)
+	t.SelectSV = selectorSV[float64](1, selectSVI64NEON)
+	t.SelectSS = selectorSS[float64](1, selectSSI64NEON)
 	t.Sum = func(a []float64) (r float64) {
 		if len(a) == 0 {
 			return 0

@@ -218,7 +218,9 @@ DATA consts<>+1696(SB)/8, $0xbf56c16c16c16963
 DATA consts<>+1704(SB)/8, $0xbf56c16c16c16963
 DATA consts<>+1712(SB)/8, $0x3fa5555555555555
 DATA consts<>+1720(SB)/8, $0x3fa5555555555555
-GLOBL consts<>(SB), RODATA|NOPTR, $1728
+DATA consts<>+1728(SB)/8, $0x0101010101010101
+DATA consts<>+1736(SB)/8, $0x0101010101010101
+GLOBL consts<>(SB), RODATA|NOPTR, $1744
 
 // func addF64NEON(dst *float64, a *float64, b *float64, n int)
 TEXT ·addF64NEON(SB), NOSPLIT, $0-32
@@ -3175,41 +3177,660 @@ end6:
 	ADD $1, R4
 	RET
 
-// func fillF64NEON(dst *float64, n int, s float64)
-TEXT ·fillF64NEON(SB), NOSPLIT, $0-24
+// func eqF64NEON(dst *uint8, a *float64, b *float64, n int)
+TEXT ·eqF64NEON(SB), NOSPLIT, $0-32
 	MOVD dst+0(FP), R0
-	MOVD n+8(FP), R4
-	FMOVD s+16(FP), F31
-	WORD $0x4e0807ff // dup v31.2d, v31.d[0]
-	SUBS $8, R4, R4
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F31
+	SUBS $2, R4, R4
 	BLT end2
 loop1:
-	FMOVQ F31, 0(R0)
-	FMOVQ F31, 16(R0)
-	FMOVQ F31, 32(R0)
-	FMOVQ F31, 48(R0)
-	ADD $64, R0
-	SUBS $8, R4, R4
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x4e61e400 // fcmeq v0.2d, v0.2d, v1.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $2, R4, R4
 	BGE loop1
 end2:
-	ADD $8, R4
-	SUBS $2, R4, R4
-	BLT end4
-loop3:
-	FMOVQ F31, 0(R0)
-	ADD $16, R0
-	SUBS $2, R4, R4
-	BGE loop3
-end4:
 	ADD $2, R4
 	SUBS $1, R4, R4
-	BLT end6
-loop5:
-	FMOVD F31, 0(R0)
-	ADD $8, R0
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	FMOVD 0(R2), F1
+	WORD $0x4e61e400 // fcmeq v0.2d, v0.2d, v1.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	ADD $8, R2
 	SUBS $1, R4, R4
-	BGE loop5
-end6:
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func eqVSF64NEON(dst *uint8, a *float64, n int, s float64)
+TEXT ·eqVSF64NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVD s+24(FP), F31
+	WORD $0x4e0807ff // dup v31.2d, v31.d[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F30
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x4e7fe400 // fcmeq v0.2d, v0.2d, v31.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	WORD $0x4e7fe400 // fcmeq v0.2d, v0.2d, v31.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func neF64NEON(dst *uint8, a *float64, b *float64, n int)
+TEXT ·neF64NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F31
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x4e61e400 // fcmeq v0.2d, v0.2d, v1.2d
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	FMOVD 0(R2), F1
+	WORD $0x4e61e400 // fcmeq v0.2d, v0.2d, v1.2d
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	ADD $8, R2
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func neVSF64NEON(dst *uint8, a *float64, n int, s float64)
+TEXT ·neVSF64NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVD s+24(FP), F31
+	WORD $0x4e0807ff // dup v31.2d, v31.d[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F30
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x4e7fe400 // fcmeq v0.2d, v0.2d, v31.2d
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	WORD $0x4e7fe400 // fcmeq v0.2d, v0.2d, v31.2d
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func ltF64NEON(dst *uint8, a *float64, b *float64, n int)
+TEXT ·ltF64NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F31
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x6ee0e420 // fcmgt v0.2d, v1.2d, v0.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	FMOVD 0(R2), F1
+	WORD $0x6ee0e420 // fcmgt v0.2d, v1.2d, v0.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	ADD $8, R2
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func ltVSF64NEON(dst *uint8, a *float64, n int, s float64)
+TEXT ·ltVSF64NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVD s+24(FP), F31
+	WORD $0x4e0807ff // dup v31.2d, v31.d[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F30
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x6ee0e7e0 // fcmgt v0.2d, v31.2d, v0.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	WORD $0x6ee0e7e0 // fcmgt v0.2d, v31.2d, v0.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func leF64NEON(dst *uint8, a *float64, b *float64, n int)
+TEXT ·leF64NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F31
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x6e60e420 // fcmge v0.2d, v1.2d, v0.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	FMOVD 0(R2), F1
+	WORD $0x6e60e420 // fcmge v0.2d, v1.2d, v0.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	ADD $8, R2
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func leVSF64NEON(dst *uint8, a *float64, n int, s float64)
+TEXT ·leVSF64NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVD s+24(FP), F31
+	WORD $0x4e0807ff // dup v31.2d, v31.d[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F30
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x6e60e7e0 // fcmge v0.2d, v31.2d, v0.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	WORD $0x6e60e7e0 // fcmge v0.2d, v31.2d, v0.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func gtF64NEON(dst *uint8, a *float64, b *float64, n int)
+TEXT ·gtF64NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F31
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x6ee1e400 // fcmgt v0.2d, v0.2d, v1.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	FMOVD 0(R2), F1
+	WORD $0x6ee1e400 // fcmgt v0.2d, v0.2d, v1.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	ADD $8, R2
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func gtVSF64NEON(dst *uint8, a *float64, n int, s float64)
+TEXT ·gtVSF64NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVD s+24(FP), F31
+	WORD $0x4e0807ff // dup v31.2d, v31.d[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F30
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x6effe400 // fcmgt v0.2d, v0.2d, v31.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	WORD $0x6effe400 // fcmgt v0.2d, v0.2d, v31.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func geF64NEON(dst *uint8, a *float64, b *float64, n int)
+TEXT ·geF64NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F31
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x6e61e400 // fcmge v0.2d, v0.2d, v1.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	ADD $16, R2
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	FMOVD 0(R2), F1
+	WORD $0x6e61e400 // fcmge v0.2d, v0.2d, v1.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	ADD $8, R2
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func geVSF64NEON(dst *uint8, a *float64, n int, s float64)
+TEXT ·geVSF64NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	FMOVD s+24(FP), F31
+	WORD $0x4e0807ff // dup v31.2d, v31.d[0]
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F30
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x6e7fe400 // fcmge v0.2d, v0.2d, v31.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	WORD $0x6e7fe400 // fcmge v0.2d, v0.2d, v31.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func isFiniteF64NEON(dst *uint8, a *float64, n int)
+TEXT ·isFiniteF64NEON(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 0(R8), F31
+	FMOVQ 1728(R8), F30
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x4ee0d400 // fsub v0.2d, v0.2d, v0.2d
+	WORD $0x4e7fe400 // fcmeq v0.2d, v0.2d, v31.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	WORD $0x4ee0d400 // fsub v0.2d, v0.2d, v0.2d
+	WORD $0x4e7fe400 // fcmeq v0.2d, v0.2d, v31.2d
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
+	ADD $1, R4
+	RET
+
+// func isNaNF64NEON(dst *uint8, a *float64, n int)
+TEXT ·isNaNF64NEON(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R4
+	MOVD $consts<>(SB), R8
+	FMOVQ 1728(R8), F31
+	SUBS $2, R4, R4
+	BLT end2
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x4e60e401 // fcmeq v1.2d, v0.2d, v0.2d
+	WORD $0x4e60e400 // fcmeq v0.2d, v0.2d, v0.2d
+	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVH R5, 0(R0)
+	ADD $2, R0
+	ADD $16, R1
+	SUBS $2, R4, R4
+	BGE loop1
+end2:
+	ADD $2, R4
+	SUBS $1, R4, R4
+	BLT end4
+loop3:
+	FMOVD 0(R1), F0
+	WORD $0x4e60e401 // fcmeq v1.2d, v0.2d, v0.2d
+	WORD $0x4e60e400 // fcmeq v0.2d, v0.2d, v0.2d
+	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
+	WORD $0x6e205800 // mvn v0.16b, v0.16b
+	WORD $0x0ea12801 // xtn v1.2s, v0.2d
+	WORD $0x0e612821 // xtn v1.4h, v1.4s
+	WORD $0x0e212821 // xtn v1.8b, v1.8h
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	FMOVS F1, R5
+	MOVB R5, 0(R0)
+	ADD $1, R0
+	ADD $8, R1
+	SUBS $1, R4, R4
+	BGE loop3
+end4:
 	ADD $1, R4
 	RET
 
