@@ -97,7 +97,7 @@ type Config struct {
 // PaperConfig is the published configuration, apart from its seeds.
 func PaperConfig() Config {
 	c := Config{Data: mnist.Digits, Method: MethodGFN, Batch: 128}
-	c.Model.Size, c.Model.Gain = Size{Codes: 8, Rows: 4, Columns: 4, Channels: 128}, 1
+	c.Model.Size, c.Model.Gain = Size{Codes: 8, Rows: 4, Columns: 4, Channels: 128, Norm: normMethod, CodeWidth: 1}, 1
 	c.Policy.LogZ = logZScalar
 	c.Wake.Samples, c.Wake.Beta = 1, 1
 	c.Sleep.Probability, c.Sleep.Weight = 0.3, 10
@@ -154,6 +154,17 @@ func published(method string, codes int) (epochs, dropOn int) {
 	return 51, 26
 }
 
+// publishedNorm is the normalisation of a method's decoder.
+func publishedNorm(method string) string {
+	if method == MethodVQ {
+		return normBatch
+	}
+	return normNone
+}
+
+// decoder says in words which decoder is trained.
+func (c *Config) decoder() string { return c.Model.decoderName(publishedNorm(c.Method)) }
+
 // learnsPrior reports whether the method learns a prior.
 func (c *Config) learnsPrior() bool { return c.Method == MethodPrior }
 
@@ -173,6 +184,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Policy.LogZ == logZNone && c.Wake.Samples < 2 {
 		return fmt.Errorf("policy.log_z = %q compares the samples of an image: set wake.samples to 2 or more", logZNone)
+	}
+	if c.Model.Norm = c.Model.norm(publishedNorm(c.Method)); c.Model.Norm == normBatch && c.Model.Bias {
+		return fmt.Errorf("model.bias = true adds nothing to model.norm = %q, which shifts: set one of them", normBatch)
 	}
 	switch {
 	case c.Method == MethodGFN && (c.MStep.Latents == latentsMethod || c.MStep.Latents == latentsBest):

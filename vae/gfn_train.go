@@ -53,7 +53,7 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		},
 		Sleep: sleep,
 		Gate:  gate,
-		MStep: em.MStep{Latents: c.latents(), Moves: c.Moves.Count, Loss: m.decoderLoss, Optimizer: c.theta(dropM)},
+		MStep: em.MStep{Latents: c.latents(), Moves: c.Moves.Count, Objective: m.decoderLoss, Optimizer: c.theta(dropM)},
 	}
 }
 
@@ -106,14 +106,24 @@ func dropped(step uint64, factor float64) []optim.Drop {
 
 // decoderLoss is the M-step's: the mean over images and pixels of -log p(x|z) and, with a learned prior, that over
 // images and positions of -log p(z') for latents z' of their own, which are never greedy: the prior is to fit q, not
-// its modes.
-func (m Model) decoderLoss(theta *model.Scope, x gfn.Batch, z gfn.State, draw func() gfn.State) *Node {
-	loss := ReduceAllMean(crossEntropy(m.Logits(theta, z[0]), x[0]))
+// its modes. Latents that are weighed stand for the posterior themselves, so that they are the prior's, too.
+func (m Model) decoderLoss(theta *model.Scope, x gfn.Batch, z gfn.State, weight *Node, draw func() gfn.State) (*Node, changes) {
+	var with changes
+	pixels := crossEntropy(m.decode(theta, z[0], &with), x[0])
+	if weight != nil {
+		loss := DivScalar(ReduceAllSum(Mul(weight, ReduceSum(pixels, 1, 2, 3))), m.Pixels())
+		if m.Learned {
+			prior := ReduceAllSum(Mul(weight, m.LogPrior(theta, z)))
+			loss = Sub(loss, DivScalar(prior, m.Positions()))
+		}
+		return loss, with
+	}
+	loss := ReduceAllMean(pixels)
 	if m.Learned {
 		prior := DivScalar(ReduceAllMean(m.LogPrior(theta, draw())), m.Positions())
 		loss = Sub(loss, prior)
 	}
-	return loss
+	return loss, with
 }
 
 // loop is what all methods train by.

@@ -331,8 +331,9 @@ func TestDecoderLoss(t *testing.T) {
 		z, other := gfn.State{SliceAxis(in.Z, 0, AxisRange(5, 9))}, gfn.State{SliceAxis(in.Z, 0, AxisRange(60, 64))}
 		draw := func() gfn.State { return other }
 		plain := Model{Size: size}
-		return decoderLosses[*Node]{m.decoderLoss(theta, x, z, draw), plain.decoderLoss(theta, x, z, draw),
-			m.LogLikelihood(theta, x, z), m.LogPrior(theta, other)}
+		loss, _ := m.decoderLoss(theta, x, z, nil, draw)
+		without, _ := plain.decoderLoss(theta, x, z, nil, draw)
+		return decoderLosses[*Node]{loss, without, m.LogLikelihood(theta, x, z), m.LogPrior(theta, other)}
 	}, example[*tensors.Tensor]{size.images(1, 2, 3, 4), size.latents()})
 	pixels := -sum(floats(t, out.LogLikelihood)) / 4 / 4
 	near(t, "the loss", tensors.ToScalar[float64](out.Loss), pixels-sum(floats(t, out.LogPrior))/4/4, 1e-12)

@@ -13,6 +13,7 @@ type Result struct {
 	Task    string `json:"task"`
 	Method  string `json:"method"`
 	Codes   int    `json:"k"`
+	Decoder string `json:"decoder"`
 	Seed    uint64 `json:"seed"`
 	Updates uint64 `json:"updates"`
 	Images  int    `json:"test_images"`
@@ -45,7 +46,7 @@ func (r *Result) Headline() (run.Headline, bool) {
 // Evaluate implements run.Session.
 func (s *session) Evaluate() (run.Result, error) {
 	r := &Result{
-		Task: Task{}.Name(), Method: s.Method, Codes: s.size.Codes, Seed: s.Config.Seed,
+		Task: Task{}.Name(), Method: s.Method, Codes: s.size.Codes, Decoder: s.decoder(), Seed: s.Config.Seed,
 		Updates: s.made(), Images: s.test.Len(),
 	}
 	var err error
@@ -122,6 +123,7 @@ func (r *Result) table() *report.Table {
 		row("−log p(x,z) + log q(z|x), one sample", report.Number(r.Bound, 2))
 	}
 	row("reconstruction, most probable codes", report.Number(r.Reconstruction, 2))
+	t.Notes = append(t.Notes, "decoder: "+r.Decoder)
 	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d codes are in use, perplexity %.2f", r.Used, r.Codes, r.Perplexity))
 	return t
 }

@@ -22,7 +22,7 @@ import (
 // Task learns images as grids of codes.
 type Task struct{}
 
-var _ run.Task = Task{}
+var _ run.Grown = Task{}
 
 // Name implements run.Task.
 func (Task) Name() string { return "vae" }
@@ -32,6 +32,9 @@ func (Task) Presets() []string { return []string{"quick", "paper"} }
 
 // Config implements run.Task.
 func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
+
+// Before implements run.Grown: runs were as published in what could not be set.
+func (Task) Before() any { return Task{}.Config("paper") }
 
 // Start implements run.Task.
 func (Task) Start(b compute.Backend, config any) (run.Session, error) {
