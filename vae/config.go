@@ -20,6 +20,12 @@ const (
 // Methods lists the methods.
 func Methods() []string { return []string{MethodVQ, MethodGFN, MethodGD, MethodPrior} }
 
+// Networks of the policy.
+const (
+	networkFeatures  = "features"  // Policy
+	networkAttention = "attention" // Attentive
+)
+
 // Kinds of log Z.
 const (
 	logZScalar = "scalar" // one number for all images, as published
@@ -50,8 +56,12 @@ type Config struct {
 		Gain float64 `toml:"gain" range:"1e-3,100" was:"init_gain" help:"factor of the initial values of convolutions; 1 as published"`
 	} `toml:"model" help:"codes and networks"`
 	Policy struct {
-		LogZ  string  `toml:"log_z" oneof:"scalar image none" was:"log_z" help:"one log Z for all images, as published, one for each, or samples of an image are compared; with the latter two exploration is sound"`
-		Floor float64 `toml:"floor" range:"0,0.1" was:"floor" help:"added to the softmax over all codes and positions; the published code has 1e-9"`
+		Network string  `toml:"network" oneof:"features attention" help:"features: 64 numbers for the whole image, as published; attention: numbers for each position, and attention to the codes chosen before"`
+		Width   int     `toml:"width" range:"4,4096" help:"of attention; a multiple of 4"`
+		Layers  int     `toml:"layers" range:"1,100" help:"of attention"`
+		Order   string  `toml:"order" oneof:"raster center random" help:"in which positions get their codes: row by row, as published, from the centre out, or one random order for all"`
+		LogZ    string  `toml:"log_z" oneof:"scalar image none" was:"log_z" help:"one log Z for all images, as published, one for each, or samples of an image are compared; with the latter two exploration is sound"`
+		Floor   float64 `toml:"floor" range:"0,0.1" was:"floor" help:"added to the softmax over all codes and positions; the published code has 1e-9"`
 	} `toml:"policy" help:"the GFlowNet"`
 	Wake struct {
 		Samples int     `toml:"samples" range:"1,1000" was:"wake_samples" help:"latents per image; 1 as published"`
@@ -98,7 +108,8 @@ type Config struct {
 func PaperConfig() Config {
 	c := Config{Data: mnist.Digits, Method: MethodGFN, Batch: 128}
 	c.Model.Size, c.Model.Gain = Size{Codes: 8, Rows: 4, Columns: 4, Channels: 128, Norm: normMethod, CodeWidth: 1}, 1
-	c.Policy.LogZ = logZScalar
+	c.Policy.Network, c.Policy.Width, c.Policy.Layers = networkFeatures, 64, 2
+	c.Policy.Order, c.Policy.LogZ = orderRaster, logZScalar
 	c.Wake.Samples, c.Wake.Beta = 1, 1
 	c.Sleep.Probability, c.Sleep.Weight = 0.3, 10
 	c.Gate.Turn = 400
@@ -171,7 +182,7 @@ func (c *Config) learnsPrior() bool { return c.Method == MethodPrior }
 // size returns the size of the networks for images.
 func (c *Config) size(images mnist.Size) Size {
 	s := c.Model.Size
-	s.Height, s.Width = images.Height, images.Width
+	s.Height, s.Width, s.Order = images.Height, images.Width, c.Policy.Order
 	return s
 }
 
@@ -184,6 +195,12 @@ func (c *Config) Validate() error {
 	}
 	if c.Policy.LogZ == logZNone && c.Wake.Samples < 2 {
 		return fmt.Errorf("policy.log_z = %q compares the samples of an image: set wake.samples to 2 or more", logZNone)
+	}
+	switch attention := c.Policy.Network == networkAttention; {
+	case attention && c.Policy.Width%attentiveHeads != 0:
+		return fmt.Errorf("policy.width = %d is no multiple of %d, the heads of attention", c.Policy.Width, attentiveHeads)
+	case attention && c.Policy.Floor > 0:
+		return fmt.Errorf("policy.floor is of the published network: set it to 0, or policy.network to %q", networkFeatures)
 	}
 	if c.Model.Norm = c.Model.norm(publishedNorm(c.Method)); c.Model.Norm == normBatch && c.Model.Bias {
 		return fmt.Errorf("model.bias = true adds nothing to model.norm = %q, which shifts: set one of them", normBatch)

@@ -57,7 +57,12 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 	}
 }
 
-func (c *Config) policy(size Size) Policy {
+func (c *Config) policy(size Size) encoder {
+	if c.Policy.Network == networkAttention {
+		return Attentive{
+			Size: size, Conditional: c.Policy.LogZ == logZImage, Width: c.Policy.Width, Layers: c.Policy.Layers,
+		}
+	}
 	return Policy{Size: size, Conditional: c.Policy.LogZ == logZImage, Floor: c.Policy.Floor}
 }
 

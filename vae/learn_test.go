@@ -75,7 +75,7 @@ func learn(t *testing.T, b compute.Backend, store *model.Store, spec em.Spec, up
 }
 
 // farthest is the largest total variation between q(z|x) and p(z|x).
-func farthest(t *testing.T, b compute.Backend, store *model.Store, p Policy, m Model, x *tensors.Tensor) (tv float64) {
+func farthest(t *testing.T, b compute.Backend, store *model.Store, p sized, m Model, x *tensors.Tensor) (tv float64) {
 	t.Helper()
 	logP := joints(t, b, store, m, x)
 	for i, logQ := range posteriors(t, b, store, p, x) {

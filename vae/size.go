@@ -12,7 +12,8 @@ import (
 
 // Size is the size of images, latents and networks, and how the decoder is made.
 type Size struct {
-	Height, Width int `toml:"-"` // of images
+	Height, Width int    `toml:"-"` // of images
+	Order         string `toml:"-"` // in which the policy fills the grid; "" is raster order
 
 	Codes    int `toml:"codes" range:"2,256" was:"k" help:"K, the entries of the dictionary"`
 	Rows     int `toml:"rows" range:"1,64" was:"rows" help:"rows of the grid of codes"`
@@ -41,8 +42,12 @@ func (s Size) Positions() int { return s.Rows * s.Columns }
 // Pixels is the number of pixels of an image.
 func (s Size) Pixels() int { return s.Height * s.Width }
 
-// Env is how a latent is assembled: code by code, in raster order.
-func (s Size) Env() envs.Sequence { return envs.Uniform(s.Positions(), s.Codes) }
+// Env is how a latent is assembled: code by code, in the order of the policy.
+func (s Size) Env() envs.Sequence {
+	e := envs.Uniform(s.Positions(), s.Codes)
+	e.Order = s.order()
+	return e
+}
 
 func (s Size) float() dtypes.DType { return cmp.Or(s.dtype, dtypes.Float32) }
 
