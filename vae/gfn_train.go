@@ -25,7 +25,7 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 	if c.Gate.Turn > 0 {
 		turns := em.Turns{Length: c.Gate.Turn}
 		if gate = turns; c.Optim.DropOn > 0 {
-			dropM = turns.MBefore(drop)
+			dropM.from, dropM.to = turns.MBefore(drop.from), turns.MBefore(drop.to)
 		}
 	}
 	var sleep em.Sleep // as published: a step of its own that follows some of the E-steps
@@ -37,6 +37,7 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 	if c.Policy.LogZ == logZNone {
 		objective = gfn.VarGrad{Samples: c.Wake.Samples}
 	}
+	moves := gfn.BackForth{MaxSteps: min(c.Moves.Steps, size.Positions())}
 	return em.Spec{
 		Model:  m,
 		Env:    size.Env(),
@@ -53,7 +54,7 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		},
 		Sleep: sleep,
 		Gate:  gate,
-		MStep: em.MStep{Latents: c.latents(), Moves: c.Moves.Count, Objective: m.decoderLoss, Optimizer: c.theta(dropM)},
+		MStep: em.MStep{Latents: c.latents(), Moves: c.Moves.Count, Kernel: moves, Objective: m.decoderLoss, Optimizer: c.theta(dropM)},
 	}
 }
 
@@ -71,42 +72,54 @@ func (c *Config) latents() em.Latents {
 	switch {
 	case c.MStep.Latents == latentsBest:
 		return em.BestOfWake{}
+	case c.MStep.Latents == latentsWeighted:
+		if c.Gate.Turn > 0 {
+			return em.Weighted{Samples: c.Wake.Samples}
+		}
+		return em.Weighted{}
 	case c.MStep.Latents == latentsGreedy && p > 0:
 		return em.Greedy{Probability: p}
 	}
 	return em.Drawn{}
 }
 
-// dropAt is the number of minibatches before rates fall.
-func (c *Config) dropAt(perEpoch uint64) uint64 {
-	if c.Optim.DropOn == 0 {
-		return math.MaxUint64
-	}
-	return uint64(c.Optim.DropOn-1) * perEpoch
+// fall says over which updates rates fall: from one on, at once or until the last.
+type fall struct {
+	from, to uint64
+	smooth   bool
 }
 
-// phi trains the policy, at a rate that falls after so many updates; theta trains the rest.
-func (c *Config) phi(drop uint64) optim.Optimizer {
+// dropAt is the fall of rates by minibatch.
+func (c *Config) dropAt(perEpoch uint64) fall {
+	if c.Optim.DropOn == 0 {
+		return fall{from: math.MaxUint64, to: math.MaxUint64}
+	}
+	return fall{uint64(c.Optim.DropOn-1) * perEpoch, uint64(c.Epochs) * perEpoch, c.Optim.Smooth}
+}
+
+// rate falls by a factor.
+func (f fall) rate(base, factor float64) optim.Rate {
+	switch {
+	case f.from == math.MaxUint64:
+		return optim.Rate{Base: base}
+	case f.smooth && factor > 0:
+		return optim.Rate{Base: base, Fall: optim.Fall{From: f.from, To: f.to, End: factor}}
+	}
+	return optim.Rate{Base: base, Drops: []optim.Drop{{Step: f.from, Factor: factor}}}
+}
+
+// phi trains the policy, at a rate that falls; theta trains the rest.
+func (c *Config) phi(f fall) optim.Optimizer {
 	o := c.Optim.Phi
-	return optim.Optimizer{Groups: []optim.Group{
-		{Scope: em.Phi, Rate: optim.Rate{Base: o.Rate, Drops: dropped(drop, o.Drop)}},
+	return optim.Optimizer{ClipNorm: c.Optim.Clip, Groups: []optim.Group{
+		{Scope: em.Phi, Rate: f.rate(o.Rate, o.Drop)},
 		{Scope: em.Phi + "/" + zetaScope, Rate: optim.Rate{Base: o.LogZRate, MayBeZero: true}},
 	}}
 }
 
-func (c *Config) theta(drop uint64) optim.Optimizer {
+func (c *Config) theta(f fall) optim.Optimizer {
 	o := c.Optim.Theta
-	return optim.Optimizer{Groups: []optim.Group{
-		{Scope: em.Theta, Rate: optim.Rate{Base: o.Rate, Drops: dropped(drop, o.Drop)}},
-	}}
-}
-
-// dropped is a rate that falls once, if ever.
-func dropped(step uint64, factor float64) []optim.Drop {
-	if step == math.MaxUint64 {
-		return nil
-	}
-	return []optim.Drop{{Step: step, Factor: factor}}
+	return optim.Optimizer{ClipNorm: c.Optim.Clip, Groups: []optim.Group{{Scope: em.Theta, Rate: f.rate(o.Rate, o.Drop)}}}
 }
 
 // decoderLoss is the M-step's: the mean over images and pixels of -log p(x|z) and, with a learned prior, that over
@@ -131,6 +144,21 @@ func (m Model) decoderLoss(theta *model.Scope, x gfn.Batch, z gfn.State, weight 
 	return loss, with
 }
 
+// spec is GFlowNet-EM on the training images, with what is kept of each.
+func (s *session) spec() em.Spec {
+	spec := s.Spec(s.size, s.data, s.perEpoch())
+	if k := s.Wake.Memory; k > 0 {
+		spec.Wake.Memory = em.Memory{Latents: k, Data: s.train.Len(), Rows: s.batches}
+		if s.Policy.LogZ == logZNone {
+			spec.Wake.Objective = perPosition{gfn.VarGrad{Samples: s.Wake.Samples + k}, s.size.Positions()}
+		}
+	}
+	if s.Moves.Persist {
+		spec.MStep.Persist = em.Persistent{Data: s.train.Len(), Rows: s.batches}
+	}
+	return spec
+}
+
 // loop is what all methods train by.
 type loop = em.Loop[[]*tensors.Tensor, em.Inferred]
 
@@ -144,7 +172,7 @@ func (s *session) newLoop() (*loop, func(), error) {
 		}
 		return &loop{Data: s.data, M: m}, p.Close, nil
 	}
-	spec := s.Spec(s.size, s.data, s.perEpoch())
+	spec := s.spec()
 	spec.Prepare = pick
 	l, err := em.New(s.backend, s.store, spec)
 	if err != nil {
