@@ -98,7 +98,7 @@ func (r *Run) readResult() (*cellResult, error) {
 		err = ErrNewer
 	case err != nil && c.Format < hashedFormat && json.Valid(data):
 		err = errors.New("it has no hash, like those of earlier versions of the program")
-	case err == nil && c.Config != "" && c.Config != r.info.Config:
+	case err == nil && c.Config != "" && r.info.Config != "" && c.Config != r.info.Config:
 		err = errOtherRun
 	}
 	if err != nil {

@@ -59,7 +59,7 @@ func (r *Run) Summary() (*Summary, error) {
 	switch {
 	case s.Format > summaryFormat && disk.Intact(data):
 		err = ErrNewer
-	case err == nil && s.Run != "" && s.Run != r.seal:
+	case err == nil && s.Run != "" && r.seal != "" && s.Run != r.seal:
 		err = errOtherRun
 	}
 	if err != nil {

@@ -330,7 +330,9 @@ func TestVerifyFindsWhatHashesHide(t *testing.T) {
 	})
 	t.Run("unread checkpoint", func(t *testing.T) {
 		r := save(t, toyState(1))
-		if err := r.Publish(func(string) error { return nil }); err != nil {
+		_, err := r.writeResult(countResult{}, 0)
+		err = errors.Join(err, r.summarize(func(s *Summary) { s.Step = 1 }), r.Publish(func(string) error { return nil }))
+		if err != nil {
 			t.Fatal(err)
 		}
 		d := disktest.New(r.dir)
