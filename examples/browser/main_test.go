@@ -62,7 +62,7 @@ func TestTrainInBrowser(t *testing.T) {
 	var text, means string
 	var png []byte
 	if err := chromedp.Run(page, cdplog.Enable(), chromedp.Navigate("http://"+at), chromedp.Click("#start"),
-		chromedp.WaitVisible("html[data-done]", chromedp.ByQuery), chromedp.Text("#said", &text), chromedp.FullScreenshot(&png, 90),
+		chromedp.WaitVisible("html[data-done]", chromedp.ByQuery), chromedp.Text("#said", &text), chromedp.FullScreenshot(&png, 100),
 		chromedp.Evaluate(`JSON.stringify([...document.querySelectorAll(".mean")].map((c) => [Number(c.getAttribute("cx")), Number(c.getAttribute("cy"))]))`, &means),
 	); err != nil {
 		t.Fatal(err)
