@@ -167,6 +167,15 @@ func BestConfig() Config {
 	return c
 }
 
+// StaticConfig is BestConfig for the fixed stochastic binarisation of MNIST, with grids of 7x7 codes of K = 16 and a learned
+// prior, beside what the literature has with purely discrete latents.
+func StaticConfig() Config {
+	c := BestConfig()
+	c.Data, c.Method = mnist.Binarized, MethodPrior
+	c.Model.Codes, c.Model.Rows, c.Model.Columns = 16, 7, 7
+	return c
+}
+
 // MemoryKeys lists the keys that memory grows with.
 func (c *Config) MemoryKeys() []string {
 	keys := []string{"model.channels", "batch", "model.rows", "model.columns", "model.codes"}
@@ -176,7 +185,7 @@ func (c *Config) MemoryKeys() []string {
 	return keys
 }
 
-var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfig, "best": BestConfig}
+var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfig, "best": BestConfig, "static": StaticConfig}
 
 // published are the epochs of a method and the epoch, from 1, of its lower rate. The loop of the VQ-VAE's code counts
 // from 0 and includes its end, so that 50 epochs are 51.

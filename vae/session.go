@@ -28,7 +28,7 @@ var _ run.Grown = Task{}
 func (Task) Name() string { return "vae" }
 
 // Presets implements run.Task.
-func (Task) Presets() []string { return []string{"quick", "best", "paper"} }
+func (Task) Presets() []string { return []string{"quick", "best", "paper", "static"} }
 
 // Config implements run.Task.
 func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }

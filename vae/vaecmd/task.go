@@ -10,11 +10,11 @@ import (
 	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
-	"github.com/gfnem/gfnem/vae"
+	"github.com/gfnem/gfnem/vae/results"
 )
 
 // Task learns images as grids of codes, and has commands.
-type Task struct{ vae.Task }
+type Task struct{ results.Task }
 
 var (
 	_ run.Reproducer     = Task{}
