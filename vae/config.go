@@ -42,6 +42,12 @@ const (
 	latentsWeighted = "weighted" // all of these, by their importance weights
 )
 
+// How gray pixels become 0 and 1.
+const (
+	pixelsThreshold  = "threshold"
+	pixelsStochastic = "stochastic"
+)
+
 // Images that are measured.
 const (
 	onTest       = "test"
@@ -51,7 +57,9 @@ const (
 // Config is the configuration of a training.
 type Config struct {
 	Seed        uint64 `toml:"seed" range:"0,9223372036854775807" help:"seed of all random numbers"`
-	Data        string `toml:"data" help:"digits, binarized, or a folder of idx files"`
+	Data        string `toml:"data" help:"digits, binarized, or a folder of images: idx, PNG or PGM files"`
+	DataSeed    uint64 `toml:"data_seed" range:"0,9223372036854775807" help:"seed of what data leave open: which images of a folder without train and test are for testing and validation, and stochastic pixels"`
+	Pixels      string `toml:"pixels" oneof:"threshold stochastic" help:"when a pixel of your images is 1: where it is brighter than half of white, or with the probability that its gray value says, drawn once"`
 	Method      string `toml:"method" oneof:"vq gfn gfn-gd gfn-gd-prior" help:"a VQ-VAE, or GFlowNet-EM: with greedy M-steps (gd), with a learned prior"`
 	TrainImages int    `toml:"train_images" range:"0,2147483647" help:"the first so many are used; 0 means all"`
 	TestImages  int    `toml:"test_images" range:"0,2147483647" help:"the first so many are used; 0 means all"`
@@ -119,7 +127,7 @@ type Config struct {
 
 // PaperConfig is the published configuration, apart from its seeds.
 func PaperConfig() Config {
-	c := Config{Data: mnist.Digits, Method: MethodGFN, Batch: 128}
+	c := Config{Data: mnist.Digits, Pixels: pixelsThreshold, Method: MethodGFN, Batch: 128}
 	c.Model.Size, c.Model.Gain = Size{Codes: 8, Rows: 4, Columns: 4, Channels: 128, Norm: normMethod, CodeWidth: 1}, 1
 	c.Policy.Network, c.Policy.Width, c.Policy.Layers = networkFeatures, 64, 2
 	c.Policy.Order, c.Policy.LogZ = orderRaster, logZScalar

@@ -39,7 +39,7 @@ func (Task) Before() any { return Task{}.Config("paper") }
 // Start implements run.Task.
 func (Task) Start(b compute.Backend, config any) (run.Session, error) {
 	c := *config.(*Config)
-	set, err := mnist.Open(c.Data)
+	set, err := mnist.Options{Seed: c.DataSeed, Stochastic: c.Pixels == pixelsStochastic}.Open(c.Data)
 	if err != nil {
 		return nil, err
 	}

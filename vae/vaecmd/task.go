@@ -36,7 +36,7 @@ func (Task) Commands() any {
 // Shortcuts implements command.Shortener.
 func (Task) Shortcuts() []command.Shortcut {
 	return []command.Shortcut{
-		{Flag: "data", Key: "data", Placeholder: "DATA", Help: "digits, binarized or a folder of idx files"},
+		{Flag: "data", Key: "data", Placeholder: "DATA", Help: "digits, binarized or a folder of images"},
 		{Flag: "method", Key: "method", Placeholder: "NAME", Help: "how to learn: vq, gfn, gfn-gd or gfn-gd-prior"},
 		{Flag: "k", Key: "model.codes", Placeholder: "K", Help: "number of codes"},
 	}
