@@ -97,7 +97,7 @@ func (o others) open(
 	}
 	opened, err := sweep.OpenPool(ctx, options)
 	if err == nil && o.Listen != "" {
-		fmt.Fprintf(io.Err, "workers: %s\n", sweep.WorkerCommand("nats://"+o.Listen, o.Keys != ""))
+		fmt.Fprintf(io.Err, "workers: %s\n", sweep.WorkerCommand("nats://"+opened.Listen, o.Keys != ""))
 	}
 	return opened, err
 }

@@ -243,7 +243,7 @@ func (g *graphs) wakeLoss(r *rng.Stream, x, u gfn.Batch, in eNodes) (w wakes) {
 		loss = Concatenate([]*Node{loss, g.objective(again)}, 0)
 		used = Concatenate([]*Node{used, again.Used}, 0)
 	}
-	w.loss = meanOf(loss, used)
+	w.loss = MeanOf(loss, used)
 	return w
 }
 

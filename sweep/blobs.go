@@ -162,7 +162,7 @@ func (b *board) whole(ctx context.Context, info *jetstream.ObjectInfo, want disk
 // drop deletes blobs that nobody needs any more. That it may fail is no harm: sweepBlobs comes later.
 func (b *board) drop(ctx context.Context, blobs ...*blob) {
 	for _, one := range blobs {
-		if one != nil {
+		if one != nil && !one.isLeft() {
 			_ = b.blobs.Delete(ctx, one.Name)
 		}
 	}
@@ -212,7 +212,6 @@ func (b *board) sweepBlobs(ctx context.Context, needed map[string]bool, seen map
 
 // packPath writes a file or a folder of files as a tar file, below its own name.
 func packPath(path string, w io.Writer) error {
-	out := tar.NewWriter(w)
 	base := filepath.Base(path)
 	path, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -220,7 +219,13 @@ func packPath(path string, w io.Writer) error {
 	} else if err != nil {
 		return err
 	}
-	err = filepath.WalkDir(path, func(at string, e fs.DirEntry, err error) error {
+	return packFiles(path, base, w)
+}
+
+// packFiles writes a file, or those of a folder, as a tar file, below a name.
+func packFiles(path, name string, w io.Writer) error {
+	out := tar.NewWriter(w)
+	err := filepath.WalkDir(path, func(at string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -235,7 +240,7 @@ func packPath(path string, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return run.AddFile(out, filepath.ToSlash(filepath.Join(base, below)), data)
+		return run.AddFile(out, filepath.ToSlash(filepath.Join(name, below)), data)
 	})
 	return errors.Join(err, out.Close())
 }

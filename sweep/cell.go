@@ -114,7 +114,7 @@ func (m *making) prepare(ctx context.Context) (grid run.Grid, err error) {
 	if m.cell.Config, err = m.read(task); err != nil {
 		return grid, err
 	}
-	if !m.here && len(m.job.Data) > 0 {
+	if m.leaves == "" && len(m.job.Data) > 0 {
 		there, err := m.relocate(ctx)
 		if err != nil {
 			return grid, err
@@ -211,14 +211,27 @@ func (m *making) ship(ctx context.Context, more func(*entry)) error {
 	return nil
 }
 
-// handIn uploads the finished cell and says that it is done, and tries that as long as the claim holds.
-func (m *making) handIn(ctx context.Context) error {
-	for tries := 0; ; tries++ {
-		name := fmt.Sprintf("%s/%d", m.key, m.now().Epoch)
-		packed, err := m.board().send(ctx, m.dir, name, func(w io.Writer) error {
-			_, err := run.Pack(filepath.Join(m.dir, m.cell.Path()), w)
+// handIn brings the finished cell to the pool and says that it is done, and tries that as long as the claim holds.
+func (m *making) handIn(ctx context.Context) (err error) {
+	var packed blob
+	if m.leaves != "" {
+		var back func() error
+		if packed, back, err = m.leave(); err != nil {
 			return err
-		})
+		}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, back())
+			}
+		}()
+	}
+	for tries := 0; ; tries++ {
+		if m.leaves == "" {
+			packed, err = m.board().send(ctx, m.dir, fmt.Sprintf("%s/%d", m.key, m.now().Epoch), func(w io.Writer) error {
+				_, err := run.Pack(filepath.Join(m.dir, m.cell.Path()), w)
+				return err
+			})
+		}
 		if err == nil {
 			err = m.change(ctx, func(e *entry) {
 				e.State, e.Result, e.Step, e.Total = done, &packed, m.step.Load(), m.total.Load()

@@ -279,6 +279,20 @@ func TestRefusedResults(t *testing.T) {
 			e.Result = &b
 		}, "it cannot be unpacked"},
 		"nothing": {func(h *hold, e *entry) { e.Result = &blob{Name: "none"} }, "none does not match its hash"},
+		"none":    {func(h *hold, e *entry) { e.Result = nil }, "it is not the cell: there is none"},
+		"another file": {func(h *hold, e *entry) {
+			more := t.TempDir()
+			if err := errors.Join(os.CopyFS(more, os.DirFS(filepath.Join(good, "base", "0"))), os.Remove(filepath.Join(more, "lock"))); err != nil {
+				t.Error(err)
+			}
+			write(t, filepath.Join(more, "report", "index.html"), "text")
+			b, err := h.send(context.Background(), t.TempDir(), h.key+"/rogue", func(w io.Writer) error { return packFiles(more, ".", w) })
+			if err != nil {
+				t.Error(err)
+			}
+			e.Result = &b
+		}, `it has files that are no part of a run, such as "report"`},
+		"nothing left": {func(h *hold, e *entry) { e.Result = &blob{Name: leftName} }, "is not a run"},
 		"corrupted": {func(h *hold, e *entry) {
 			e.Result = send(h, filepath.Join(good, "base", "0"))
 			info, err := h.blobs.GetInfo(context.Background(), e.Result.Name)
@@ -397,12 +411,11 @@ func TestSweepBlobs(t *testing.T) {
 // A store that is full is said in one line, and tried again.
 func TestFullStore(t *testing.T) {
 	var log said
-	task := count{step: func(countConfig, uint64) error { time.Sleep(time.Millisecond); return nil }}
-	plan := plan(t, "task = \"count\"\npreset = \"long\"\n", task)
-	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Tasks: []run.Task{task}, Workers: 1, Limit: 1000, Log: &log})
+	plan := plan(t, oneCell)
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort, Limit: 1000})
 	wait := running(t, plan, p)
-	time.Sleep(2 * time.Second)
-	log.has(t, "warning: base, run 0: its result is not handed in, and tried again: upload")
+	ended := p.elsewhere(t, &log)
+	log.wait(t, "warning: base, run 0: its result is not handed in, and tried again: upload")
 	if !strings.Contains(log.String(), "maximum bytes exceeded") {
 		t.Error(log.String())
 	}
@@ -410,6 +423,26 @@ func TestFullStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	log.has(t, "its result is not handed in")
+}
+
+// elsewhere starts a worker that is not the pool's own, and returns what it ends with.
+func (p *Pool) elsewhere(t *testing.T, log io.Writer) <-chan error {
+	t.Helper()
+	nc, err := Dial(t.Context(), "nats://"+p.Listen, "worker", p.Keys, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := Worker{Tasks: p.Tasks, Dir: disktest.MemoryDir(t), Patience: time.Minute, Log: log}
+	ended := make(chan error, 1)
+	go func() {
+		defer nc.Close()
+		ended <- w.Run(t.Context(), nc)
+	}()
+	return ended
 }
 
 func streamOf(t *testing.T, p *Pool, limit int64) jetstream.StreamConfig {
@@ -427,9 +460,7 @@ func TestData(t *testing.T) {
 	file := write(t, filepath.Join(t.TempDir(), "numbers"), "12345")
 	plan := plan(t, fmt.Sprintf("task = \"count\"\nset.data = %q\n", file))
 	_, want := plain(t, plan)
-	keys := &Keys{}
-	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t), Keys: keys})
-	gone := make(chan error, 1)
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort})
 	wait := running(t, plan, p)
 	for len(jobsOf(p)) == 0 {
 		time.Sleep(10 * time.Millisecond)
@@ -437,15 +468,7 @@ func TestData(t *testing.T) {
 	if err := os.Rename(file, file+".away"); err != nil {
 		t.Fatal(err)
 	}
-	nc, err := Dial(t.Context(), "nats://"+p.Listen, "worker", keys, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Patience: time.Minute}
-	go func() {
-		defer nc.Close()
-		gone <- w.Run(t.Context(), nc)
-	}()
+	gone := p.elsewhere(t, nil)
 	wait()
 	if err := <-gone; err != nil {
 		t.Error(err)

@@ -30,11 +30,11 @@ type Worker struct {
 	Program  string    // "" means this one
 	Log      io.Writer // a line for each cell and each mishap
 
-	name  string
-	here  bool // on the pool's machine: data lies where it says
-	board *board
-	lease time.Duration
-	local map[string]string // where data sets lie here, by hash
+	name   string
+	leaves string // folder in which the pool finds what it has made; "" means that it sends that
+	board  *board
+	lease  time.Duration
+	local  map[string]string // where data sets lie here, by hash
 }
 
 // Run makes cells until the sweep is over. When ctx ends it saves, hands its cell back for somebody else to go on, and
