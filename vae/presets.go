@@ -60,6 +60,7 @@ func StaticConfig() Config {
 	c := BestConfig()
 	c.Data, c.Method = mnist.Binarized, MethodPrior
 	c.Model.Codes, c.Model.Rows, c.Model.Columns = 16, 7, 7
+	c.Policy.Width = 64 // 49 steps, each over 49 positions
 	return c
 }
 
