@@ -90,7 +90,7 @@ func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (er
 	if err := run.Unpack(f, to); errors.Is(err, run.ErrUnpack) {
 		return errors.Join(fmt.Errorf("%s: %w", from.Name, err), os.RemoveAll(to))
 	} else if err != nil {
-		return err
+		return &fs.PathError{Op: "unpack", Path: to, Err: err}
 	}
 	return nil
 }
@@ -168,23 +168,27 @@ func (b *board) drop(ctx context.Context, blobs ...*blob) {
 	}
 }
 
+// orphans are objects that nobody speaks of, and chunks of none, with their number.
+type orphans map[string]uint64
+
 // sweepBlobs deletes what is in the object store although nobody speaks of it, and chunks that an upload has left when
-// its worker was killed. What it has seen once it only remembers: it may be on its way.
-func (b *board) sweepBlobs(ctx context.Context, needed map[string]bool, seen map[string]bool) (next map[string]bool, err error) {
+// its worker was killed. What it has not seen before, or seen growing, it only remembers: it may be on its way.
+func (b *board) sweepBlobs(ctx context.Context, needed map[string]bool, seen orphans) (next orphans, err error) {
 	objects, err := b.blobs.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return nil, boardError(err)
 	}
-	next = make(map[string]bool)
+	next = make(orphans)
 	whole := make(map[string]bool)
 	for _, o := range objects {
 		whole[o.NUID] = true
-		switch {
-		case needed[o.Name]:
-		case seen[o.Name]:
+		if needed[o.Name] {
+			continue
+		}
+		if _, ok := seen[o.Name]; ok {
 			b.drop(ctx, &blob{Name: o.Name})
-		default:
-			next[o.Name] = true
+		} else {
+			next[o.Name] = uint64(o.Chunks)
 		}
 	}
 	chunks := b.chunkSubject("")
@@ -196,15 +200,15 @@ func (b *board) sweepBlobs(ctx context.Context, needed map[string]bool, seen map
 	if err != nil {
 		return nil, boardError(err)
 	}
-	for subject := range info.State.Subjects {
+	for subject, n := range info.State.Subjects {
 		switch {
 		case whole[strings.TrimPrefix(subject, chunks)]:
-		case seen[subject]:
+		case seen[subject] == n:
 			if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 				return nil, boardError(err)
 			}
 		default:
-			next[subject] = true
+			next[subject] = n
 		}
 	}
 	return next, nil

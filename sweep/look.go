@@ -36,7 +36,7 @@ func (c *collection) look(ctx context.Context, now time.Time) error {
 }
 
 // sweep removes what killed workers have left on the server.
-func (c *collection) sweep(ctx context.Context) (map[string]bool, error) {
+func (c *collection) sweep(ctx context.Context) (orphans, error) {
 	jobs := make([]job, 0, len(c.jobs))
 	for _, j := range c.jobs {
 		jobs = append(jobs, j)

@@ -360,50 +360,53 @@ func TestDamagedCheckpoint(t *testing.T) {
 	log.has(t, "warning: base, run 0: the checkpoint gone does not match its hash: the cell begins anew")
 }
 
-// What no entry speaks of is removed from the server when it was seen twice, whole or half.
+// What no entry speaks of is removed from the server when it was seen twice, whole or half, unless it has grown.
 func TestSweepBlobs(t *testing.T) {
 	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t)})
 	defer p.Close()
 	ctx := t.Context()
-	names := make(map[string]string)
-	put := func(name string) {
+	put := func(name string) string {
 		data := make([]byte, 2*chunkSize+1)
 		b, err := p.board.upload(ctx, name, disk.DigestOf(data), bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
 		}
-		names[name] = b.Name
+		return b.Name
 	}
-	put("needed")
-	put("left")
-	for i := range 3 { // of an upload whose worker was killed
-		if _, err := p.board.js.Publish(ctx, "$O."+bucket(p.board.id)+".C.half", make([]byte, 1000*i)); err != nil {
+	chunk := func(upload string) { // of one that is not finished
+		if _, err := p.board.js.Publish(ctx, p.board.chunkSubject(upload), make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var seen map[string]bool
-	for pass, want := range []uint64{3 + 1 + 3 + 1 + 3, 3 + 1 + 1, 3 + 1 + 1} { // chunks and descriptions; one is of what was deleted
+	needed := put("needed")
+	put("left")
+	chunk("killed")
+	chunk("slow")
+	var seen orphans
+	for pass, want := range []uint64{ // chunks and descriptions; one is of what was deleted
+		3 + 1 + 3 + 1 + 1 + 2,
+		3 + 1 + 1 + 3,
+		3 + 1 + 1 + 4,
+		3 + 1 + 1 + 4,
+		3 + 1 + 1,
+	} {
+		var err error
+		if seen, err = p.board.sweepBlobs(ctx, map[string]bool{needed: true}, seen); err != nil {
+			t.Fatal(err)
+		}
+		if pass < 3 {
+			chunk("slow")
+		}
 		stream, err := p.board.js.Stream(ctx, "OBJ_"+bucket(p.board.id))
 		if err != nil {
 			t.Fatal(err)
-		}
-		if pass > 0 {
-			if seen, err = p.board.sweepBlobs(ctx, map[string]bool{names["needed"]: true}, seen); err != nil {
-				t.Fatal(err)
-			}
-			if pass == 1 {
-				seen2, err := p.board.sweepBlobs(ctx, map[string]bool{names["needed"]: true}, seen)
-				if err != nil || len(seen2) != 0 {
-					t.Fatal(seen2, err)
-				}
-			}
 		}
 		info, err := stream.Info(ctx)
 		if err != nil || info.State.Msgs != want {
 			t.Errorf("pass %d: %d messages, want %d; %v", pass, info.State.Msgs, want, err)
 		}
 	}
-	if _, err := p.board.blobs.GetInfo(ctx, names["needed"]); err != nil {
+	if _, err := p.board.blobs.GetInfo(ctx, needed); err != nil {
 		t.Error(err)
 	}
 }
