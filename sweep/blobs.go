@@ -59,9 +59,9 @@ func spool(dir string, write func(io.Writer) error) (_ *os.File, digest disk.Dig
 	return f, digest, nil
 }
 
-// fetch downloads a blob, over a file in a folder for such files, and unpacks it to a new folder once all of it is
-// verified. Its error wraps errDamaged or run.ErrUnpack if the blob is at fault; then there is no such folder.
-func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (err error) {
+// download downloads a blob to a temporary file in a folder, and returns it at its beginning. Its error wraps errDamaged
+// if the blob is at fault.
+func (b *board) download(ctx context.Context, dir string, from blob) (*os.File, error) {
 	f, digest, err := spool(dir, func(w io.Writer) error {
 		info, err := b.blobs.GetInfo(ctx, from.Name)
 		if err == nil {
@@ -79,14 +79,23 @@ func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (er
 	})
 	switch {
 	case errors.Is(err, errDamaged), errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrDigestMismatch):
-		return fmt.Errorf("%s %w", from.Name, errDamaged)
+		return nil, fmt.Errorf("%s %w", from.Name, errDamaged)
 	case err != nil:
-		return fmt.Errorf("download %s: %w", from.Name, boardError(err))
+		return nil, fmt.Errorf("download %s: %w", from.Name, boardError(err))
+	case digest != from.Digest:
+		return nil, errors.Join(fmt.Errorf("%s %w", from.Name, errDamaged), f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
+}
+
+// fetch downloads a blob, over a file in a folder for such files, and unpacks it to a new folder once all of it is
+// verified. Its error wraps errDamaged or run.ErrUnpack if the blob is at fault; then there is no such folder.
+func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (err error) {
+	f, err := b.download(ctx, dir, from)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
-	if digest != from.Digest {
-		return fmt.Errorf("%s %w", from.Name, errDamaged)
-	}
 	if err := run.Unpack(f, to); errors.Is(err, run.ErrUnpack) {
 		return errors.Join(fmt.Errorf("%s: %w", from.Name, err), os.RemoveAll(to))
 	} else if err != nil {

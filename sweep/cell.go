@@ -290,11 +290,18 @@ func (m *making) fail(ctx context.Context, cause error) error {
 	var input *badinput.Error
 	var panicked *crash.Error
 	if errors.As(cause, &panicked) {
-		m.say("%s", panicked.Stack)
+		for line := range strings.Lines(string(panicked.Stack)) {
+			m.say("%s", strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    "))
+		}
 	}
+	var broken *brokenData
+	errors.As(cause, &broken)
 	for {
 		err := m.change(ctx, func(e *entry) {
 			e.State, e.Error, e.BadInput = failed, oneLine(cause), errors.As(cause, &input)
+			if broken != nil {
+				e.Broken = &broken.blob
+			}
 		})
 		if err == nil || errors.Is(err, errStale) || ctx.Err() != nil {
 			return nil

@@ -204,7 +204,14 @@ func (c *collection) take(ctx context.Context, update jetstream.KeyValueEntry) e
 		}
 		return err
 	case failed:
-		var err error = fmt.Errorf("%s: %s", e, e.Error)
+		if e.Broken != nil {
+			err := c.resend(ctx, update.Key(), c.cells[i], e, update.Revision())
+			if err != nil {
+				delete(c.seen, update.Key()) // to be taken again
+			}
+			return err
+		}
+		var err error = fmt.Errorf("%s: %s", e, clean(e.Error))
 		if e.BadInput {
 			err = badinput.Errorf("%w", err)
 		}

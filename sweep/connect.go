@@ -82,7 +82,7 @@ func Dial(ctx context.Context, address, name string, keys *Keys, patience time.D
 			return nil, refused
 		}
 		if time.Now().After(deadline) {
-			return nil, badinput.Errorf("%s does not answer: %w", address, err)
+			return nil, badinput.Errorf("%s does not answer: %w", address, cleaned{err})
 		}
 		select {
 		case <-ctx.Done():
@@ -104,10 +104,10 @@ func refusal(address string, err error) error {
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return badinput.Errorf("%s has no TLS, and another machine is trusted only with it", address)
 	case errors.As(err, &other):
-		return badinput.Errorf("%s is not who it should be: %v: make its keys with --host and the name that workers use", address, other)
+		return badinput.Errorf("%s is not who it should be: %v: make its keys with --host and the name that workers use", address, cleaned{other})
 	case errors.As(err, &verify), errors.As(err, &unknown):
 		return badinput.Errorf("%s is not who it should be: %s: give --keys with the %s of the sweep", address,
-			strings.TrimPrefix(err.Error(), "nats: tls error: tls: "), caFile)
+			strings.TrimPrefix(clean(err.Error()), "nats: tls error: tls: "), caFile)
 	}
 	return nil
 }

@@ -47,6 +47,7 @@ func (c *collection) sweep(ctx context.Context) (orphans, error) {
 // lose sets a cell back whose worker is gone.
 func (c *collection) lose(ctx context.Context, key string, e entry, revision uint64) error {
 	const most = 20 // workers in a row, without a checkpoint between
+	e.Broken = nil
 	if e.Lost++; e.Lost < most {
 		return c.board.offer(ctx, key, e, revision)
 	}

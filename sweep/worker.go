@@ -63,7 +63,7 @@ func (w *Worker) Run(ctx context.Context, nc *nats.Conn) (err error) {
 		case errors.Is(err, errOver):
 			return nil
 		case nc.IsClosed():
-			return badinput.Errorf("the server of the sweep refuses us now: %v", nc.LastError())
+			return badinput.Errorf("the server of the sweep refuses us now: %w", cleaned{nc.LastError()})
 		case err != nil && time.Since(heard) > w.Patience:
 			return badinput.Errorf("the server of the sweep has not answered for %s: %w", w.Patience, err)
 		case err != nil:
@@ -91,7 +91,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 func (w *Worker) say(format string, args ...any) {
 	if w.Log != nil {
-		fmt.Fprintf(w.Log, format+"\n", args...)
+		fmt.Fprintln(w.Log, clean(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -123,7 +123,7 @@ func (w *Worker) join(ctx context.Context, nc *nats.Conn) error {
 func (w *Worker) fits(h head) error {
 	if h.Format != format || h.Program != w.Program {
 		return badinput.Errorf("the sweep is made by another build of the program (%s) than this one (%s): give its workers the same",
-			h.Program, w.Program)
+			clean(h.Program), w.Program)
 	}
 	return nil
 }
