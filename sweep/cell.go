@@ -129,12 +129,8 @@ func (m *making) prepare(ctx context.Context) (grid run.Grid, err error) {
 	if m.cell.Config, err = m.read(task); err != nil {
 		return grid, err
 	}
-	if m.leaves == "" && len(m.job.Data) > 0 {
-		there, err := m.relocate(ctx)
-		if err != nil {
-			return grid, err
-		}
-		task = relocated{task, there}
+	if task, err = m.bringData(ctx, task); err != nil {
+		return grid, err
 	}
 	if e.Checkpoint != nil {
 		err := m.board().fetch(ctx, m.dir, *e.Checkpoint, filepath.Join(m.dir, m.cell.Path()))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
+	"github.com/gfnem/gfnem/internal/crash"
 	"github.com/gfnem/gfnem/run"
 )
 
@@ -57,17 +58,42 @@ func (b *brokenData) Unwrap() error { return b.cause }
 // relocated is a task whose data lies elsewhere than a configuration says, which is kept as it is.
 type relocated struct {
 	run.Task
-	there config.Set
+	moved any // the configuration with data as they lie here
 }
 
 // Start implements run.Task.
-func (r relocated) Start(b compute.Backend, c any) (run.Session, error) {
-	moved := reflect.New(reflect.TypeOf(c).Elem())
-	moved.Elem().Set(reflect.ValueOf(c).Elem())
-	if err := config.Resolve(moved.Interface(), r.there); err != nil {
-		return nil, err
+func (r relocated) Start(b compute.Backend, _ any) (run.Session, error) {
+	return r.Task.Start(b, r.moved)
+}
+
+// bringData brings the data of the cell here, prepared, and returns a task that learns from them.
+func (m *making) bringData(ctx context.Context, task run.Task) (here run.Task, err error) {
+	defer crash.Recover(&err)
+	here = task
+	c := m.cell.Config
+	if m.leaves == "" && len(m.job.Data) > 0 {
+		there, err := m.relocate(ctx)
+		if err != nil {
+			return nil, err
+		}
+		moved := reflect.New(reflect.TypeOf(c).Elem())
+		moved.Elem().Set(reflect.ValueOf(c).Elem())
+		c = moved.Interface()
+		if err := config.Resolve(c, there); err != nil {
+			return nil, err
+		}
+		here = relocated{task, c}
 	}
-	return r.Task.Start(b, moved.Interface())
+	s, ok := c.(run.Sharer)
+	if !ok || m.prepared != nil && s.Share(m.prepared) {
+		return here, nil
+	}
+	m.prepared = nil
+	_, err = run.Await(ctx, run.Grace, func() ([]string, error) { return run.Prepare(task, c) })
+	if err == nil {
+		m.prepared = c
+	}
+	return here, err
 }
 
 // sendData uploads what a configuration names by path, each path once, and returns it by key.

@@ -35,6 +35,8 @@ type Worker struct {
 	board  *board
 	lease  time.Duration
 	local  map[string]string // where data sets lie here, by hash
+	// prepared is the configuration of the last cell whose data had to be read.
+	prepared any
 }
 
 // Run makes cells until the sweep is over. When ctx ends it saves, hands its cell back for somebody else to go on, and
