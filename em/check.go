@@ -142,7 +142,7 @@ func (m MStep) checkWeighted() error {
 		return errors.New("em.Weighted weighs log p(x,z), and a closed-form M-step has no place for weights")
 	case m.Loss != nil:
 		return errors.New("em.Weighted weighs log p(x,z), and MStep.Loss is one number for all latents: leave one of them " +
-			"out")
+			"out, or take MStep.Objective")
 	}
 	return nil
 }

@@ -62,8 +62,8 @@ func (g *graphs) counter(name string) *model.Variable {
 
 func modulo(x *Node, n int) *Node { return Mod(x, Scalar(x.Graph(), x.DType(), n)) }
 
-// meanOf is the mean of the rows that are used; of all if that is nil.
-func meanOf(x, used *Node) *Node {
+// MeanOf is the mean of the rows that are used; of all if that is nil.
+func MeanOf(x, used *Node) *Node {
 	if used == nil {
 		return ReduceAllMean(x)
 	}

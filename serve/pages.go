@@ -65,6 +65,7 @@ func (s *server) runPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	one := catalog.Open(dir)
+	one.Wrong = s.wrong(one)
 	data := struct {
 		Program, Name string
 		Run           catalog.Run

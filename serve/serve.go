@@ -48,11 +48,16 @@ type Options struct {
 	Items   int           // sentences, images and the like of a request: 1024
 	Queue   int           // requests that wait: 256
 	Models  int           // in memory: 4
+
+	Curves  int64 // bytes of memory for curves: 512 MiB
+	Total   int64 // bytes of all requests that are read and answered at once: 64 MiB
+	Streams int   // clients that listen to events: 200
 }
 
 func (o Options) withDefaults() Options {
 	o.Timeout, o.Bytes = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.Bytes, 8<<20)
 	o.Items, o.Queue, o.Models = cmp.Or(o.Items, 1024), cmp.Or(o.Queue, 256), cmp.Or(o.Models, 4)
+	o.Curves, o.Total, o.Streams = cmp.Or(o.Curves, 512<<20), cmp.Or(o.Total, 64<<20), cmp.Or(o.Streams, 200)
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
@@ -69,6 +74,8 @@ type server struct {
 	// questions are the names of what models of any task can be asked.
 	questions map[string]bool
 	drawing   chan struct{} // is held while curves are laid out, which takes memory
+	bodies    bodies
+	streams   chan struct{} // has room for as many clients as may listen
 
 	closing atomic.Bool
 	ended   chan struct{} // closed when clients should not wait for more
@@ -97,7 +104,8 @@ func New(o Options) (*Server, error) {
 			}
 		}
 	}
-	s.index, s.models = newIndex(o.Dir, o.Log), newModels(o, s.stats)
+	s.bodies.most, s.streams = o.Total, make(chan struct{}, o.Streams)
+	s.index, s.models = newIndex(o.Dir, o.Curves, o.Log), newModels(o, s.stats)
 	ctx, stop := context.WithCancel(context.Background())
 	out := &Server{s, stop, make(chan struct{})}
 	go func() {

@@ -88,7 +88,7 @@ func reproduce(ctx context.Context, s run.Study, rows []tableRow) (run.Result, e
 	out := &reproduced{Seed: s.Seed, Rows: map[string]rowJSON{}}
 	out.table = &report.Table{
 		Title:   "Discrete VAEs, −log p(x) of test images in nats",
-		Columns: report.Columns("method", "paper", "ours, as published", "ours, importance-weighted", "effective samples", "runs"),
+		Columns: report.Columns("method", "decoder", "paper", "ours, as published", "ours, importance-weighted", "effective samples", "runs"),
 		Notes: []string{
 			"as published: a VQ-VAE's reconstruction + n log K, a bound; a GFlowNet's importance-weighted estimate",
 			"importance-weighted: the same estimator for all; for a VQ-VAE it draws from a GFlowNet posterior fitted to its decoder",
@@ -108,7 +108,7 @@ func reproduce(ctx context.Context, s run.Study, rows []tableRow) (run.Result, e
 		for _, r := range j.Runs {
 			published, nll, ess = append(published, *r.Published), append(nll, r.NLL.NLL), append(ess, r.NLL.ESS)
 		}
-		out.table.Add(report.Text(row.title), row.paper, report.Summarize(published).Cell(2), report.Summarize(nll).Cell(2),
+		out.table.Add(report.Text(row.title), report.Text(row.config.decoder()), row.paper, report.Summarize(published).Cell(2), report.Summarize(nll).Cell(2),
 			report.Number(report.Summarize(ess).Mean, 1), report.Int(len(j.Runs)))
 		strip.Groups = append(strip.Groups, report.Group{Name: row.title, Values: nll})
 	}

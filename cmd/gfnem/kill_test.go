@@ -189,13 +189,13 @@ func TestKilled(t *testing.T) {
 	l.compare()
 }
 
-// TestKilledSlow does the same with GFlowNet-EM for grammars and for images, which takes longer to begin: every life is
-// killed soon after its first save.
+// TestKilledSlow does the same with GFlowNet-EM for grammars, with chains that persist and trees that are replayed, and for
+// images, which takes longer to begin: every life is killed soon after its first save.
 func TestKilledSlow(t *testing.T) {
 	t.Parallel()
 	t.Run("grammar", func(t *testing.T) {
 		killSlow(t, "grammar", "data=small", "method=gfn", "prior.on=true", "max_length=4", "bucket=4", "moves.count=2",
-			"updates=150", "eval.every=50")
+			"moves.persist=true", "wake.replay=1", "updates=150", "eval.every=50")
 	})
 	t.Run("vae", func(t *testing.T) {
 		killSlow(t, "vae", "data="+images(t), "method=gfn-gd-prior", "gate.turn=7", "epochs=120",

@@ -84,6 +84,7 @@ type Config struct {
 		Lambda    float64 `toml:"lambda" range:"1e-9,1e3" was:"lambda" help:"of subtb"`
 		Beta      float64 `toml:"beta" range:"1e-6,1e3" was:"temperature: its inverse" help:"factor of the logits of the policy that acts: below 1 it explores"`
 		Epsilon   float64 `toml:"epsilon" range:"0,1" was:"epsilon" help:"probability of a random action"`
+		Replay    int     `toml:"replay" range:"0,1000" help:"trees of each sentence that are learned from again when its next batch comes, by new ways to them: where moves have led, or without moves chosen by weight among these trees and those of the walks"`
 	} `toml:"wake" help:"E-updates on the GFlowNet's own samples"`
 	Sleep struct {
 		Weight float64 `toml:"weight" range:"0,1e9" was:"sleep" help:"of the sleep loss; 0 means no sleep"`

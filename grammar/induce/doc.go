@@ -13,7 +13,8 @@
 //	data.go                   sentences as batches
 //	fixed.go                  grammars that are given
 //	mstep.go, chains.go       M-steps; the E-step by Markov chains
-//	estep.go, moves.go        the E-step by a GFlowNet: walks, moves, dreams; persist.go has chains that go on across epochs
+//	estep.go, moves.go        the E-step by a GFlowNet: walks, moves, dreams
+//	persist.go, replay.go     trees that are kept across epochs: chains that go on, trees that are learned from again
 //	gflownet*.go              its network and programs; gflownet_learn.go has the losses
 //	read.go                   the grammar and the GFlowNet of a run's folder
 package induce

@@ -52,6 +52,12 @@ type walker struct {
 	keys  moveKeys[*tensors.Tensor]
 	knobs em.Knobs[*tensors.Tensor]
 
+	again    parse.Padded    // a row for each tree that is replayed; nothing without replay
+	recalled *recalledTrees  // these trees; nil without replay
+	logW     *tensors.Tensor // of the walks of wake
+	logAgain *tensors.Tensor // of those to replayed trees
+	replayed float64         // how many of these there are, as a fraction
+
 	target   forest.Target[*tensors.Tensor]
 	walks    forest.WalkTensors  // where the chains are
 	down     *forest.WalkTensors // the walks that took dreams apart; nil without sleep
@@ -68,6 +74,9 @@ func (s gfnStep) walker(at em.Moment, b parse.Padded) *walker {
 	w := &walker{gflownet: s.gflownet, it: at.Iteration, seed: s.seed, batch: b.Repeat(s.Wake.Samples), resumed: -1}
 	if s.prior != nil {
 		w.prior, w.coldness = s.prior(at)
+	}
+	if s.Wake.Replay > 0 {
+		w.again = b.Repeat(s.Wake.Replay)
 	}
 	return w
 }
@@ -88,6 +97,9 @@ func (w *walker) infer(maximize bool, epoch int) (out em.Inference[latents], err
 	out = em.NewInference(w.latents)
 	out.Wake = em.Update{Loss: l.Wake, GradNorm: l.GradNorm, OK: l.OK}
 	out.Unfit = !l.OK // trees of a network that is not finite are none to learn from
+	if l.OK {
+		w.remember()
+	}
 	out.Metrics = w.metrics(l)
 	return out, nil
 }
@@ -98,7 +110,7 @@ func (w *walker) run(maximize bool, epoch int) error {
 	if err := w.walk(); err != nil {
 		return err
 	}
-	persists := maximize && w.kept != nil
+	persists := maximize && w.chains != nil
 	if persists {
 		if err := w.goOn(); err != nil {
 			return err
@@ -108,7 +120,7 @@ func (w *walker) run(maximize bool, epoch int) error {
 		return err
 	}
 	if persists {
-		w.kept.keep(w.batch, w.walks.Forest)
+		w.chains.keep(w.batch, w.walks.Forest, func(row int) int { return row })
 	}
 	if !w.MStep.Weights {
 		w.latents = latents{Forests: &w.walks.Forest}
@@ -125,18 +137,23 @@ func (w *walker) update(rates []float32) (learnResult, error) {
 // walk weighs derivations, makes the trees of wake and rewards them, takes those of sleep apart, if there is a sleep phase, and starts
 // the first move.
 func (w *walker) walk() error {
+	w.recall()
 	dream, walks, err := w.rollOut()
 	if err != nil {
 		return err
 	}
-	out, err := w.propose.Call(proposeArgs{Moves: w.keys, Knobs: w.knobs, Target: w.target, Walk: walks})
+	out, err := w.propose.Call(proposeArgs{Moves: w.keys, Knobs: w.knobs, Target: w.target, Recalled: w.recalled, Walk: walks})
 	if err != nil {
 		return err
 	}
 	w.walks, w.down, w.logR, w.next = out.Wake, out.Sleep, out.Rewards.LogR, out.Next
 	w.latents = latents{Forests: &out.Wake.Forest, LogW: out.LogW}
 	w.learning = learnArgs{Words: w.batch.Words, Wake: out.Wake.RouteTensors, Rewards: out.Rewards}
-	for _, n := range w.batch.LengthOf {
+	if w.recalled != nil {
+		w.learning.Replay = &replayTensors{*w.recalled, *out.Replay}
+		w.logW, w.logAgain = out.LogW, out.LogAgain
+	}
+	for _, n := range slices.Concat(w.batch.LengthOf, w.again.LengthOf) {
 		w.trees += forest.Tokens(int(n) - 1)
 	}
 	if dream != nil {
@@ -148,33 +165,43 @@ func (w *walker) walk() error {
 	return nil
 }
 
-// rollOut makes the walks of wake and, behind them, those of sleep, which take the dreams apart that it returns; nil without sleep.
-func (w *walker) rollOut() (*dreamTensors, forest.WalkTensors, error) {
-	up, x := forest.Rising(w.batch.Longest()), w.batch.SentenceTensors
-	if w.Sleep.Weight == 0 {
+// rollOut makes the walks of wake and, behind them, those that take replayed trees apart, and those of sleep, which take the dreams apart
+// that it returns; nil without sleep.
+func (w *walker) rollOut() (dream *dreamTensors, walks forest.WalkTensors, err error) {
+	longest, x := w.batch.Longest(), w.batch.SentenceTensors
+	down := 0
+	if w.recalled != nil {
+		down = longest - 1
+	}
+	if w.Sleep.Weight > 0 {
+		d, err := w.dream.Call(dreamArgs{x, w.key("dream")})
+		if err != nil {
+			return nil, walks, err
+		}
+		w.aim(d.Weights)
+		dream = &d.Dream
+		if w.Quick { // elsewhere to read the dreams here would be to wait for them
+			down = max(down, slices.Max(w.undone(dream.Lengths)))
+		} else {
+			down = max(down, w.dreamt()-1)
+		}
+	} else {
 		weights, err := w.Potentials.Call(x)
 		if err != nil {
-			return nil, forest.WalkTensors{}, err
+			return nil, walks, err
 		}
 		w.aim(weights)
-		walks, err := w.Draw(w.key("wake"), w.knobs, x, w.batch.Longest())
+	}
+	if dream == nil && w.recalled == nil {
+		walks, err = w.Draw(w.key("wake"), w.knobs, x, longest)
 		return nil, walks, err
 	}
-	d, err := w.dream.Call(dreamArgs{x, w.key("dream")})
+	r, err := w.start.Call(startArgs{w.key("wake"), w.knobs, x, w.recalled, dream})
 	if err != nil {
-		return nil, forest.WalkTensors{}, err
+		return nil, walks, err
 	}
-	w.aim(d.Weights)
-	down := w.dreamt() - 1
-	if w.Quick { // elsewhere to read the dreams here would be to wait for them
-		down = slices.Max(w.undone(d.Dream.Lengths))
-	}
-	r, err := w.start.Call(startArgs{w.key("wake"), w.knobs, x, d.Dream})
-	if err != nil {
-		return nil, forest.WalkTensors{}, err
-	}
-	walks, err := w.Finish(forest.Alongside(up, forest.Falling(1+down)), r)
-	return &d.Dream, walks, err
+	walks, err = w.Finish(forest.Alongside(forest.Rising(longest), forest.Falling(1+down)), r)
+	return dream, walks, err
 }
 
 // undone are the steps of each dreamt tree that are undone, by the lengths of dreams.
@@ -280,9 +307,12 @@ func (w *walker) metrics(l learnResult) map[string]float64 {
 	}
 	if len(w.back) > 0 {
 		out["moves/accepted"] = w.accepted
-		if w.kept != nil && w.resumed >= 0 {
+		if w.chains != nil && w.resumed >= 0 {
 			out["moves/resumed"] = w.resumed
 		}
+	}
+	if w.recalled != nil {
+		out["wake/replayed"] = w.replayed
 	}
 	return out
 }

@@ -29,7 +29,8 @@ type gflownet struct {
 	resume  *program.Program[resumeArgs, resumeResult]         // starts the first move where chains are that persist
 	accept  *program.Program[acceptArgs, acceptResult]         // ends a move, starts the next one
 	learn   *program.Program[learnArgs, learnResult]
-	kept    *keptChains // nil if none persist
+	chains  *keptTrees // where moves go on; nil if no chains persist
+	replay  *keptTrees // what wake goes back to; nil without replay
 }
 
 // newSampler prepares the network of a configuration, whose variables live in the store of a set.
@@ -106,7 +107,8 @@ type (
 		Key       T
 		Knobs     em.Knobs[T]
 		Sentences S
-		Dream     dreamt[T, Z]
+		Recalled  *recalled[T, S, Z] // nil without replay
+		Dream     *dreamt[T, Z]      // nil without a sleep phase
 	}
 
 	dreamTensors = dreamt[*tensors.Tensor, grammar.TreeTensors]
@@ -124,19 +126,28 @@ func (e *gflownet) dreams(in dreamIn[*Node, forest.Sentences]) dreamOut[*Node, g
 	}
 }
 
-// rollouts starts an iteration. Dreams are taken apart by the policy as it is, without exploring.
+// rollouts starts an iteration: walks from bare words, and then those that take recalled trees and dreams apart. Dreams are taken apart by
+// the policy as it is, without exploring.
 func (e *gflownet) rollouts(in startIn[*Node, forest.Sentences, grammar.Trees]) forest.Rollout {
-	up := e.Begin(e.phi(), in.Sentences)
-	down := e.Embed(e.phi(), forest.FromTrees(in.Dream.Trees, in.Dream.Lengths), in.Dream.Leaves)
-	undone := MinScalar(SubScalar(in.Dream.Lengths, 1), e.Sleep.Steps)
-	back := Concatenate([]*Node{ZerosLike(in.Sentences.Lengths), undone}, 0)
-	awake := Equal(back, ZerosLike(back))
+	walks, back := e.Begin(e.phi(), in.Sentences), ZerosLike(in.Sentences.Lengths)
+	explores := Equal(back, back)
+	undo := func(z grammar.Trees, leaves, lengths, steps, how *Node) {
+		walks = forest.Together(walks, e.Embed(e.phi(), forest.FromTrees(z, lengths), leaves))
+		back, explores = Concatenate([]*Node{back, steps}, 0), Concatenate([]*Node{explores, how}, 0)
+	}
+	if r := in.Recalled; r != nil { // one step more than there are: see forest.Walk
+		undo(r.Trees, r.Sentences.Words, r.Sentences.Lengths, r.Sentences.Lengths, Equal(r.There, r.There))
+	}
+	if d := in.Dream; d != nil {
+		steps := MinScalar(SubScalar(d.Lengths, 1), e.Sleep.Steps)
+		undo(d.Trees, d.Leaves, d.Lengths, steps, NotEqual(steps, steps))
+	}
 	how := e.explore().Behaviour(in.Knobs)
 	if how.Beta != nil {
-		how.Beta = Where(awake, how.Beta, OnesLike(how.Beta))
+		how.Beta = Where(explores, how.Beta, OnesLike(how.Beta))
 	}
 	if how.Epsilon != nil {
-		how.Epsilon = Where(awake, how.Epsilon, ZerosLike(how.Epsilon))
+		how.Epsilon = Where(explores, how.Epsilon, ZerosLike(how.Epsilon))
 	}
-	return e.Rollout(forest.Together(up, down), rng.In(in.Key), back, awake, how)
+	return e.Rollout(walks, rng.In(in.Key), back, Equal(back, ZerosLike(back)), how)
 }

@@ -7,6 +7,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
@@ -26,18 +27,20 @@ func (e *gflownet) lineSize(trees int) int {
 }
 
 type (
-	// learnIn is what an iteration has to learn from: L are learning rates, R routes, I what nodes are as symbols, Z trees.
-	learnIn[T, L, R, I, Z any] struct {
+	// learnIn is what an iteration has to learn from: L are learning rates, R routes, S sentences, I what nodes are as symbols, Z trees.
+	learnIn[T, L, R, S, I, Z any] struct {
 		Size    int // of the line
 		Rates   L
 		Words   T
 		Wake    R
 		Rewards forest.Rewards[T]      // of wake's trees
+		Replay  *replay[T, S, I, Z]    // nil without one
 		Move    *trainedMove[T, R]     // nil without one
 		Sleep   *undoneDreams[T, I, Z] // nil without a sleep phase
 	}
 
-	learnArgs   = learnIn[*tensors.Tensor, []float32, forest.RouteTensors, forest.InsideTensors, grammar.TreeTensors]
+	learnArgs   = learnIn[*tensors.Tensor, []float32, forest.RouteTensors, forest.SentenceTensors, forest.InsideTensors, grammar.TreeTensors]
+	learnNodes  = learnIn[*Node, *Node, forest.Route, forest.Sentences, forest.Inside, grammar.Trees]
 	learnResult = losses[float64, bool]
 	moveTensors = trainedMove[*tensors.Tensor, forest.RouteTensors]
 )
@@ -62,7 +65,7 @@ type losses[T, B any] struct {
 }
 
 // losses builds the update of the GFlowNet: wake, the balance of a move, and sleep, in one gradient.
-func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Route, forest.Inside, grammar.Trees]) losses[*Node, *Node] {
+func (e *gflownet) losses(in learnNodes) losses[*Node, *Node] {
 	words := in.Words
 	steps := words.Shape().Dim(1) - 1
 	var histories []forest.Histories
@@ -73,7 +76,10 @@ func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Route, forest.Inside, 
 		return func() forest.Scored { return scored[i] }
 	}
 	wake := add(in.Wake.Built(words), steps)
-	var before, after, dreams func() forest.Scored
+	var again, before, after, dreams func() forest.Scored
+	if r := in.Replay; r != nil {
+		again = add(rebuilt(*r), steps)
+	}
 	if m := in.Move; m != nil {
 		before = add(forest.UndoneHistory(m.After.Undone, m.Before.Forest, m.Before.Inside, words), steps)
 		after = add(m.After.Built(words), steps)
@@ -88,7 +94,14 @@ func (e *gflownet) losses(in learnIn[*Node, *Node, forest.Route, forest.Inside, 
 	out := losses[*Node, *Node]{Wake: zero, Balance: zero, Sleep: zero}
 	total := zero
 	if o := e.objective(); o != nil {
-		out.Wake = ReduceAllMean(o.Loss(wake().Rewarded(e.Kind(grammar.Kind(e.Model.Grammar)), in.Rewards.Nodes, in.Rewards.LogR)))
+		kind := e.Kind(grammar.Kind(e.Model.Grammar))
+		p := wake().Rewarded(kind, in.Rewards.Nodes, in.Rewards.LogR)
+		if r := in.Replay; r != nil {
+			to := again().Rewarded(kind, r.Walks.Rewards.Nodes, r.Walks.Rewards.LogR)
+			to.Used = r.Walks.Used
+			p = gfn.Beside(e.Batch, p, to)
+		}
+		out.Wake = em.MeanOf(o.Loss(p), p.Used)
 		total = out.Wake
 	}
 	if m := in.Move; m != nil {
@@ -121,7 +134,7 @@ func (e *gflownet) objective() gfn.Objective {
 	case "hvi":
 		return gfn.HVI{}
 	case "vargrad":
-		return gfn.VarGrad{Samples: e.Wake.Samples}
+		return gfn.VarGrad{Samples: e.Wake.Samples + e.Wake.Replay}
 	case "rws":
 		return gfn.RWS{Samples: e.Wake.Samples}
 	case "vimco":

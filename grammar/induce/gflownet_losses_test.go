@@ -309,6 +309,13 @@ func sleepLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 // wakeLoss is the objective of wake, in plain loops; without one it counts trees only.
 func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 	t.Helper()
+	losses, trees := wakeLosses(t, w)
+	return mean(len(losses), func(b int) float64 { return losses[b] }), trees
+}
+
+// wakeLosses are those of each walk.
+func wakeLosses(t testing.TB, w *iteration) (losses []float64, trees int) {
+	t.Helper()
 	l := w.learning
 	s := along(t, w.gflownet, l.Words, l.Wake.Forest, l.Wake.Made, false)
 	gaps := w.batch.Room() - 1
@@ -317,7 +324,7 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 	when, left, right := ints(l.Wake.Made), ints(l.Wake.Forest.Left), ints(l.Wake.Forest.Right)
 	signal := func(b int) float64 { return logR[b] + sum(s.logPB[b]) - sum(s.logPF[b]) }
 	all := mean(len(logR), signal)
-	return mean(len(logR), func(b int) float64 {
+	of := func(b int) float64 {
 		if w.Wake.Objective == "hvi" {
 			// The baseline is the mean of the others.
 			k := float64(len(logR))
@@ -360,7 +367,11 @@ func wakeLoss(t testing.TB, w *iteration) (loss float64, trees int) {
 			}
 		}
 		return total / spans
-	}), s.trees()
+	}
+	for b := range logR {
+		losses = append(losses, of(b))
+	}
+	return losses, s.trees()
 }
 
 // TestParentsOfNothing: a grammar whose embeddings of parents are zero is context-free, so that a whole iteration says the same: with

@@ -26,19 +26,20 @@ func gfnMethods() map[string]Config {
 	prior.MStep.Collapse, prior.Model.Init = Labels, grammar.Xavier
 	weights := weightedGFN(3)
 	weights.Updates, weights.MaxIterations, weights.Wake.Objective = 100, 24, "vargrad"
+	weights.Wake.Replay = 2
 	bare := prior
 	bare.Policy.Trees = Shapes
 	going := persistent(Shapes)
-	going.Updates, going.MaxIterations = 100, 24
+	going.Updates, going.MaxIterations, going.Wake.Replay = 100, 24, 1
 	return map[string]Config{
-		"cfg": plain, "ncfg with a prior": prior, "weights": weights, "shapes, ncfg with a prior": bare, "chains that persist": going,
+		"cfg": plain, "ncfg with a prior": prior, "weights, replayed": weights, "shapes, ncfg with a prior": bare, "chains that persist, replayed": going,
 	}
 }
 
 // A GFlowNet training that is stopped anywhere and continued by another session ends with the same bits.
 func TestGFNResume(t *testing.T) {
 	t.Parallel()
-	stops := map[string]int{"cfg": 15, "ncfg with a prior": 5, "weights": 10, "shapes, ncfg with a prior": 5, "chains that persist": 13}
+	stops := map[string]int{"cfg": 15, "ncfg with a prior": 5, "weights, replayed": 10, "shapes, ncfg with a prior": 5, "chains that persist, replayed": 13}
 	for name, c := range gfnMethods() {
 		start := func() run.Job { return tinySession(t, c) }
 		whole := runtest.Job(t, start, runtest.Options{Stops: []int{stops[name]}}).(*Session)

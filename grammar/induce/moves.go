@@ -7,6 +7,7 @@ import (
 
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/grammar"
 	"github.com/gfnem/gfnem/grammar/forest"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/rng"
@@ -32,18 +33,20 @@ func moveAt(m moveKeys[*Node], row int) move {
 
 // What programs of moves take and return, in graphs and on the host: T is one tensor, W walks, R rollouts.
 type (
-	proposeIn[T, W any] struct {
-		Moves  moveKeys[T]
-		Knobs  em.Knobs[T]
-		Target forest.Target[T]
-		Walk   W
+	proposeIn[T, S, Z, W any] struct {
+		Moves    moveKeys[T]
+		Knobs    em.Knobs[T]
+		Target   forest.Target[T]
+		Recalled *recalled[T, S, Z] // nil without replay
+		Walk     W
 	}
-	proposeOut[T, W, R any] struct {
-		Wake    W
-		Rewards forest.Rewards[T]
-		LogW    T  // log R + log P_B - log P_F of the walks of wake, as they were drawn
-		Sleep   *W // nil without a sleep phase
-		Next    R
+	proposeOut[T, I, W, R any] struct {
+		Wake           W
+		Rewards        forest.Rewards[T]
+		LogW, LogAgain T                 // log R + log P_B - log P_F of the walks of wake, as they were drawn, and of those to recalled trees
+		Replay         *takenApart[T, I] // nil without replay
+		Sleep          *W                // nil without a sleep phase
+		Next           R
 	}
 	acceptIn[T, W any] struct {
 		Moves          moveKeys[T]
@@ -59,18 +62,27 @@ type (
 		Next                     R
 	}
 
-	proposeArgs   = proposeIn[*tensors.Tensor, forest.WalkTensors]
-	proposeResult = proposeOut[*tensors.Tensor, forest.WalkTensors, forest.RolloutTensors]
+	proposeArgs   = proposeIn[*tensors.Tensor, forest.SentenceTensors, grammar.TreeTensors, forest.WalkTensors]
+	proposeResult = proposeOut[*tensors.Tensor, forest.InsideTensors, forest.WalkTensors, forest.RolloutTensors]
+	proposeNodes  = proposeIn[*Node, forest.Sentences, grammar.Trees, forest.Walk]
+	proposeGraph  = proposeOut[*Node, forest.Inside, forest.Walk, forest.Rollout]
 	acceptArgs    = acceptIn[*tensors.Tensor, forest.WalkTensors]
 	acceptResult  = acceptOut[*tensors.Tensor, forest.WalkTensors, forest.RolloutTensors]
 )
 
-// proposed parts the walks of wake from those of dreams, if there are any, rewards the former, and starts the first move.
-func (e *gflownet) proposed(in proposeIn[*Node, forest.Walk]) (out proposeOut[*Node, forest.Walk, forest.Rollout]) {
+// proposed parts the walks of wake from those to recalled trees and those of dreams, if there are any, rewards all but dreams, and starts
+// the first move.
+func (e *gflownet) proposed(in proposeNodes) (out proposeGraph) {
 	out.Wake = in.Walk
+	wake, again, room := e.Batch*e.Wake.Samples, e.Batch*e.Wake.Replay, in.Target.Weights.Terms.Shape().Dim(1)
 	if e.Sleep.Weight > 0 {
-		wake, down := forest.Apart(in.Walk, e.Batch*e.Wake.Samples, in.Target.Weights.Terms.Shape().Dim(1), e.Sleep.Leaves)
-		out.Wake, out.Sleep = wake, &down
+		awake, down := forest.Apart(in.Walk, wake+again, room, e.Sleep.Leaves)
+		out.Wake, out.Sleep = awake, &down
+	}
+	if in.Recalled != nil {
+		var back forest.Walk
+		out.Wake, back = forest.Apart(out.Wake, wake, room, room)
+		out.Replay, out.LogAgain = e.replayed(in.Target, *in.Recalled, back)
 	}
 	out.Rewards = e.RewardOf(in.Target, out.Wake.Forest, out.Wake.Inside)
 	out.LogW = Add(out.Rewards.LogR, Sub(out.Wake.MadeBack, out.Wake.MadeForward))

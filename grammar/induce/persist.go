@@ -15,32 +15,32 @@ import (
 	"github.com/gfnem/gfnem/internal/program"
 )
 
-// keptChains are the trees where the moves of each training sentence have ended, one for each of its walks. They are in the order of gaps;
-// a node is a word, or its gap and the greatest number of words. A label is one more than that of the node, 0 where there is no tree yet.
-type keptChains struct {
+// keptTrees are some trees of each training sentence. They are in the order of gaps; a node is a word, or its gap and the greatest number
+// of words. A label is one more than that of the node, 0 where there is no tree yet.
+type keptTrees struct {
 	variable   *model.Variable // [sentences,each,3,words-1] int32: labels, left and right children
-	each, most int             // walks of a sentence; words
+	each, most int             // trees of a sentence; words
 }
 
-// newKeptChains makes room for chains below em.Kept, so that checkpoints have them.
-func newKeptChains(store *model.Store, sentences, each, most int) (*keptChains, error) {
-	if err := memory.Need("the chains that persist", 4, sentences, each, 3, most-1); err != nil {
+// newKeptTrees makes room for trees below em.Kept, so that checkpoints have them.
+func newKeptTrees(store *model.Store, name string, sentences, each, most int) (*keptTrees, error) {
+	if err := memory.Need("the trees that are kept", 4, sentences, each, 3, most-1); err != nil {
 		return nil, err
 	}
 	none := tensors.FromShape(shapes.Make(dtypes.Int32, sentences, each, 3, most-1))
-	v := store.Scope(em.Kept).VariableWithValue("chains", none).SetTrainable(false)
-	return &keptChains{variable: v, each: each, most: most}, nil
+	v := store.Scope(em.Kept).VariableWithValue(name, none).SetTrainable(false)
+	return &keptTrees{variable: v, each: each, most: most}, nil
 }
 
 // row is what is kept of a row of a batch: labels, left and right children.
-func (k *keptChains) row(all []int32, b parse.Padded, row int) (label, left, right []int32) {
+func (k *keptTrees) row(all []int32, b parse.Padded, row int) (label, left, right []int32) {
 	gaps := k.most - 1
 	at := all[(b.Numbers[row/k.each]*k.each+row%k.each)*3*gaps:]
 	return at[:gaps], at[gaps:][:gaps], at[2*gaps:][:gaps]
 }
 
 // trees are those of a batch, and which of its rows have one; the others have a tree that branches to the right.
-func (k *keptChains) trees(b parse.Padded) (z grammar.TreeTensors, there *tensors.Tensor, some int) {
+func (k *keptTrees) trees(b parse.Padded) (z grammar.TreeTensors, there *tensors.Tensor, some int) {
 	n := b.Room()
 	var label, left, right []int32
 	has := make([]bool, len(b.LengthOf))
@@ -74,14 +74,15 @@ func (k *keptChains) trees(b parse.Padded) (z grammar.TreeTensors, there *tensor
 	return grammar.TreeTensors{Left: tensor(left), Right: tensor(right), Label: tensor(label)}, tensors.FromValue(has), some
 }
 
-// keep keeps the trees where chains are now. What is not whole, since a network said nothing finite, is not kept.
-func (k *keptChains) keep(b parse.Padded, f forest.ForestTensors) {
+// keep keeps a tree for each row of a batch: that of a row of forests, or what there is if that is negative. What is not whole, since a
+// network said nothing finite, is not kept.
+func (k *keptTrees) keep(b parse.Padded, f forest.ForestTensors, from func(row int) int) {
 	flat := tensors.MustCopyFlatData[int32]
 	label, left, right, n := flat(f.Label), flat(f.Left), flat(f.Right), b.Room()
 	tensors.MustMutableFlatData(k.variable.MustValue(), func(all []int32) {
 		for i, length := range b.LengthOf {
-			row := i * (n - 1)
-			whole := true
+			row := from(i) * (n - 1)
+			whole := row >= 0
 			for g := range int(length) - 1 {
 				whole = whole && label[row+g] > 0
 			}
@@ -145,7 +146,7 @@ func chosen(is *Node, yes, no forest.Walk) forest.Walk {
 
 // goOn moves chains that persist to where they were.
 func (w *walker) goOn() error {
-	z, there, some := w.kept.trees(w.batch)
+	z, there, some := w.chains.trees(w.batch)
 	out, err := w.resume.Call(resumeArgs{
 		Moves: w.keys, Knobs: w.knobs, Target: w.target, Words: w.batch.Words, Trees: z, There: there, Fresh: w.walks, LogR: w.logR,
 	})

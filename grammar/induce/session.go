@@ -144,10 +144,8 @@ func (s *Session) newLoop(tables func(*graph.Graph) grammar.LogProbs) (err error
 		if s.gfn, err = newGFlowNet(s.set, tables, len(s.Words), &s.Config); err != nil {
 			return err
 		}
-		if s.Moves.Persist {
-			if s.gfn.kept, err = newKeptChains(s.set.Store, len(s.sampler.sentences), s.Wake.Samples, s.MaxLength); err != nil {
-				return err
-			}
+		if err := s.keepTrees(); err != nil {
+			return err
 		}
 		s.Network = parse.NewGFlowNet(s.gfn.Sampler, s.batches())
 		s.Network.NoFlows = s.Wake.Objective != "subtb" && s.Wake.Objective != "tb"
@@ -160,6 +158,21 @@ func (s *Session) newLoop(tables func(*graph.Graph) grammar.LogProbs) (err error
 		s.loop.E, s.loop.Gate = e, s.gate()
 	}
 	return nil
+}
+
+// keepTrees makes room for trees that E-steps of later epochs go on from.
+func (s *Session) keepTrees() (err error) {
+	keep := func(name string, each int) (k *keptTrees) {
+		if each > 0 && err == nil {
+			k, err = newKeptTrees(s.set.Store, name, len(s.sampler.sentences), each, s.MaxLength)
+		}
+		return k
+	}
+	if s.Moves.Persist {
+		s.gfn.chains = keep("chains", s.Wake.Samples)
+	}
+	s.gfn.replay = keep("replay", s.Wake.Replay)
+	return err
 }
 
 // gate is that of method gfn.

@@ -362,6 +362,8 @@ func TestValidate(t *testing.T) {
 		`wake.objective = "vargrad" compares the walks`:       func(c *Config) { c.Method, c.Wake.Objective = GFN, "vargrad" },
 		`mstep.weights = true weighs the walks`:               func(c *Config) { c.Method, c.MStep.Weights = GFN, true },
 		`moves.persist = true needs moves`:                    func(c *Config) { c.Method, c.Moves.Persist, c.Moves.Count = GFN, true, 0 },
+		`wake.replay = 2 keeps more trees than wake.samples`:  func(c *Config) { c.Method, c.Wake.Replay = GFN, 2 },
+		`wake.replay = 1 learns from trees that others have`:  func(c *Config) { c.Method, c.Wake.Replay, c.Wake.Objective = GFN, 1, "none" },
 		`set moves.count = 0`:                                 func(c *Config) { c.Method, c.MStep.Weights, c.Wake.Samples = GFN, true, 2 },
 		"model.nonterminals = 0 is not between 1 and 500":     func(c *Config) { c.Model.Nonterminals = 0 },
 		"optim.theta.rate = NaN is neither -1 nor between 0 ": func(c *Config) { c.Optim.Theta.Rate = math.NaN() },

@@ -2,6 +2,7 @@ package results
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar/induce"
@@ -16,6 +17,8 @@ func shapesTable() paperTable {
 		return tableRow{key: key, title: title, with: append(config.Set{"method=" + method}, with...)}
 	}
 	const labels, shapes, four = "mstep.collapse=labels", "policy.trees=shapes", "wake.samples=4"
+	weights := []string{shapes, four, "mstep.weights=true", "moves.count=0", "moves.balance=0"}
+	vargrad := slices.Concat(weights, []string{"wake.objective=vargrad"})
 	return paperTable{
 		name: "grammar-shapes", title: "What M-steps and E-steps gain by summing labels out", own: true, preset: "quick",
 		show: compareShapes, figures: compareFigures, unless: asPublished, timed: true,
@@ -29,9 +32,9 @@ func shapesTable() paperTable {
 			row("gfn-labels", "the same, labels summed out in M-steps", induce.GFN, labels),
 			row("gfn-shapes", "GFlowNet over shapes", induce.GFN, shapes),
 			row("gfn-shapes-4", "the same, four walks of each sentence", induce.GFN, shapes, four),
-			row("gfn-weights-4", "four walks, weights instead of moves", induce.GFN, shapes, four, "mstep.weights=true", "moves.count=0", "moves.balance=0"),
-			row("gfn-vargrad-4", "the same, VarGrad instead of SubTB", induce.GFN,
-				shapes, four, "mstep.weights=true", "moves.count=0", "moves.balance=0", "wake.objective=vargrad"),
+			row("gfn-weights-4", "four walks, weights instead of moves", induce.GFN, weights...),
+			row("gfn-vargrad-4", "the same, VarGrad instead of SubTB", induce.GFN, vargrad...),
+			row("gfn-replay-4", "the same, an accepted tree of each sentence replayed", induce.GFN, slices.Concat(vargrad, []string{"wake.replay=1"})...),
 			row("gfn-chains-4", "four walks, moves go on from chains that persist", induce.GFN, shapes, four, "moves.persist=true"),
 		},
 	}

@@ -14,24 +14,29 @@ func TestShapesTable(t *testing.T) {
 	for row, want := range map[string]struct {
 		method, trees, collapse string
 		walks, samples          int
-		weights, persist        bool
+		weights, vargrad        bool
+		persist                 bool
+		replay                  int
 	}{
-		"marginal":       {induce.Marginal, induce.Labelled, induce.Published, 1, 1, false, false},
-		"exact":          {induce.Exact, induce.Labelled, induce.Nothing, 1, 1, false, false},
-		"exact-tags":     {induce.Exact, induce.Labelled, induce.Tags, 1, 1, false, false},
-		"exact-labels":   {induce.Exact, induce.Labelled, induce.Labels, 1, 1, false, false},
-		"exact-labels-4": {induce.Exact, induce.Labelled, induce.Labels, 1, 4, false, false},
-		"gfn":            {induce.GFN, induce.Labelled, induce.Tags, 1, 1, false, false},
-		"gfn-labels":     {induce.GFN, induce.Labelled, induce.Labels, 1, 1, false, false},
-		"gfn-shapes":     {induce.GFN, induce.Shapes, induce.Published, 1, 1, false, false},
-		"gfn-shapes-4":   {induce.GFN, induce.Shapes, induce.Published, 4, 1, false, false},
-		"gfn-weights-4":  {induce.GFN, induce.Shapes, induce.Published, 4, 1, true, false},
-		"gfn-vargrad-4":  {induce.GFN, induce.Shapes, induce.Published, 4, 1, true, false},
-		"gfn-chains-4":   {induce.GFN, induce.Shapes, induce.Published, 4, 1, false, true},
+		"marginal":       {induce.Marginal, induce.Labelled, induce.Published, 1, 1, false, false, false, 0},
+		"exact":          {induce.Exact, induce.Labelled, induce.Nothing, 1, 1, false, false, false, 0},
+		"exact-tags":     {induce.Exact, induce.Labelled, induce.Tags, 1, 1, false, false, false, 0},
+		"exact-labels":   {induce.Exact, induce.Labelled, induce.Labels, 1, 1, false, false, false, 0},
+		"exact-labels-4": {induce.Exact, induce.Labelled, induce.Labels, 1, 4, false, false, false, 0},
+		"gfn":            {induce.GFN, induce.Labelled, induce.Tags, 1, 1, false, false, false, 0},
+		"gfn-labels":     {induce.GFN, induce.Labelled, induce.Labels, 1, 1, false, false, false, 0},
+		"gfn-shapes":     {induce.GFN, induce.Shapes, induce.Published, 1, 1, false, false, false, 0},
+		"gfn-shapes-4":   {induce.GFN, induce.Shapes, induce.Published, 4, 1, false, false, false, 0},
+		"gfn-weights-4":  {induce.GFN, induce.Shapes, induce.Published, 4, 1, true, false, false, 0},
+		"gfn-vargrad-4":  {induce.GFN, induce.Shapes, induce.Published, 4, 1, true, true, false, 0},
+		"gfn-replay-4":   {induce.GFN, induce.Shapes, induce.Published, 4, 1, true, true, false, 1},
+		"gfn-chains-4":   {induce.GFN, induce.Shapes, induce.Published, 4, 1, false, false, true, 0},
 	} {
 		c, ok := rows[row]
-		if !ok || c.Method != want.method || c.Policy.Trees != want.trees || c.MStep.Collapse != want.collapse || c.Wake.Samples != want.walks ||
-			c.MStep.Samples != want.samples || c.MStep.Weights != want.weights || (c.Wake.Objective == "vargrad") != (row == "gfn-vargrad-4") || c.Moves.Persist != want.persist || want.weights != (c.Moves.Count == 0) {
+		if !ok || c.Method != want.method || c.Policy.Trees != want.trees || c.MStep.Collapse != want.collapse ||
+			c.Wake.Samples != want.walks || c.MStep.Samples != want.samples || c.MStep.Weights != want.weights ||
+			(c.Wake.Objective == "vargrad") != want.vargrad || c.Moves.Persist != want.persist || c.Wake.Replay != want.replay ||
+			want.weights != (c.Moves.Count == 0) {
 			t.Errorf("%s is %+v", row, c)
 		}
 	}

@@ -160,7 +160,7 @@ func (c *Comparison) common() string {
 	for _, key := range c.keys() {
 		values := map[string]bool{}
 		for _, r := range c.Runs {
-			if v, ok := r.value(key); ok {
+			if v, ok := r.Value(key); ok {
 				values[v] = true
 			}
 		}
