@@ -64,11 +64,11 @@ func (c *collection) bring(ctx context.Context, key string, cell run.Cell, e ent
 			return result, os.RemoveAll(dir)
 		}
 		err = takeLeft(made, e.Result.Digest)
-	} else {
-		err = c.board.fetch(ctx, c.spool(), *e.Result, made)
+	} else if err = c.board.fetch(ctx, c.spool(), *e.Result, made); err == nil {
+		err = verify(made)
 	}
 	if err == nil {
-		result, err = c.verify(dir, cell)
+		result, err = c.resultOf(dir, cell)
 	}
 	if err == nil {
 		err = c.place(made, cell)
@@ -79,15 +79,14 @@ func (c *collection) bring(ctx context.Context, key string, cell run.Cell, e ent
 	return result, err
 }
 
-// verify returns the result of a cell that is finished below a folder, and refuses everything else.
-func (c *collection) verify(dir string, cell run.Cell) (json.RawMessage, error) {
-	made := filepath.Join(dir, cell.Path())
+// verify refuses what is no whole run, or more than that.
+func verify(made string) error {
 	more, err := run.Unpacked(made)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errRefused, err)
+		return fmt.Errorf("%w: %w", errRefused, err)
 	}
 	if more != nil {
-		return nil, fmt.Errorf("%w: it has files that are no part of a run, such as %q", errRefused, more[0])
+		return fmt.Errorf("%w: it has files that are no part of a run, such as %q", errRefused, more[0])
 	}
 	var faults []string
 	if err := run.Verify(made, func(f run.Finding) {
@@ -95,11 +94,17 @@ func (c *collection) verify(dir string, cell run.Cell) (json.RawMessage, error) 
 			faults = append(faults, filepath.Base(f.Path)+": "+f.Text)
 		}
 	}); err != nil {
-		return nil, fmt.Errorf("%w: %w", errRefused, err)
+		return fmt.Errorf("%w: %w", errRefused, err)
 	}
 	if faults != nil {
-		return nil, fmt.Errorf("%w: %s", errRefused, strings.Join(faults, "; "))
+		return fmt.Errorf("%w: %s", errRefused, strings.Join(faults, "; "))
 	}
+	return nil
+}
+
+// resultOf returns the result of a cell that is finished below a folder.
+func (c *collection) resultOf(dir string, cell run.Cell) (json.RawMessage, error) {
+	var faults []string
 	in := c.grid
 	in.Dir, in.Scratch = dir, true // what Finished writes is not needed
 	result, _, err := in.Finished(cell, func(line string) { faults = append(faults, line) })

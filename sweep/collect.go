@@ -26,7 +26,7 @@ type collection struct {
 	seen    map[string]sighting
 	claimed map[string]bool // keys of cells that workers make
 	bar     *run.Progress
-	orphans map[string]bool // see sweepBlobs
+	orphans orphans // see sweepBlobs
 	swept   time.Time
 	posted  time.Time // when the queue was looked at
 }
@@ -145,7 +145,7 @@ func (c *collection) collect(ctx context.Context) error {
 
 // passing reports whether an error is of a connection, which comes back.
 func passing(err error) bool {
-	return !isOurs(err) && !errors.As(err, new(*badinput.Error))
+	return !ofSystem(err) && !errors.As(err, new(*badinput.Error))
 }
 
 // follow takes updates of entries until everything is made, or the watcher had better be made anew.
@@ -204,7 +204,14 @@ func (c *collection) take(ctx context.Context, update jetstream.KeyValueEntry) e
 		}
 		return err
 	case failed:
-		var err error = fmt.Errorf("%s: %s", e, e.Error)
+		if e.Broken != nil {
+			err := c.resend(ctx, update.Key(), c.cells[i], e, update.Revision())
+			if err != nil {
+				delete(c.seen, update.Key()) // to be taken again
+			}
+			return err
+		}
+		var err error = fmt.Errorf("%s: %s", e, clean(e.Error))
 		if e.BadInput {
 			err = badinput.Errorf("%w", err)
 		}

@@ -17,6 +17,7 @@ import (
 
 // Workers of the pool's own process leave finished runs in a folder, from which the pool moves them to their place: what
 // others send through the object store. A blob then says nothing but the hash: where a run lies follows from its cell.
+// If it is the run that was left, nobody else can have touched it, and it needs no closer look.
 
 const leftName = "left"
 

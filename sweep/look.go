@@ -36,7 +36,7 @@ func (c *collection) look(ctx context.Context, now time.Time) error {
 }
 
 // sweep removes what killed workers have left on the server.
-func (c *collection) sweep(ctx context.Context) (map[string]bool, error) {
+func (c *collection) sweep(ctx context.Context) (orphans, error) {
 	jobs := make([]job, 0, len(c.jobs))
 	for _, j := range c.jobs {
 		jobs = append(jobs, j)
@@ -47,6 +47,7 @@ func (c *collection) sweep(ctx context.Context) (map[string]bool, error) {
 // lose sets a cell back whose worker is gone.
 func (c *collection) lose(ctx context.Context, key string, e entry, revision uint64) error {
 	const most = 20 // workers in a row, without a checkpoint between
+	e.Broken = nil
 	if e.Lost++; e.Lost < most {
 		return c.board.offer(ctx, key, e, revision)
 	}

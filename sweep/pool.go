@@ -245,7 +245,7 @@ func (p *Pool) warn(format string, args ...any) {
 	if p.Log != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		fmt.Fprintf(p.Log, "warning: "+format+"\n", args...)
+		fmt.Fprintln(p.Log, "warning:", clean(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -2,7 +2,9 @@ package induce
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -13,7 +15,10 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-var _ run.Housed = (*Config)(nil)
+var (
+	_ run.Housed = (*Config)(nil)
+	_ run.Sharer = (*Config)(nil)
+)
 
 // Text is how files become a data set.
 type Text struct {
@@ -31,8 +36,8 @@ type Text struct {
 }
 
 var usualText = Text{
-	Format: treebank.FormatAuto, Tokens: treebank.TokensAuto, Sentences: treebank.SentencesAuto, Rare: 1, Vocabulary: 10_000,
-	Valid: 0.1, Test: 0.1,
+	Format: treebank.FormatAuto, Tokens: treebank.TokensAuto, Sentences: treebank.SentencesAuto,
+	Rare: 1, Vocabulary: 10_000, Valid: 0.1, Test: 0.1,
 }
 
 // usualLength is that of the published experiments.
@@ -56,6 +61,15 @@ func (c *Config) ofFiles() bool {
 	return err == nil && !(info.IsDir() && treebank.Holds(c.Data))
 }
 
+// missing says whether Data names nothing that there is.
+func (c *Config) missing() bool {
+	if slices.Contains(builtIn, c.Data) {
+		return false
+	}
+	_, err := os.Stat(c.Data)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // make makes a data set of files.
 func (c *Config) make() error {
 	in, err := treebank.InputsAt(c.Data, c.Text.Valid, c.Text.Test)
@@ -64,8 +78,9 @@ func (c *Config) make() error {
 	}
 	in.Format = c.Text.Format
 	o := treebank.CorpusOptions()
-	o.Tokens, o.Sentences, o.DropPunctuation, o.KeepCase = c.Text.Tokens, c.Text.Sentences, !c.Text.Punctuation, c.Text.KeepCase
-	o.KeepNumbers, o.Rare, o.Suffixes, o.VocabSize = c.Text.KeepNumbers, c.Text.Rare, c.Text.Suffixes, c.Text.Vocabulary
+	o.Tokens, o.Sentences, o.DropPunctuation = c.Text.Tokens, c.Text.Sentences, !c.Text.Punctuation
+	o.KeepCase, o.KeepNumbers = c.Text.KeepCase, c.Text.KeepNumbers
+	o.Rare, o.Suffixes, o.VocabSize = c.Text.Rare, c.Text.Suffixes, c.Text.Vocabulary
 	if c.Text.Punctuation {
 		o.KeepTags = []string{treebank.AllTags}
 	}
@@ -83,10 +98,11 @@ func (c *Config) make() error {
 // Prepare implements run.Preparer: a data set is made of files, and what is left out of it is said.
 func (Task) Prepare(config any) (said []string, err error) {
 	c := config.(*Config)
+	c.asked = c.MaxLength
 	if slices.Contains(builtIn, c.Data) {
 		return nil, nil
 	}
-	if err := c.open(); err != nil && c.ofFiles() {
+	if err := c.open(); err != nil && (c.ofFiles() || c.MaxLength == 0) {
 		return nil, err
 	} else if err != nil {
 		return nil, nil // Start says so, if it is asked: cells of a grid that are finished do without
@@ -102,8 +118,9 @@ func (Task) Prepare(config any) (said []string, err error) {
 	for i := range d.Splits {
 		s := &d.Splits[i]
 		st := d.Stats(s)
-		said = append(said, fmt.Sprintf("%s: %s of %d tokens read, %d kept with %d words, %s %% of them <unk>; %d too short, %d of more than %d words",
-			s.Name, count(st.Sentences+s.Dropped.Short+s.Dropped.Long, "sentence"), s.Leaves, st.Sentences, st.Words,
+		said = append(said, fmt.Sprintf(
+			"%s: %s of %d tokens read, %d kept with %d words, %s %% of them <unk>; %d too short, %d of more than %d words",
+			s.Name, report.Count(st.Sentences+s.Dropped.Short+s.Dropped.Long, "sentence"), s.Leaves, st.Sentences, st.Words,
 			report.Number(100*float64(st.Unknown)/float64(max(st.Words, 1)), 1), s.Dropped.Short, s.Dropped.Long, c.MaxLength))
 	}
 	if c.ofText {
@@ -116,6 +133,16 @@ func (Task) Prepare(config any) (said []string, err error) {
 	return said, nil
 }
 
+// Share implements run.Sharer: what is made of the same files in the same way is one data set.
+func (c *Config) Share(prepared any) bool {
+	p, ok := prepared.(*Config)
+	if !ok || c.Data != p.Data || c.Text != p.Text || c.MaxLength != p.asked {
+		return false
+	}
+	c.opened, c.ofText, c.MaxLength, c.asked = p.opened, p.ofText, p.MaxLength, p.asked
+	return true
+}
+
 // leftOut says so if more than a tenth of the training sentences are too long.
 func (c *Config) leftOut(d *treebank.Dataset) string {
 	train, err := d.Split(treebank.Train)
@@ -126,19 +153,13 @@ func (c *Config) leftOut(d *treebank.Dataset) string {
 	if 10*long <= all {
 		return ""
 	}
-	return fmt.Sprintf("max_length = %d leaves out %d of %d training sentences: longer ones take time with the third power of their length",
+	return fmt.Sprintf(
+		"max_length = %d leaves out %d of %d training sentences: longer ones take time with the third power of their length",
 		c.MaxLength, long, all)
 }
 
 // Dataset is what is learned from, and a note if much was left out of it.
 func (s *Session) Dataset() (d *treebank.Dataset, note string) { return s.data, s.leftOut(s.data) }
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
 
 func times(n int) string {
 	if n == 1 {
@@ -161,7 +182,8 @@ func (c *Config) House(dir string, files []string) (key string, err error) {
 	return "data", nil
 }
 
-// Keeps implements run.Keeper: a data set that was made of files, and what words of any that is not built in went through.
+// Keeps implements run.Keeper: a data set that was made of files, and what words of any that is not built in went
+// through.
 func (s *Session) Keeps() (files map[string][]byte, err error) {
 	if slices.Contains(builtIn, s.Config.Data) || s.opened == nil {
 		return nil, nil
@@ -176,10 +198,11 @@ func (s *Session) Keeps() (files map[string][]byte, err error) {
 	return files, err
 }
 
-// preparation is what the training data of a run went through, for new text; nil where that is not known, as of older runs.
+// preparation is what the training data of a run went through, for new text; nil where that is not known, as of older
+// runs.
 func (c *Config) preparation(r *run.Run) (*treebank.Preparation, error) {
-	if slices.Contains(builtIn, c.Data) {
-		return &treebank.Preparation{Tokens: treebank.TokensEnglish}, nil // their words are in lower case, without punctuation
+	if slices.Contains(builtIn, c.Data) { // their words are in lower case, without punctuation
+		return &treebank.Preparation{Tokens: treebank.TokensEnglish}, nil
 	}
 	data, err := r.Kept(preparationName)
 	if data == nil || err != nil {

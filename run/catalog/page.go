@@ -34,8 +34,8 @@ func (c *Comparison) title() string {
 	for _, r := range c.Runs {
 		tasks[r.Task] = true
 	}
-	return fmt.Sprintf("%s · %s, %s", strings.Join(sortedKeys(tasks), ", "), counted(len(c.Runs), "run"),
-		counted(len(c.Groups), "setting"))
+	return fmt.Sprintf("%s · %s, %s", strings.Join(sortedKeys(tasks), ", "), report.Count(len(c.Runs), "run"),
+		report.Count(len(c.Groups), "setting"))
 }
 
 func (c *Comparison) lead() string {
