@@ -29,11 +29,11 @@ const mostTogether = 256
 const failureLasts = 2 * time.Second
 
 // asker asks one model, by one goroutine. Requests that come while it computes wait, and those that can be answered
-// together are: so the more clients there are, the larger the batches. Models are asked side by side.
+// together are: so the more clients there are, the larger the batches. Models take turns, see turns.
 type asker struct {
 	open    func(b compute.Backend) (command.Model, error) // opens it, when it is first asked
 	backend func() (compute.Backend, error)
-	compute chan struct{}      // has room for as many models as compute at once
+	turns   *turns             // of the models
 	counted func(requests int) // is told of each call
 
 	mu      sync.Mutex
@@ -71,9 +71,9 @@ func (j *job) end(err error) {
 }
 
 func newAsker(
-	backend func() (compute.Backend, error), open func(compute.Backend) (command.Model, error), compute chan struct{}, counted func(int),
+	backend func() (compute.Backend, error), open func(compute.Backend) (command.Model, error), turns *turns, counted func(int),
 ) *asker {
-	a := &asker{backend: backend, open: open, compute: compute, counted: counted}
+	a := &asker{backend: backend, open: open, turns: turns, counted: counted}
 	a.idle = sync.NewCond(&a.mu)
 	return a
 }
@@ -111,10 +111,10 @@ func (a *asker) forget(j *job) {
 // work answers what is waiting, and ends when nothing is.
 func (a *asker) work() {
 	for {
-		a.compute <- struct{}{}
+		leave := a.turns.enter()
 		jobs := a.next()
 		a.answer(jobs)
-		<-a.compute // others may come between
+		leave() // others may come between
 		if jobs == nil {
 			return
 		}

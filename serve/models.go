@@ -21,7 +21,7 @@ import (
 // models are the opened models of runs, a few of them at a time. A run that has saved since is opened again.
 type models struct {
 	options Options
-	compute chan struct{} // has room for as many models as compute at once
+	turns   *turns
 	stats   *stats
 
 	mu   sync.Mutex
@@ -39,7 +39,7 @@ type openModel struct {
 }
 
 func newModels(o Options, st *stats) *models {
-	return &models{options: o, compute: make(chan struct{}, max(o.Models, 2)), stats: st}
+	return &models{options: o, turns: newTurns(max(o.Models, 2)), stats: st}
 }
 
 // inspector returns the task of a run, if others can look into its models.
@@ -82,7 +82,7 @@ func (m *models) of(dir string) (*openModel, command.Inspector, error) {
 	}
 	if o == nil {
 		o = &openModel{dir: dir, saved: info.ModTime()}
-		o.asker = newAsker(m.backend, func(b compute.Backend) (command.Model, error) { return m.inspect(in, b, dir) }, m.compute, m.stats.called)
+		o.asker = newAsker(m.backend, func(b compute.Backend) (command.Model, error) { return m.inspect(in, b, dir) }, m.turns, m.stats.called)
 	}
 	if m.open = append(m.open, o); len(m.open) > m.options.Models {
 		m.drop(m.open[0])

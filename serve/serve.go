@@ -14,7 +14,7 @@
 //	keep.go                      how much memory curves take
 //	runs.go, query.go, events.go what pages ask of them
 //	api.go, openapi.go, stats.go questions to models; their description; counters
-//	models.go, asker.go          opened models; requests that are answered together
+//	models.go, asker.go, turns.go opened models; requests that are answered together; who computes
 //	stoppable.go, limits.go      ends work that nobody waits for; how much is read at once
 package serve
 
