@@ -29,6 +29,9 @@ func (c reportCmd) Run(io command.Console, p *Program) (err error) {
 	if note := run.Unfinished(s); note != "" {
 		io.Warn(note)
 	}
+	if _, err := r.Summary(); err != nil {
+		io.Warn(err.Error() + ": the report does not say how long it was trained")
+	}
 	if _, err := r.Conclude(s); err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (p *Program) configured(r *run.Run, changes ...string) (run.Task, any, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	c := usual(task) // run.toml has every key
+	c := run.Before(task)
 	return task, c, config.Resolve(c, config.File(filepath.Join(r.Dir(), "run.toml")), config.Set(changes))
 }
 

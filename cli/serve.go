@@ -26,6 +26,9 @@ type serveCmd struct {
 // tokenVariable holds the token of a server: not a flag, which others on this machine could read.
 const tokenVariable = "GFNEM_TOKEN"
 
+// toAnswer is what a server that ends gives the last answers beyond their time.
+const toAnswer = 5 * time.Second
+
 // Help implements kong's detailed help.
 func (serveCmd) Help() string {
 	return `Examples:
@@ -62,7 +65,7 @@ func (c serveCmd) Run(io command.Console, p *Program) error {
 		Timeout: c.Timeout, Items: c.Items, Queue: c.Queue, Models: c.Models,
 		Log: func(line string) { fmt.Fprintln(io.Err, line) },
 	}
-	return serve.Run(ctx, c.Listen, o, c.Timeout, func(addr string) {
+	return serve.Run(ctx, c.Listen, o, c.Timeout+toAnswer, func(addr string) {
 		fmt.Fprintf(io.Out, "http://%s\n", addr)
 	})
 }

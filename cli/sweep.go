@@ -97,7 +97,7 @@ func (o others) open(
 	}
 	opened, err := sweep.OpenPool(ctx, options)
 	if err == nil && o.Listen != "" {
-		fmt.Fprintf(io.Err, "workers: %s\n", sweep.WorkerCommand("nats://"+o.Listen, o.Keys != ""))
+		fmt.Fprintf(io.Err, "workers: %s\n", sweep.WorkerCommand("nats://"+opened.Listen, o.Keys != ""))
 	}
 	return opened, err
 }
@@ -151,12 +151,12 @@ func (c *sweepRunCmd) Run(io command.Console, p *Program) (err error) {
 
 // emit prints a script that starts workers.
 func (c *sweepRunCmd) emit(io command.Console, plan *sweep.Plan) error {
-	address := c.NATS
-	if c.Listen != "" {
-		address = "nats://" + c.Listen
-	}
-	if address == "" {
+	if !c.take() {
 		return badinput.Errorf("--emit: give --listen HOST:PORT with the name of the machine that the sweep runs on, or --nats")
+	}
+	address, err := sweep.Reachable(c.Listen, c.NATS)
+	if err != nil {
+		return fmt.Errorf("--emit: %w", err)
 	}
 	workers := len(plan.Cells())
 	if c.Workers != nil && *c.Workers > 0 {

@@ -36,7 +36,7 @@ func TestFileIsAFile(t *testing.T) {
 		select {
 		case err = <-done:
 			return c.N, err
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%s is read for ever", path)
 			return 0, nil
 		}

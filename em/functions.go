@@ -11,6 +11,7 @@ import (
 	"github.com/gfnem/gfnem/gfn"
 	"github.com/gfnem/gfnem/internal/blame"
 	"github.com/gfnem/gfnem/lvm"
+	"github.com/gfnem/gfnem/optim"
 	"github.com/gfnem/gfnem/rng"
 )
 
@@ -68,18 +69,33 @@ func (g *graphs) objective(p gfn.Path) *Node {
 	return blame.Method(o, "Loss").Floats(o.Loss(p), p.LogPF.Shape().Dim(0))
 }
 
-// modelLoss is what an M-step minimises, and what it says of the rows of the batch: nothing if the loss is the user's
-// own. Latents that are weighed have an effective sample size.
-func (g *graphs) modelLoss(l learnt, draw func() gfn.State) (loss *Node, scores Scores[*Node], ess *Node) {
+// lost is what an M-step minimises, what it says of the rows of the batch, nothing if the loss is the user's own, and
+// what else its update changes. Latents that are weighed have an effective sample size.
+type lost struct {
+	loss   *Node
+	scores Scores[*Node]
+	ess    *Node
+	with   []optim.Assignment
+}
+
+func (g *graphs) modelLoss(l learnt, draw func() gfn.State) lost {
 	switch {
 	case l.logRatio != nil:
-		return g.weightedLoss(l)
+		return g.weightedLoss(l, draw)
+	case g.MStep.Objective != nil:
+		return g.objectiveOf(l, nil, draw)
 	case g.MStep.Loss != nil:
-		loss = g.MStep.Loss(g.theta(), l.x, l.z, draw)
-		return blame.Field(g.MStep.Loss, "MStep.Loss").Floats(loss), Scores[*Node]{}, nil
+		loss := g.MStep.Loss(g.theta(), l.x, l.z, draw)
+		return lost{loss: blame.Field(g.MStep.Loss, "MStep.Loss").Floats(loss)}
 	}
 	logP := g.logJoint(l.x, l.z)
-	return Neg(ReduceAllMean(logP)), scoresOf(logP), nil
+	return lost{loss: Neg(ReduceAllMean(logP)), scores: scoresOf(logP)}
+}
+
+// objectiveOf is the user's loss of latents that count by weight.
+func (g *graphs) objectiveOf(l learnt, weight *Node, draw func() gfn.State) lost {
+	loss, with := g.MStep.Objective(g.theta(), l.x, l.z, weight, draw)
+	return lost{loss: blame.Field(g.MStep.Objective, "MStep.Objective").Floats(loss), with: with}
 }
 
 // dream draws pairs from the model.

@@ -192,10 +192,10 @@ func (g *graphs) bothUpdates(in eNodes) (out eGraph) {
 	draw := func() gfn.State { return g.rollout(r, x, u, gfn.Behaviour{}).Last() }
 	z, logRatio := g.handOn(w)
 	from := g.given(x, u, z, logRatio)
-	lossM, scores, ess := g.modelLoss(from, draw)
+	m := g.modelLoss(from, draw)
 	out.E, out.Strays = w.updated(g.minimizeE(w.loss, in.Rates, w.keep...)), w.strays
-	out.M = Updated(lossM, g.MStep.Optimizer.Minimize(g.store, lossM, in.MRates))
-	out.M.Scores, out.ESS = scores, ess
+	out.M = Updated(m.loss, g.MStep.Optimizer.Minimize(g.store, m.loss, in.MRates, m.with...))
+	out.M.Scores, out.ESS = m.scores, m.ess
 	return out
 }
 
@@ -285,14 +285,14 @@ func (g *graphs) mUpdate(in mNodes) (out mGraph) {
 		keep = g.persist(from.z, in.Rows)
 	}
 	draw := func() gfn.State { return g.rollout(r, from.x, from.u, gfn.Behaviour{}).Last() }
-	loss, scores, ess := g.modelLoss(from, draw)
+	m := g.modelLoss(from, draw)
 	if spec.maximizes() {
 		vars, values := g.maximum(from.x, from.z, in.Weight)
-		out.Update = UpdateNodes{Loss: loss, GradNorm: ZerosLike(loss), OK: optim.Assign(vars, values, keep...)}
+		out.Update = UpdateNodes{Loss: m.loss, GradNorm: ZerosLike(m.loss), OK: optim.Assign(vars, values, keep...)}
 	} else {
-		out.Update = Updated(loss, spec.Optimizer.Minimize(g.store, loss, in.Rates, keep...))
+		out.Update = Updated(m.loss, spec.Optimizer.Minimize(g.store, m.loss, in.Rates, append(keep, m.with...)...))
 	}
-	out.Update.Scores, out.ESS = scores, ess
+	out.Update.Scores, out.ESS = m.scores, m.ess
 	return out
 }
 

@@ -82,7 +82,7 @@ func logRatio(s gfn.Scores) *Node { return ReduceSum(Sub(s.LogPB, s.LogPF), 1) }
 //
 // An impossible latent has weight 0. So that its log p(x,z) = -Inf and the gradient there, which may be NaN, stay out
 // of the sums, the most probable pair of the batch takes its place. Where no pair is possible, the loss is 0/0.
-func (g *graphs) weightedLoss(l learnt) (loss *Node, scores Scores[*Node], ess *Node) {
+func (g *graphs) weightedLoss(l learnt, draw func() gfn.State) (out lost) {
 	logP := StopGradient(g.logJoint(l.x, l.z)) // [N]
 	w, sizes := gfn.SelfNormalised(Add(logP, ConvertDType(l.logRatio, logP.DType())), g.each())
 
@@ -97,8 +97,13 @@ func (g *graphs) weightedLoss(l learnt) (loss *Node, scores Scores[*Node], ess *
 		z[i] = picked(t, from)
 	}
 	counted := ReduceAllSum(ConvertDType(GreaterThan(sizes, ZerosLike(sizes)), logP.DType()))
-	loss = Neg(Div(ReduceAllSum(Mul(w, g.logJoint(x, z))), counted))
-	return loss, scoresOf(logP), ReduceAllMean(sizes)
+	if g.MStep.Objective != nil {
+		out = g.objectiveOf(learnt{x: x, z: z}, Div(w, BroadcastToShape(counted, w.Shape())), draw)
+	} else {
+		out.loss = Neg(Div(ReduceAllSum(Mul(w, g.logJoint(x, z))), counted))
+	}
+	out.scores, out.ess = scoresOf(logP), ReduceAllMean(sizes)
+	return out
 }
 
 // best takes, of k states in a row, the one with the greatest reward.

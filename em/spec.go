@@ -102,6 +102,11 @@ type MStep struct {
 	// Loss is what is minimised, a scalar; nil means the mean of -log p(x,z). Besides the latents it may ask for others,
 	// which are drawn from the policy as it is, never greedily and without moves.
 	Loss func(theta *model.Scope, x gfn.Batch, z gfn.State, draw func() gfn.State) *Node
+	// Objective is Loss for models of which more changes in an update than what gradients move, running statistics of
+	// batch normalisation, say: it also returns that. And it is one for Weighted latents: weight, [B], is what each counts,
+	// in all 1, or nil if all count the same.
+	Objective func(theta *model.Scope, x gfn.Batch, z gfn.State, weight *Node, draw func() gfn.State) (
+		loss *Node, with []optim.Assignment)
 	// ClosedForm sets the model's variables to the maximum of the expected log-likelihood; the model must be an
 	// lvm.Maximizer or an lvm.Exponential.
 	ClosedForm bool

@@ -154,7 +154,7 @@ func TestWeightedGradient(t *testing.T) {
 				tr := g.rollout(r, l.x, l.u, gfn.Behaviour{})
 				l.z, l.logRatio = tr.Last(), ratio(g.net().ScoreSampled(tr, gfn.Behaviour{}))
 			}
-			loss, _, _ := g.weightedLoss(l)
+			loss := g.weightedLoss(l, nil).loss
 			prior, emit := o.variables(g.theta())
 			grads := Gradient(Neg(loss), prior.NodeValue(loss), emit.NodeValue(loss))
 			out.Prior, out.Emit = grads[0], grads[1]

@@ -74,7 +74,19 @@ func (n Net) heads(x Batch, s State, k int) Heads {
 	if states != x.Size()*k {
 		fail("%d states do not belong to %d observations, %d to each", states, x.Size(), k)
 	}
-	f, h := blame.Method(n.Policy, "Heads"), n.Policy.Heads(n.Scope, x, s, k)
+	return n.checked(blame.Method(n.Policy, "Heads"), n.Policy.Heads(n.Scope, x, s, k), states)
+}
+
+// headsAlong asks the policy about the states of trajectories of observations, row b*T+t being state t of observation b.
+func (n Net) headsAlong(x Batch, states []State) Heads {
+	if p, ok := n.Policy.(Causal); ok {
+		return n.checked(blame.Method(p, "HeadsAlong"), p.HeadsAlong(n.Scope, x, states), x.Size()*len(states))
+	}
+	return n.heads(x, stackStates(states), len(states))
+}
+
+// checked returns what the policy has said about so many states.
+func (n Net) checked(f blame.Func, h Heads, states int) Heads {
 	f.Part("Forward").Floats(h.Forward, states, n.env().Actions())
 	if h.Backward != nil {
 		f.Part("Backward").Typed(h.Backward, h.Forward.DType(), states, n.env().BackActions())

@@ -36,6 +36,15 @@ type Encoder interface {
 	Encode(scope *model.Scope, x Batch) Batch
 }
 
+// Causal is implemented by policies that can say at once, and at less cost, what they say about all states of
+// trajectories, as autoregressive networks can.
+type Causal interface {
+	// HeadsAlong is Heads for trajectories of each observation: states[t] are those at step t, [B] each, and row b*T+t of
+	// the answer belongs to states[t] of observation b. States of a trajectory follow each other, by one action or, where
+	// steps are padding, by none.
+	HeadsAlong(scope *model.Scope, x Batch, states []State) Heads
+}
+
 // Partition is implemented by policies that learn log Z apart from the flow of states, as a scalar or as a function of
 // x.
 type Partition interface {

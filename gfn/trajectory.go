@@ -119,7 +119,7 @@ func (n Net) Score(tr Trajectory, how Behaviour) Scores {
 	if n.learnsBackward(tr) {
 		count++ // P_B is read at the states that a step leads to, the terminal one included
 	}
-	return n.scores(tr, n.heads(tr.X, stackStates(tr.States[:count]), count), how)
+	return n.scores(tr, n.headsAlong(tr.X, tr.States[:count]), how)
 }
 
 // ScoreSampled is Score from what the policy said while the trajectories were sampled by Rollout: nothing is evaluated

@@ -3,6 +3,8 @@ package nn
 import (
 	"math"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 )
@@ -72,7 +74,11 @@ func LinearAttendPairs(q, k, v, mask *Node) *Node {
 }
 
 // Transformer is a stack of transformer layers that normalise before attention and before the feed-forward network.
-type Transformer struct{ Layers, Heads, FeedForward int }
+type Transformer struct {
+	Layers, Heads, FeedForward int
+	// Causal keeps positions from looking at later ones.
+	Causal bool
+}
 
 // Apply maps x [batch, positions, width]. A mask [batch, positions], if there is one, is true where a position may be
 // looked at.
@@ -80,6 +86,14 @@ func (e Transformer) Apply(scope *model.Scope, x, mask *Node) *Node {
 	batch, n, width := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
 	if mask != nil {
 		mask = BroadcastToDims(InsertAxes(mask, 1), batch, n, n)
+	}
+	if e.Causal {
+		shape := shapes.Make(dtypes.Int32, batch, n, n)
+		earlier := LessOrEqual(Iota(x.Graph(), shape, 2), Iota(x.Graph(), shape, 1))
+		if mask != nil {
+			earlier = LogicalAnd(earlier, mask)
+		}
+		mask = earlier
 	}
 	for i := range e.Layers {
 		s := scope.At("%d", i)

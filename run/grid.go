@@ -64,8 +64,9 @@ type Grid struct {
 
 // Run makes all cells and returns their results as JSON, in order.
 func (g Grid) Run(ctx context.Context, cells []Cell) ([]json.RawMessage, error) {
+	var prepared Prepared
 	for i, c := range cells {
-		said, err := Prepare(g.Task, c.Config)
+		said, err := prepared.Prepare(g.Task, c.Config)
 		if err != nil {
 			return nil, fmt.Errorf("%s, run %d: %w", c.Row, c.Index, err)
 		}

@@ -24,6 +24,27 @@ type Preparer interface {
 	Prepare(config any) (said []string, err error)
 }
 
+// Sharer is a configuration that can do with what another one of its task was prepared with.
+type Sharer interface {
+	// Share takes over what Prepare has made of the other configuration, if it would make the same of this one.
+	Share(prepared any) bool
+}
+
+// Prepared prepares configurations, and what several of them need once.
+type Prepared struct{ all []any }
+
+// Prepare is Preparer.Prepare of tasks that have it, unless a configuration before has left all that is needed.
+func (p *Prepared) Prepare(t Task, config any) (said []string, err error) {
+	s, ok := config.(Sharer)
+	if ok && slices.ContainsFunc(p.all, s.Share) {
+		return nil, nil
+	}
+	if said, err = Prepare(t, config); ok && err == nil {
+		p.all = append(p.all, config)
+	}
+	return said, err
+}
+
 // Keeper is a Session whose run keeps files: the data that Prepare has made, or what is to be known of others.
 type Keeper interface {
 	Session

@@ -72,7 +72,7 @@ func startHelper(t *testing.T, mode string, args ...string) (*exec.Cmd, io.Write
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
+	deadline := time.AfterFunc(40*time.Second, func() { cmd.Process.Kill() })
 	t.Cleanup(func() {
 		deadline.Stop()
 		cmd.Process.Kill()

@@ -29,19 +29,14 @@ func Pack(dir string, w io.Writer) (step uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	checkpoint := path.Join(stateName, checkpointName(s.Step))
 	_, m, err := r.readCheckpoint(s.Step)
 	if err != nil {
 		return 0, err
 	}
-	names := []string{configName, infoName, path.Join(checkpoint, arraysName), path.Join(checkpoint, stateFileName),
-		path.Join(checkpoint, manifestName), metricsName, eventsName}
-	names = append(names, slices.Sorted(maps.Keys(r.info.Files))...)
-	optional := []string{resultName, summaryName, changesName}
 	out := tar.NewWriter(w)
-	for _, name := range append(names, optional...) {
+	for _, name := range append(r.packs(s.Step), packedIfThere...) {
 		data, err := disk.ReadFile(r.path(filepath.FromSlash(name)))
-		if errors.Is(err, fs.ErrNotExist) && slices.Contains(optional, name) {
+		if errors.Is(err, fs.ErrNotExist) && slices.Contains(packedIfThere, name) {
 			continue
 		} else if err != nil {
 			return 0, fmt.Errorf("pack run: %w", err)
@@ -57,6 +52,52 @@ func Pack(dir string, w io.Writer) (step uint64, err error) {
 		}
 	}
 	return s.Step, out.Close()
+}
+
+// packedIfThere are files that Pack takes if a run has them.
+var packedIfThere = []string{resultName, summaryName, changesName}
+
+// packs names the files that Pack takes of a run in any case, with its checkpoint of a step.
+func (r *Run) packs(step uint64) []string {
+	checkpoint := path.Join(stateName, checkpointName(step))
+	names := []string{configName, infoName, path.Join(checkpoint, arraysName), path.Join(checkpoint, stateFileName),
+		path.Join(checkpoint, manifestName), metricsName, eventsName}
+	return append(names, slices.Sorted(maps.Keys(r.info.Files))...)
+}
+
+// Unpacked names the files and folders of a run's folder that Pack leaves out. It verifies nothing.
+func Unpacked(dir string) (names []string, err error) {
+	r, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := r.checkpoints()
+	if err != nil {
+		return nil, err
+	} else if len(steps) == 0 {
+		return nil, fmt.Errorf("%s %w", dir, ErrNoCheckpoint)
+	}
+	keep := map[string]bool{".": true}
+	for _, name := range append(r.packs(steps[0]), packedIfThere...) {
+		for ; !keep[name]; name = path.Dir(name) {
+			keep[name] = true
+		}
+	}
+	err = filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, at)
+		if err != nil || keep[filepath.ToSlash(name)] {
+			return err
+		}
+		names = append(names, name)
+		if e.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return names, err
 }
 
 // AddFile adds a file to a tar file, of which nothing but its name and content is kept, so that equal files make equal

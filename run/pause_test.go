@@ -4,8 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/gfnem/gfnem/internal/disk"
 )
 
 // A cell that pauses, and is taken further later, ends as one that did not pause.
@@ -24,7 +22,11 @@ func TestPausedCell(t *testing.T) {
 		if _, err := g.Grid.Run(t.Context(), []Cell{cell}); err != nil {
 			t.Fatal(err)
 		}
-		c, err := readResult(disk.OS{}, g.dir)
+		r, err := Read(g.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := r.readResult()
 		if err != nil || c.Until != until || c.Step != map[float64]uint64{0.25: 3, 0.5: 5}[until] {
 			t.Errorf("until %g: %+v, %v", until, c, err)
 		}

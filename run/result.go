@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/disk"
@@ -20,10 +19,13 @@ const (
 
 // cellResult is the file of a finished run, of a grid or not.
 type cellResult struct {
-	Format int             `json:"format"`
-	Until  float64         `json:"until,omitempty"` // see Cell
-	Step   uint64          `json:"step"`            // of the state that was measured
-	State  string          `json:"state_sha256"`    // its hash
+	Format int     `json:"format"`
+	Until  float64 `json:"until,omitempty"` // see Cell
+	Step   uint64  `json:"step"`            // of the state that was measured
+	State  string  `json:"state_sha256"`    // its hash
+	// Config is the hash of the configuration that the run was begun with, which is the same whoever computes it; early
+	// versions wrote none.
+	Config string          `json:"config,omitempty"`
 	Result json.RawMessage `json:"result"`
 	SHA256 string          `json:"sha256"` // of the file with this field empty
 }
@@ -39,7 +41,7 @@ func (r *Run) result(until float64, warn func(line string)) (json.RawMessage, er
 	for _, line := range lost {
 		warn(fmt.Sprintf("%s: %s", r.dir, line))
 	}
-	c, err := readResult(r.disk, r.dir)
+	c, err := r.readResult()
 	var content *badinput.Error
 	switch {
 	case errors.As(err, &content):
@@ -67,7 +69,7 @@ func (r *Run) writeResult(result Result, until float64) (json.RawMessage, error)
 	if err != nil {
 		return nil, err
 	}
-	c := cellResult{Format: resultFormat, Until: until, Step: s.Step, State: StateHash(s), Result: data}
+	c := cellResult{Format: resultFormat, Until: until, Step: s.Step, State: StateHash(s), Config: r.info.Config, Result: data}
 	if until == 0 {
 		c.Format = hashedFormat
 	}
@@ -78,10 +80,12 @@ func (r *Run) writeResult(result Result, until float64) (json.RawMessage, error)
 	return data, disk.ReplaceFile(r.disk, r.path(resultName), disk.Content(sealed))
 }
 
-// readResult reads the result of a cell; nil if it has none. An error that is no badinput.Error is the system's.
-func readResult(d disk.Reader, dir string) (*cellResult, error) {
-	path := filepath.Join(dir, resultName)
-	data, err := d.ReadFile(path)
+var errOtherRun = errors.New("belongs to another run")
+
+// readResult reads the result of a finished run; nil if it has none. An error that is no badinput.Error is the system's.
+func (r *Run) readResult() (*cellResult, error) {
+	path := r.path(resultName)
+	data, err := r.disk.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
@@ -94,6 +98,8 @@ func readResult(d disk.Reader, dir string) (*cellResult, error) {
 		err = ErrNewer
 	case err != nil && c.Format < hashedFormat && json.Valid(data):
 		err = errors.New("it has no hash, like those of earlier versions of the program")
+	case err == nil && c.Config != "" && r.info.Config != "" && c.Config != r.info.Config:
+		err = errOtherRun
 	}
 	if err != nil {
 		return nil, badinput.Errorf("%s: %w", path, err)

@@ -92,6 +92,9 @@ func TestGridTrustsNoFile(t *testing.T) {
 		{"state", func(t *testing.T, text string) string {
 			return reseal(t, text, func(c *cellResult) { c.State = strings.Repeat("0", 64) })
 		}, "is not of the newest checkpoint"},
+		{"other run", func(t *testing.T, text string) string {
+			return reseal(t, text, func(c *cellResult) { c.Config = strings.Repeat("0", 64) })
+		}, "belongs to another run"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newCountGrid(t)
@@ -250,12 +253,15 @@ func TestResultFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := readResult(disk.OS{}, g.dir)
-	want := &cellResult{Format: hashedFormat, Step: 10, State: StateHash(s), Result: json.RawMessage(`{"Value":58}`), SHA256: c.SHA256}
+	c, err := r.readResult()
+	want := &cellResult{Format: hashedFormat, Step: 10, State: StateHash(s), Config: r.Info().Config, Result: json.RawMessage(`{"Value":58}`), SHA256: c.SHA256}
 	if d := diff(want, c); err != nil || d != "" {
 		t.Errorf("%s%v", d, err)
 	}
-	if c, err := readResult(disk.OS{}, t.TempDir()); c != nil || err != nil {
+	if err := os.Remove(g.path()); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := r.readResult(); c != nil || err != nil {
 		t.Errorf("no result: %v, %v", c, err)
 	}
 }

@@ -22,10 +22,11 @@ const (
 // be reproducible depends on it, and a run without it, or with a damaged one, loses nothing else.
 type Summary struct {
 	Format   int       `json:"format"`
-	Step     uint64    `json:"step"`     // of the checkpoint
-	Total    uint64    `json:"total"`    // expected in all; 0 means that nobody has said
-	Finished bool      `json:"finished"` // the job was done
-	Seconds  float64   `json:"seconds"`  // trained so far, in all processes
+	Run      string    `json:"run,omitempty"` // the hash of run.json; early versions wrote none
+	Step     uint64    `json:"step"`          // of the checkpoint
+	Total    uint64    `json:"total"`         // expected in all; 0 means that nobody has said
+	Finished bool      `json:"finished"`      // the job was done
+	Seconds  float64   `json:"seconds"`       // trained so far, in all processes
 	Updated  time.Time `json:"updated"`
 	Headline *Headline `json:"headline,omitempty"` // of that checkpoint; nil if it was not measured
 	SHA256   string    `json:"sha256"`
@@ -55,8 +56,11 @@ func (r *Run) Summary() (*Summary, error) {
 	}
 	var s Summary
 	err = disk.Unseal(data, &s, &s.SHA256)
-	if s.Format > summaryFormat && disk.Intact(data) {
+	switch {
+	case s.Format > summaryFormat && disk.Intact(data):
 		err = ErrNewer
+	case err == nil && s.Run != "" && r.seal != "" && s.Run != r.seal:
+		err = errOtherRun
 	}
 	if err != nil {
 		return nil, badinput.Errorf("%s: %w", r.path(summaryName), err)
@@ -74,7 +78,7 @@ func (r *Run) summarize(change func(*Summary)) error {
 		s = &Summary{}
 	}
 	change(s)
-	s.Format, s.Updated = summaryFormat, now().UTC().Truncate(time.Second)
+	s.Format, s.Run, s.Updated = summaryFormat, r.seal, now().UTC().Truncate(time.Second)
 	sealed, err := disk.Seal(s, &s.SHA256)
 	if err == nil {
 		err = r.checkOwner()
@@ -109,7 +113,7 @@ func (r *Run) clock() func() time.Duration {
 // Outcome returns the result that was written last, as JSON, and the step of the state that it is of; nil if there is
 // none.
 func (r *Run) Outcome() (result json.RawMessage, step uint64, err error) {
-	c, err := readResult(r.disk, r.dir)
+	c, err := r.readResult()
 	if err != nil || c == nil {
 		return nil, 0, err
 	}

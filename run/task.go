@@ -25,6 +25,21 @@ type Task interface {
 	Start(b compute.Backend, config any) (Session, error)
 }
 
+// Grown is implemented by tasks whose configuration has got keys since there are runs.
+type Grown interface {
+	Task
+	// Before returns a pointer to a configuration whose values such keys have where a run does not know them.
+	Before() any
+}
+
+// Before is the configuration over which the one of a run's folder is laid, which has every key that its program knew.
+func Before(t Task) any {
+	if g, ok := t.(Grown); ok {
+		return g.Before()
+	}
+	return t.Config(t.Presets()[0])
+}
+
 // PresetOf is Task.Config for a table of presets.
 func PresetOf[C any](presets map[string]func() C, name string) any {
 	preset, ok := presets[name]

@@ -24,18 +24,18 @@ type verified struct {
 // run verifies a run. What is made from checkpoints is read first: what comes later, while the run is going on, are newer
 // checkpoints.
 func (v verifier) run(r *Run) {
-	cell, cellErr := readResult(r.disk, r.dir)
+	info, infoErr := readInfo(r.disk, r.dir)
+	r.info, r.seal = info.Info, info.SHA256
+	cell, cellErr := r.readResult()
 	shown, shownErr := readOutputs(r.disk, r.dir)
 	summary, summaryErr := r.Summary()
-	info, infoErr := readInfo(r.disk, r.dir)
-	r.seal = info.SHA256
 	saved, unread := v.checkpoints(r)
 	v.provenance(r, info, infoErr, len(saved) > 0)
 	v.kept(r, info.Files)
 	v.journals(r, saved, unread)
 	again := self.Advice("report %s", r.dir) + " makes it again"
 	if path := r.path(resultName); cellErr != nil {
-		v.failed(path, cellErr)
+		v.failed(path, fmt.Errorf("%w: %s", cellErr, again))
 	} else if cell != nil {
 		v.made(path, cell.Step, cell.State, saved, unread, again)
 	}

@@ -307,9 +307,32 @@ func TestVerifyFindsWhatHashesHide(t *testing.T) {
 			t.Errorf("loaded with the run.json of another run: %v", err)
 		}
 	})
+	t.Run("another run's summary and result", func(t *testing.T) {
+		r, o := save(t, toyState(1), toyState(2)), testOptions()
+		o.Config += "more = 1\n"
+		other, err := Create(filepath.Join(disktest.MemoryDir(t), "run"), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		err = errors.Join(other.Save(toyState(1)), other.summarize(func(s *Summary) { s.Step = 1 }))
+		if _, more := other.writeResult(countResult{}, 0); err != nil || more != nil {
+			t.Fatal(err, more)
+		}
+		for _, name := range []string{summaryName, resultName} {
+			writeString(t, r.path(name), readFile(t, other.path(name)))
+			verify(t, r.dir).expect(t, name, Damaged, "belongs to another run")
+			verify(t, other.dir).expect(t, name, Intact, "")
+		}
+		if _, err := r.Summary(); err == nil {
+			t.Error("the summary of another run is read")
+		}
+	})
 	t.Run("unread checkpoint", func(t *testing.T) {
 		r := save(t, toyState(1))
-		if err := r.Publish(func(string) error { return nil }); err != nil {
+		_, err := r.writeResult(countResult{}, 0)
+		err = errors.Join(err, r.summarize(func(s *Summary) { s.Step = 1 }), r.Publish(func(string) error { return nil }))
+		if err != nil {
 			t.Fatal(err)
 		}
 		d := disktest.New(r.dir)

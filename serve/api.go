@@ -63,7 +63,7 @@ func statusOf(err error) int {
 		return http.StatusUnsupportedMediaType
 	case errors.Is(err, errBusy):
 		return http.StatusTooManyRequests
-	case errors.Is(err, errTooSlow), errors.Is(err, errClosing), errors.As(err, &tooMuch):
+	case errors.Is(err, errTooSlow), errors.Is(err, errClosing), errors.Is(err, errFull), errors.Is(err, errStreams), errors.As(err, &tooMuch):
 		return http.StatusServiceUnavailable
 	case isInput(err):
 		return http.StatusBadRequest
@@ -91,16 +91,15 @@ func (s *server) question(w http.ResponseWriter, r *http.Request) {
 		s.stats.answered(counted, http.StatusOK, time.Since(begin))
 		return
 	}
-	status := statusOf(err)
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
-	}
-	s.stats.answered(counted, status, time.Since(begin))
-	s.fail(w, status, err)
+	s.stats.answered(counted, statusOf(err), time.Since(begin))
+	s.fail(w, statusOf(err), err)
 }
 
 // fail answers with an error, of which the details are logged if it is a mistake of ours.
 func (s *server) fail(w http.ResponseWriter, status int, err error) {
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
 	if status == http.StatusInternalServerError {
 		s.options.Log("error: " + err.Error())
 		var panicked *crash.Error
@@ -123,7 +122,8 @@ func (s *server) ask(name string, r *http.Request, w http.ResponseWriter) (any, 
 	defer s.stats.leave()
 	ctx, cancel := context.WithTimeout(r.Context(), s.options.Timeout)
 	defer cancel()
-	body, err := readBody(w, r, s.options.Bytes)
+	body, done, err := s.bodies.read(w, r, s.options.Bytes)
+	defer done()
 	if err != nil {
 		return nil, err
 	}
@@ -132,15 +132,6 @@ func (s *server) ask(name string, r *http.Request, w http.ResponseWriter) (any, 
 		return nil, err
 	}
 	return s.answerOf(ctx, run, name, body)
-}
-
-// readBody reads all of a request. That it breaks off or does not come in time is no mistake of ours.
-func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-	if err != nil {
-		err = badRequest("read the request: %w", err)
-	}
-	return body, err
 }
 
 // answerOf asks the model of a run.

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/gomlx/compute"
 
 	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
@@ -21,12 +24,17 @@ var (
 // mostTogether is how much requests that are answered together ask for, unless one alone asks for more.
 const mostTogether = 256
 
+// failureLasts is how long a model that cannot be opened is not tried again: so that many requests do not try at once,
+// and what was mended is seen.
+const failureLasts = 2 * time.Second
+
 // asker asks one model, by one goroutine. Requests that come while it computes wait, and those that can be answered
-// together are: so the more clients there are, the larger the batches.
+// together are: so the more clients there are, the larger the batches. Models are asked side by side.
 type asker struct {
-	open    func() (command.Model, error) // opens it, when it is first asked
-	compute chan struct{}                 // is held while anything computes
-	counted func(requests int)            // is told of each call
+	open    func(b compute.Backend) (command.Model, error) // opens it, when it is first asked
+	backend func() (compute.Backend, error)
+	compute chan struct{}      // has room for as many models as compute at once
+	counted func(requests int) // is told of each call
 
 	mu      sync.Mutex
 	waiting []*job
@@ -34,8 +42,11 @@ type asker struct {
 	closed  bool
 	idle    *sync.Cond
 
-	model  command.Model // belongs to that goroutine
-	failed error         // opening it
+	// These belong to that goroutine.
+	model    command.Model
+	stop     *stoppable // what the model computes on
+	failed   error      // opening it
+	failedAt time.Time
 }
 
 // job is a request that waits.
@@ -50,8 +61,19 @@ type job struct {
 	err     error
 }
 
-func newAsker(open func() (command.Model, error), compute chan struct{}, counted func(int)) *asker {
-	a := &asker{open: open, compute: compute, counted: counted}
+// isAwaited says whether somebody still waits for the answer.
+func (j *job) isAwaited() bool { return j.ctx.Err() == nil }
+
+// end answers a request with an error.
+func (j *job) end(err error) {
+	j.err = err
+	close(j.done)
+}
+
+func newAsker(
+	backend func() (compute.Backend, error), open func(compute.Backend) (command.Model, error), compute chan struct{}, counted func(int),
+) *asker {
+	a := &asker{backend: backend, open: open, compute: compute, counted: counted}
 	a.idle = sync.NewCond(&a.mu)
 	return a
 }
@@ -89,13 +111,13 @@ func (a *asker) forget(j *job) {
 // work answers what is waiting, and ends when nothing is.
 func (a *asker) work() {
 	for {
+		a.compute <- struct{}{}
 		jobs := a.next()
+		a.answer(jobs)
+		<-a.compute // others may come between
 		if jobs == nil {
 			return
 		}
-		a.compute <- struct{}{}
-		a.answer(jobs)
-		<-a.compute
 	}
 }
 
@@ -107,9 +129,8 @@ func (a *asker) next() (jobs []*job) {
 	var rest []*job
 	for _, j := range a.waiting {
 		switch {
-		case j.ctx.Err() != nil: // nobody waits for it
-			j.err = errTooSlow
-			close(j.done)
+		case !j.isAwaited():
+			j.end(errTooSlow)
 		case jobs == nil, j.kind != "" && j.kind == jobs[0].kind && total+j.size <= mostTogether:
 			jobs, total = append(jobs, j), total+j.size
 		default:
@@ -125,39 +146,65 @@ func (a *asker) next() (jobs []*job) {
 
 // answer answers requests by one call, or one by one if that fails.
 func (a *asker) answer(jobs []*job) {
-	requests := make([]any, len(jobs))
-	for i, j := range jobs {
-		requests[i] = j.request
+	if len(jobs) == 0 {
+		return
 	}
-	answers, err := a.ask(jobs[0], requests)
-	if err != nil && len(jobs) > 1 {
+	answers, err := a.ask(jobs)
+	switch {
+	case err == nil:
+		for i, j := range jobs {
+			j.answer = answers[i]
+			close(j.done)
+		}
+	case !slices.ContainsFunc(jobs, (*job).isAwaited): // and so the error may be that nobody waits
+		for _, j := range jobs {
+			j.end(errTooSlow)
+		}
+	case len(jobs) == 1:
+		jobs[0].end(err)
+	default:
 		for _, j := range jobs {
 			a.answer([]*job{j})
 		}
-		return
-	}
-	for i, j := range jobs {
-		if j.err = err; err == nil {
-			j.answer = answers[i]
-		}
-		close(j.done)
 	}
 }
 
 // ask calls the model, which it opens if that has not been done; a panic becomes an error.
-func (a *asker) ask(j *job, requests []any) (answers []any, err error) {
+func (a *asker) ask(jobs []*job) (answers []any, err error) {
 	defer crash.Recover(&err)
-	if a.model == nil && a.failed == nil {
-		if a.model, a.failed = a.open(); a.failed != nil && !isInput(a.failed) {
-			err, a.failed = a.failed, nil // it may go better next time
-			return nil, err
-		}
+	if err := a.begin(); err != nil {
+		return nil, err
 	}
-	if a.failed != nil {
-		return nil, a.failed
+	requests := make([]any, len(jobs))
+	for i, j := range jobs {
+		requests[i] = j.request
 	}
 	a.counted(len(requests))
-	return j.ask(a.model, requests)
+	defer a.stop.asksFor(jobs)()
+	return jobs[0].ask(a.model, requests)
+}
+
+// begin opens the model. That is not stopped when a request's time is up: else a model that takes longer would never
+// open.
+func (a *asker) begin() error {
+	if a.model != nil {
+		return nil
+	}
+	if a.failed != nil && time.Since(a.failedAt) < failureLasts {
+		return a.failed
+	}
+	b, err := a.backend()
+	if err != nil {
+		return err
+	}
+	stop := &stoppable{Backend: b}
+	model, err := a.open(stop)
+	if err == nil {
+		a.model, a.stop, a.failed = model, stop, nil
+	} else if isInput(err) { // else it may go better next time
+		a.failed, a.failedAt = err, time.Now()
+	}
+	return err
 }
 
 func isInput(err error) bool {

@@ -49,13 +49,13 @@ func chromium(t *testing.T, base string) *browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-		chromedp.Flag("hide-scrollbars", true), chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.Flag("hide-scrollbars", true), chromedp.WSURLReadTimeout(3*time.Minute),
 	)
 	all, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(all)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(cancel)
 	b := &browser{t: t, ctx: ctx, base: base}
 	chromedp.ListenTarget(ctx, b.listen)
@@ -140,13 +140,13 @@ func eval[T any](b *browser, expression string) (out T) {
 // until waits for an expression to be true.
 func (b *browser) until(what, expression string) {
 	b.t.Helper()
-	end := time.Now().Add(30 * time.Second)
+	end := time.Now().Add(2 * time.Minute)
 	for !eval[bool](b, "!!("+expression+")") {
 		if time.Now().After(end) {
 			text := eval[string](b, `document.getElementById("problem")?.textContent ?? ""`)
 			b.shoot("failed")
 			b.clean()
-			b.t.Fatalf("%s: not in 30 seconds; %s", what, text)
+			b.t.Fatalf("%s: not in two minutes; %s", what, text)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -1,6 +1,11 @@
 package serve
 
-import "math"
+import (
+	"math"
+	"unsafe"
+
+	"github.com/gfnem/gfnem/run/catalog"
+)
 
 const (
 	cells     = 400 // the greatest number of cells of a curve, an even number
@@ -12,11 +17,14 @@ type cell struct {
 	n                        float64
 	min, max, sum            float64
 	minAt, maxAt, begin, end float64
+	badAt                    float64 // one more than the last step of a value that is not finite; 0 if there is none
 }
+
+const cellBytes = int64(unsafe.Sizeof(cell{}))
 
 func (c *cell) add(x, y float64) {
 	if c.n == 0 {
-		*c = cell{1, y, y, y, x, x, x, x}
+		*c = cell{1, y, y, y, x, x, x, x, c.badAt}
 		return
 	}
 	c.n, c.sum = c.n+1, c.sum+y
@@ -31,10 +39,12 @@ func (c *cell) add(x, y float64) {
 
 // join adds all of another cell.
 func (c *cell) join(o cell) {
+	c.badAt = max(c.badAt, o.badAt)
 	switch {
 	case o.n == 0:
 		return
 	case c.n == 0:
+		o.badAt = c.badAt
 		*c = o
 		return
 	}
@@ -48,18 +58,28 @@ func (c *cell) join(o cell) {
 	}
 }
 
+// isGap says whether all that was logged there is not finite.
+func (c *cell) isGap() bool { return c.n == 0 && c.badAt > 0 }
+
 // curve is a metric of a run, in cells of equal width. However long the run, it has a few hundred of them, and no
-// least or greatest value is lost. Values that are not finite are counted, not kept.
+// least or greatest value is lost. Values that are not finite are counted, and where they are is kept.
 type curve struct {
 	width float64 // steps of a cell
 	cells []cell
-	logs  []cell // the same values in cells that grow with the steps, for a logarithmic axis
-	other int    // values that are not finite, or at no step
+	logs  []cell  // the same values in cells that grow with the steps, for a logarithmic axis
+	other int     // values that are not finite, or at no step
+	last  float64 // the value that was logged last
+
+	asked uint64 // when it was asked for last, by index.clock
+	gone  bool   // its cells were let go, see keep.go
 }
 
 func (c *curve) add(x, y float64) {
-	if math.IsNaN(y) || math.IsInf(y, 0) || !(x >= 0) || math.IsInf(x, 1) {
+	c.last = y
+	if !finite(y) || !(x >= 0) || math.IsInf(x, 1) {
 		c.other++
+	}
+	if c.gone || !(x >= 0) || math.IsInf(x, 1) {
 		return
 	}
 	if c.width == 0 {
@@ -72,12 +92,21 @@ func (c *curve) add(x, y float64) {
 		for len(to) <= at {
 			to = append(to, cell{})
 		}
-		to[at].add(x, y)
+		if finite(y) {
+			to[at].add(x, y)
+		} else {
+			to[at].badAt = max(to[at].badAt, x+1)
+		}
 		return to
 	}
 	c.cells = put(c.cells, int(x/c.width))
 	c.logs = put(c.logs, int(perOctave*math.Log2(1+x)))
 }
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// bytes is how much memory a curve takes, roughly.
+func (c *curve) bytes() int64 { return 256 + cellBytes*int64(cap(c.cells)+cap(c.logs)) }
 
 // halve makes cells twice as wide.
 func (c *curve) halve() {
@@ -96,6 +125,9 @@ func (c *curve) span() (low, high float64, ok bool) {
 	for _, one := range c.cells {
 		if one.n > 0 {
 			low, high = min(low, one.begin), max(high, one.end)
+		}
+		if one.badAt > 0 {
+			low, high = min(low, one.badAt-1), max(high, one.badAt-1)
 		}
 	}
 	return low, high, low <= high
@@ -136,9 +168,14 @@ func (c *curve) on(g grid) []cell {
 		from = c.logs
 	}
 	for _, one := range from {
+		if one.badAt > 0 {
+			at := &out[g.at(one.badAt-1)]
+			at.badAt = max(at.badAt, one.badAt)
+		}
 		if one.n == 0 {
 			continue
 		}
+		one.badAt = 0
 		a, b := g.at(one.minAt), g.at(one.maxAt)
 		if a == b {
 			out[a].join(one)
@@ -156,12 +193,16 @@ func (c *curve) on(g grid) []cell {
 	return out
 }
 
-// extremes are the least and greatest values of cells in the order of their steps, two for each cell; NaN where
-// there is none.
+// gap is what rows of a picture have where all that was logged is not finite; where nothing was logged they have NaN.
+var gap = math.Inf(1)
+
+// extremes are the least and greatest values of cells in the order of their steps, two for each cell.
 func extremes(all []cell) []float64 {
 	out := make([]float64, 0, 2*len(all))
 	for _, c := range all {
 		switch {
+		case c.isGap():
+			out = append(out, gap, gap)
 		case c.n == 0:
 			out = append(out, math.NaN(), math.NaN())
 		case c.minAt <= c.maxAt:
@@ -182,24 +223,22 @@ func means(all []cell, smooth float64) []float64 {
 		if out[i] = math.NaN(); c.n > 0 {
 			sum, weight = keep*sum+(1-keep)*c.sum/c.n, keep*weight+(1-keep)
 			out[i] = sum / weight
+		} else if c.isGap() {
+			out[i] = gap
 		}
 	}
 	return out
 }
 
-// filled has values in the gaps between those that are there, on straight lines.
-func filled(y []float64) []float64 {
-	out := append([]float64(nil), y...)
-	last := -1
-	for i, v := range out {
-		if math.IsNaN(v) {
+// series has the values of a row at their steps; a gap is NaN.
+func series(steps, row []float64) (out catalog.Series) {
+	for i, y := range row {
+		if math.IsNaN(y) {
 			continue
+		} else if y == gap {
+			y = math.NaN()
 		}
-		for k := last + 1; last >= 0 && k < i; k++ {
-			t := float64(k-last) / float64(i-last)
-			out[k] = (1-t)*out[last] + t*v
-		}
-		last = i
+		out.X, out.Y = append(out.X, steps[i]), append(out.Y, y)
 	}
 	return out
 }

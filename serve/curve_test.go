@@ -7,7 +7,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/gfnem/gfnem/run/catalog"
 )
 
 // However many values there are, a curve has few cells, and the least and greatest values of each are there, where
@@ -101,21 +106,22 @@ func TestFollowing(t *testing.T) {
 		}
 	}
 	fresh := func() *entry {
-		e := newEntry(dir)
+		e := newEntry(dir, 1<<40, new(atomic.Int64))
 		e.read()
 		return e
 	}
 	same := func(what string, a, b *entry) {
 		t.Helper()
 		for _, name := range []string{"a", "b/c"} {
-			x, wholeX := a.curve(name)
-			y, wholeY := b.curve(name)
-			if fmt.Sprint(x) != fmt.Sprint(y) || !wholeX || !wholeY {
+			var x, y string
+			wholeX := a.look(name, 0, func(c *curve) { x = fmt.Sprint(*c) })
+			wholeY := b.look(name, 0, func(c *curve) { y = fmt.Sprint(*c) })
+			if x != y || x == "" || !wholeX || !wholeY {
 				t.Fatalf("%s: %s differs", what, name)
 			}
 		}
 	}
-	e := newEntry(dir)
+	e := newEntry(dir, 1<<40, new(atomic.Int64))
 	for at := 0; at < len(text); at += 1 + r.IntN(20_000) { // also in the middle of lines
 		write(text[:at])
 		e.read()
@@ -140,6 +146,53 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
+// Values that are not finite leave gaps where they are, however wide cells are, and in means over runs too.
+func TestGaps(t *testing.T) {
+	for _, width := range []int{1, 50} {
+		var c, straight curve
+		for step := range 100 * width {
+			y := float64(step)
+			straight.add(float64(step), y)
+			if at := step / width; at >= 40 && at < 60 {
+				y = math.NaN()
+			}
+			c.add(float64(step), y)
+		}
+		if c.other != 20*width {
+			t.Errorf("%d values are not finite", c.other)
+		}
+		low, high, _ := c.span()
+		for _, g := range []grid{{low, high, 30, false}, {low, high, 300, false}, {low, high, 50, true}} {
+			steps := make([]float64, g.n)
+			for i := range steps {
+				steps[i] = g.edge(float64(i))
+			}
+			gaps := 0
+			for i, y := range means(c.on(g), 1) {
+				if in := g.edge(float64(i)) >= low+.42*(high-low) && g.edge(float64(i)+1) <= low+.58*(high-low); in && !(y == gap || math.IsNaN(y)) {
+					t.Errorf("%v: %v in the gap", g, y)
+				}
+				if y == gap {
+					gaps++
+				}
+			}
+			if gaps == 0 || extremes(c.on(g))[g.at(low+.5*(high-low))*2] != gap && g.n < 100 {
+				t.Errorf("%v: there is no gap", g)
+			}
+			both := catalog.BandAt([]catalog.Series{series(steps, means(c.on(g), 1)), series(steps, means(straight.on(g), 1))}, steps)
+			middle := g.at(low + .5*(high-low))
+			if both.N[middle] != 1 || both.N[g.n/10] != 2 {
+				t.Errorf("%v: %v runs count", g, both.N)
+			}
+		}
+	}
+	var c curve
+	c.add(5, math.Inf(1))
+	if low, high, ok := c.span(); !ok || low != 5 || high != 5 {
+		t.Error("a curve without a finite value is not there")
+	}
+}
+
 func TestQuery(t *testing.T) {
 	for _, one := range []string{"a<b", "step>=x"} {
 		if _, err := parseQuery(one); err == nil {
@@ -152,16 +205,22 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// All that a browser loads is small.
-func TestAssetsAreSmall(t *testing.T) {
-	total := int64(0)
+// All that a browser loads is small; what we wrote of it has short lines.
+func TestAssets(t *testing.T) {
+	total := 0
 	for _, files := range []fs.FS{static, templates} {
-		if err := fs.WalkDir(files, ".", func(_ string, d fs.DirEntry, err error) error {
+		if err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
-			info, err := d.Info()
-			total += info.Size()
+			text, err := fs.ReadFile(files, path)
+			total += len(text)
+			n := 0
+			for line := range strings.Lines(string(text)) {
+				if n++; utf8.RuneCountInString(line) > 121 && !strings.Contains(path, "uplot") {
+					t.Errorf("%s:%d is longer than 120 characters", path, n)
+				}
+			}
 			return err
 		}); err != nil {
 			t.Fatal(err)

@@ -24,6 +24,13 @@ const (
 
 // events tells a page, as server-sent events, when something has changed: runs, or what they log.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		s.fail(w, statusOf(errStreams), errStreams)
+		return
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	out := http.NewResponseController(w)

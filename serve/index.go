@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gfnem/gfnem/run/catalog"
@@ -23,8 +24,12 @@ const (
 // index knows the runs below a folder and the curves of all their metrics. Curves are read once; later only what was
 // added.
 type index struct {
-	dir string
-	log func(line string)
+	dir  string
+	most int64 // bytes of curves, see keep.go
+	log  func(line string)
+
+	clock atomic.Uint64 // counts requests for curves
+	held  atomic.Int64  // bytes of curves
 
 	mu      sync.Mutex
 	runs    []catalog.Run
@@ -38,26 +43,9 @@ type index struct {
 	known   map[string]known // belongs to the goroutine that lists
 }
 
-// entry is what is known of the metrics of a run.
-type entry struct {
-	dir      string
-	follower catalog.Follower
-	reader   sync.Mutex // who reads
-
-	mu     sync.Mutex
-	curves map[string]*curve
-	glance map[string]*curve // from a few places, until all has been read
-	whole  bool
-	wrong  string
-}
-
-func newEntry(dir string) *entry {
-	return &entry{dir: dir, follower: catalog.Follower{Dir: dir}, curves: map[string]*curve{}}
-}
-
-func newIndex(dir string, log func(string)) *index {
+func newIndex(dir string, most int64, log func(string)) *index {
 	return &index{
-		dir: dir, log: log, entries: map[string]*entry{}, changed: make(chan struct{}), wake: make(chan struct{}, 1),
+		dir: dir, most: most, log: log, entries: map[string]*entry{}, changed: make(chan struct{}), wake: make(chan struct{}, 1),
 		listed: make(chan struct{}),
 	}
 }
@@ -73,14 +61,33 @@ func (x *index) run(ctx context.Context) {
 			}
 		}
 		x.read(ctx)
-		for first := true; first || !x.isWatched(); first = false {
-			select {
-			case <-ctx.Done():
+		if x.pause(ctx); ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// pause waits until it is time to look again.
+func (x *index) pause(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-x.wake:
+			return
+		case <-time.After(logEvery):
+			if x.isWatched() {
 				return
-			case <-time.After(logEvery):
-			case <-x.wake:
 			}
 		}
+	}
+}
+
+// poke ends a pause.
+func (x *index) poke() {
+	select {
+	case x.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -95,10 +102,7 @@ func (x *index) watch() (stop func()) {
 	x.mu.Lock()
 	x.watched++
 	x.mu.Unlock()
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
+	x.poke()
 	return func() {
 		x.mu.Lock()
 		x.watched--
@@ -135,10 +139,15 @@ func (x *index) list() {
 	for _, r := range runs {
 		e := x.entries[r.Dir]
 		if e == nil {
-			e = newEntry(r.Dir)
+			e = newEntry(r.Dir, x.most/4, &x.held)
 		}
 		if entries[r.Dir] = e; !e.isWhole() {
 			x.reading++
+		}
+	}
+	for dir, e := range x.entries {
+		if entries[dir] == nil {
+			e.forget()
 		}
 	}
 	same := slices.EqualFunc(runs, x.runs, func(a, b catalog.Run) bool {
@@ -151,25 +160,18 @@ func (x *index) list() {
 
 // refresh opens runs that are new or may have changed, and takes the others as they were.
 func (x *index) refresh(runs []catalog.Run) {
-	var wg sync.WaitGroup
 	marks := make([]string, len(runs))
-	part := len(runs)/runtime.GOMAXPROCS(0) + 1
-	for from := 0; from < len(runs); from += part {
-		wg.Go(func() {
-			for i := from; i < min(from+part, len(runs)); i++ {
-				if runs[i].Status != "" {
-					continue
-				}
-				marks[i] = catalog.Mark(runs[i].Dir)
-				if old, ok := x.known[runs[i].Dir]; ok && old.mark == marks[i] && old.run.Status != catalog.Running {
-					runs[i] = old.run
-				} else {
-					runs[i] = catalog.Open(runs[i].Dir)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	inParts(len(runs), func(i int) {
+		if runs[i].Status != "" {
+			return
+		}
+		marks[i] = catalog.Mark(runs[i].Dir)
+		if old, ok := x.known[runs[i].Dir]; ok && old.mark == marks[i] && old.run.Status != catalog.Running {
+			runs[i] = old.run
+		} else {
+			runs[i] = catalog.Open(runs[i].Dir)
+		}
+	})
 	x.known = make(map[string]known, len(runs))
 	for i, r := range runs {
 		x.known[r.Dir] = known{r, marks[i]}
@@ -182,145 +184,57 @@ type known struct {
 	mark string
 }
 
-// read reads what runs have logged, those that log little first.
-func (x *index) read(ctx context.Context) {
+func (x *index) all() []*entry {
 	x.mu.Lock()
-	all := slices.Collect(maps.Values(x.entries))
-	x.mu.Unlock()
-	size := map[*entry]int64{}
+	defer x.mu.Unlock()
+	return slices.Collect(maps.Values(x.entries))
+}
+
+// read reads what runs have logged: first what is asked for again, then those that log little.
+func (x *index) read(ctx context.Context) {
+	var todo []func() (more bool)
+	for e, names := range x.wants() {
+		todo = append(todo, func() bool { return e.again(names) })
+	}
+	all, size := x.all(), map[*entry]int64{}
 	for _, e := range all {
 		if info, err := os.Stat(filepath.Join(e.dir, "metrics.jsonl")); err == nil {
 			size[e] = info.Size()
 		}
 	}
 	slices.SortFunc(all, func(a, b *entry) int { return cmp.Or(cmp.Compare(size[a], size[b]), cmp.Compare(a.dir, b.dir)) })
-	todo := make(chan *entry)
+	for _, e := range all {
+		todo = append(todo, func() bool {
+			first := !e.isWhole()
+			more := e.read()
+			if first {
+				x.mu.Lock()
+				x.reading--
+				x.mu.Unlock()
+			}
+			return more
+		})
+	}
+	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range max(1, runtime.GOMAXPROCS(0)-1) { // requests are answered meanwhile
 		wg.Go(func() {
-			for e := range todo {
-				first := !e.isWhole()
-				if e.read() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(todo) {
+					return
+				}
+				if todo[i]() {
+					x.makeRoom()
 					x.mu.Lock()
-					if first {
-						x.reading--
-					}
 					x.note()
 					x.mu.Unlock()
 				}
 			}
 		})
 	}
-	for _, e := range all {
-		if ctx.Err() != nil {
-			break
-		}
-		todo <- e
-	}
-	close(todo)
 	wg.Wait()
-}
-
-func (e *entry) isWhole() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.whole
-}
-
-// addedAtOnce is how many values are added to curves that others look at in one go.
-const addedAtOnce = 1 << 16
-
-// read reads what was added, and says whether there was anything. What is read from the beginning replaces all curves
-// at the end; what was added since goes to them bit by bit.
-func (e *entry) read() (more bool) {
-	e.reader.Lock()
-	defer e.reader.Unlock()
-	first := !e.isWhole()
-	var fresh map[string]*curve // nil unless it is read from the beginning
-	if first {
-		fresh = map[string]*curve{}
-	}
-	var added []value
-	names := map[string]string{}
-	err := e.follower.Next(func() {
-		fresh, added, more = map[string]*curve{}, nil, true
-	}, func(step float64, name []byte, y float64) {
-		more = true
-		if fresh != nil {
-			put(fresh, name, step, y)
-			return
-		}
-		text, ok := names[string(name)]
-		if !ok {
-			text = string(name)
-			names[text] = text
-		}
-		if added = append(added, value{text, step, y}); len(added) == addedAtOnce {
-			e.add(added)
-			added = added[:0]
-		}
-	})
-	e.add(added)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.wrong = ""; err != nil {
-		e.wrong = err.Error()
-	}
-	if fresh != nil {
-		e.curves = fresh
-	}
-	e.whole, e.glance = true, nil
-	return more || first
-}
-
-// value is one that was logged.
-type value struct {
-	name string
-	x, y float64
-}
-
-// add adds values to curves.
-func (e *entry) add(all []value) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, v := range all {
-		put(e.curves, []byte(v.name), v.x, v.y)
-	}
-}
-
-// put adds a value to the curve of a name.
-func put(curves map[string]*curve, name []byte, x, y float64) {
-	c := curves[string(name)]
-	if c == nil {
-		c = &curve{}
-		curves[string(name)] = c
-	}
-	c.add(x, y)
-}
-
-// places are where a run is looked at before it has been read: enough for a picture.
-const places = 24
-
-// curve returns a copy of a metric's curve, and whether it is whole.
-func (e *entry) curve(name string) (c curve, whole bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	from := e.curves
-	if !e.whole {
-		if e.glance == nil {
-			glance := map[string]*curve{}
-			catalog.Glimpse(e.dir, places, func(step float64, name []byte, y float64) {
-				put(glance, name, step, y)
-			})
-			e.glance = glance
-		}
-		from = e.glance
-	}
-	if one := from[name]; one != nil {
-		c = *one
-		c.cells, c.logs = slices.Clone(one.cells), slices.Clone(one.logs)
-	}
-	return c, e.whole
+	x.makeRoom() // requests have looked at places
 }
 
 // snapshot returns the runs as they are known, as soon as the folder has been looked at for the first time.
@@ -331,7 +245,11 @@ func (x *index) snapshot(ctx context.Context) (runs []catalog.Run, version uint6
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.runs, x.version, x.reading
+	runs = slices.Clone(x.runs)
+	for i := range runs {
+		runs[i].Last = x.entries[runs[i].Dir].lasts(runs[i].Last)
+	}
+	return runs, x.version, x.reading
 }
 
 func (x *index) entry(dir string) *entry {

@@ -95,3 +95,53 @@ func TestWorkers(t *testing.T) {
 	b.fits("the list of workers")
 	b.clean()
 }
+
+// What cannot be read of a journal, and what is not finite, is said and shown; the rest is there.
+func TestDamagedJournal(t *testing.T) {
+	dir := fakeRuns(t, "bad", "good")
+	var good, bad []byte
+	for step := range 60 {
+		line := fmt.Appendf(nil, "{\"step\":%d,\"e/loss\":%d,\"m/loss\":1}\n", step, 60-step)
+		good, bad = append(good, line...), append(bad, line...)
+		switch {
+		case step == 7 || step == 9:
+			bad = append(bad, "{\"step\":7.5,nonsense\n"...)
+		case step >= 30 && step < 40:
+			bad = append(bad[:len(bad)-len(line)], fmt.Sprintf("{\"step\":%d,\"e/loss\":\"NaN\",\"m/loss\":1}\n", step)...)
+		}
+	}
+	for name, text := range map[string][]byte{"good": good, "bad": bad} {
+		if err := os.WriteFile(filepath.Join(dir, name, "metrics.jsonl"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := start(t, serve.Options{Dir: dir})
+	var l struct {
+		Reading int
+		Runs    []struct{ Name, Wrong string }
+	}
+	waitFor(t, func() bool {
+		_, _, body := get(t, s.URL+"/api/runs")
+		if err := json.Unmarshal([]byte(body), &l); err != nil {
+			t.Fatal(err)
+		}
+		return l.Reading == 0
+	})
+	if len(l.Runs) != 2 || l.Runs[1].Wrong != "" || !strings.Contains(l.Runs[0].Wrong, "2 lines are left out, the first of them line 9") {
+		t.Errorf("%+v", l.Runs)
+	}
+	b := chromium(t, s.URL)
+	for _, width := range []int64{390, 1280} {
+		b.look(width, "light")
+		b.open("/?metric=e%2Floss")
+		b.until("notes", `document.querySelector(".notes")?.textContent.includes("bad: 10 values are not finite")`)
+		b.until("a damaged journal", `document.getElementById("runs").textContent.includes("2 lines are left out")`)
+		b.fits("a list with a damaged journal")
+		b.open("/run?name=bad")
+		b.until("notes", `document.querySelector(".notes")?.textContent.includes("10 values are not finite")`)
+		b.until("a damaged journal", `document.getElementById("wrong").textContent.includes("2 lines are left out")`)
+		b.fits("a run with a damaged journal")
+	}
+	b.shoot("damaged")
+	b.clean()
+}

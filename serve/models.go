@@ -21,13 +21,15 @@ import (
 // models are the opened models of runs, a few of them at a time. A run that has saved since is opened again.
 type models struct {
 	options Options
-	backend func() (compute.Backend, error) // opened when it is first needed
-	compute chan struct{}
+	compute chan struct{} // has room for as many models as compute at once
 	stats   *stats
 
 	mu   sync.Mutex
 	open []*openModel // the last used one at the end
 	gone sync.WaitGroup
+
+	opening sync.Mutex
+	opened  compute.Backend // when it is first needed
 }
 
 type openModel struct {
@@ -37,7 +39,7 @@ type openModel struct {
 }
 
 func newModels(o Options, st *stats) *models {
-	return &models{options: o, backend: sync.OnceValues(o.Backend), compute: make(chan struct{}, 1), stats: st}
+	return &models{options: o, compute: make(chan struct{}, max(o.Models, 2)), stats: st}
 }
 
 // inspector returns the task of a run, if others can look into its models.
@@ -80,7 +82,7 @@ func (m *models) of(dir string) (*openModel, command.Inspector, error) {
 	}
 	if o == nil {
 		o = &openModel{dir: dir, saved: info.ModTime()}
-		o.asker = newAsker(func() (command.Model, error) { return m.inspect(in, r) }, m.compute, m.stats.called)
+		o.asker = newAsker(m.backend, func(b compute.Backend) (command.Model, error) { return m.inspect(in, b, dir) }, m.compute, m.stats.called)
 	}
 	if m.open = append(m.open, o); len(m.open) > m.options.Models {
 		m.drop(m.open[0])
@@ -93,15 +95,25 @@ func (m *models) of(dir string) (*openModel, command.Inspector, error) {
 // drop closes a model when nobody asks it any more.
 func (m *models) drop(o *openModel) { m.gone.Go(o.close) }
 
+// backend opens the backend once.
+func (m *models) backend() (_ compute.Backend, err error) {
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	if m.opened == nil {
+		m.opened, err = m.options.Backend()
+	}
+	return m.opened, err
+}
+
 // inspect opens the model of a run.
-func (m *models) inspect(in command.Inspector, r *run.Run) (command.Model, error) {
-	b, err := m.backend()
+func (m *models) inspect(in command.Inspector, b compute.Backend, dir string) (command.Model, error) {
+	r, err := run.Read(dir)
 	if err != nil {
 		return nil, err
 	}
 	model, skipped, err := in.Inspect(b, r)
 	for _, line := range skipped {
-		m.options.Log(fmt.Sprintf("warning: %s: %s", r.Dir(), line))
+		m.options.Log(fmt.Sprintf("warning: %s: %s", dir, line))
 	}
 	return model, err
 }

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -89,23 +88,8 @@ func same(a, b string) bool {
 
 // lookUp returns what a run has for a key.
 func lookUp(key, name string, r catalog.Run) (string, bool) {
-	switch key {
-	case "name":
+	if key == "name" {
 		return name, true
-	case "task":
-		return r.Task, true
-	case "status":
-		return string(r.Status), true
-	case "step":
-		return fmt.Sprint(r.Step), true
-	case "seed":
-		return fmt.Sprint(r.Seed), true
 	}
-	if v, ok := r.Config[key]; ok {
-		return v, true
-	}
-	if v, ok := r.Figure(key); ok {
-		return fmt.Sprint(v), true
-	}
-	return "", false
+	return r.Value(key)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"net/http"
@@ -22,29 +21,29 @@ import (
 
 // listed is a run as lists have it.
 type listed struct {
-	Name     string            `json:"name"`
+	Name     string            `json:"name" help:"its folder, below the one that is served"`
 	Task     string            `json:"task"`
-	Status   string            `json:"status"`
+	Status   string            `json:"status" help:"running, finished, stopped or broken"`
 	Step     uint64            `json:"step"`
-	Total    uint64            `json:"total"`
+	Total    uint64            `json:"total" help:"steps; 0 if that is not known"`
 	Seed     uint64            `json:"seed"`
-	Updated  time.Time         `json:"updated"`
-	Headline *run.Headline     `json:"headline,omitempty"`
-	Config   map[string]string `json:"config,omitempty"` // keys in which runs differ
-	Wrong    string            `json:"wrong,omitempty"`
-	Report   bool              `json:"report"`
+	Updated  time.Time         `json:"updated" help:"when it saved last"`
+	Headline *run.Headline     `json:"headline,omitempty" help:"its figure"`
+	Config   map[string]string `json:"config,omitempty" help:"the keys in which runs differ"`
+	Wrong    string            `json:"wrong,omitempty" help:"what could not be read"`
+	Report   bool              `json:"report" help:"whether it has one"`
 }
 
 // list is the answer to GET /api/runs.
 type list struct {
 	Runs    []listed `json:"runs"`
-	All     int      `json:"all"`     // without the query
-	Keys    []string `json:"keys"`    // of the configuration, in which these runs differ
-	Metrics []string `json:"metrics"` // that they log
-	Metric  string   `json:"metric"`  // of these, the one to look at first
-	Asked   []string `json:"asked"`   // tasks whose models can be asked
-	Version uint64   `json:"version"`
-	Reading int      `json:"reading"` // runs whose curves have not been read whole yet
+	All     int      `json:"all" help:"how many there are without the query"`
+	Keys    []string `json:"keys" help:"of the configuration, in which these runs differ"`
+	Metrics []string `json:"metrics" help:"that they log"`
+	Metric  string   `json:"metric" help:"of these, the one to look at first"`
+	Asked   []string `json:"asked" help:"tasks whose models can be asked"`
+	Version uint64   `json:"version" help:"greater whenever something has changed"`
+	Reading int      `json:"reading" help:"runs that have not been read whole yet"`
 }
 
 // name is that of a run for clients: its folder below the one that is served, with slashes.
@@ -73,7 +72,7 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
 	for _, one := range chosen {
 		l := listed{
 			Name: s.name(one.Dir), Task: one.Task, Status: string(one.Status), Step: one.Step, Total: one.Total,
-			Seed: one.Seed, Updated: one.Updated, Wrong: one.Wrong, Config: map[string]string{},
+			Seed: one.Seed, Updated: one.Updated, Wrong: s.wrong(one), Config: map[string]string{},
 		}
 		if h := one.Headline; h != nil && !math.IsNaN(h.Value) && !math.IsInf(h.Value, 0) {
 			l.Headline = h
@@ -90,6 +89,20 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) {
 	slices.Sort(out.Metrics)
 	out.Metric = first(metrics)
 	reply(w, out)
+}
+
+// wrong says what could not be read of a run, as somebody who looks at it wants to know.
+func (s *server) wrong(r catalog.Run) string {
+	text := r.Wrong
+	if e := s.index.entry(r.Dir); e != nil {
+		if journal := e.problem(); journal != "" {
+			parts := slices.DeleteFunc(strings.Split(text, "; "), func(part string) bool {
+				return part == "" || strings.HasPrefix(part, catalog.TailProblem) // it says the same of all of the journal
+			})
+			text = strings.Join(append(parts, journal), "; ")
+		}
+	}
+	return strings.ReplaceAll(text, r.Dir+string(filepath.Separator), "")
 }
 
 // logged counts how many runs log a metric.
@@ -141,14 +154,14 @@ func (s *server) choose(all []catalog.Run, q query, names []string) (out []catal
 
 // curvesRequest asks for a metric of many runs on shared steps.
 type curvesRequest struct {
-	Metric  string   `json:"metric"` // "" is the one to look at first
-	Query   string   `json:"q"`
-	Runs    []string `json:"runs"`    // none: all that the query holds of
-	Group   []string `json:"group"`   // keys: a mean and a band for each group of runs
-	Grouped bool     `json:"grouped"` // also without keys: one group of all
-	Smooth  float64  `json:"smooth"`  // 0: least and greatest values; from there up to 1: means, smoothed
-	Log     bool     `json:"log"`     // of the steps
-	Points  int      `json:"points"`
+	Metric  string   `json:"metric,omitempty" help:"if left out, the one to look at first"`
+	Query   string   `json:"q,omitempty" help:"as of /api/runs"`
+	Runs    []string `json:"runs,omitempty" help:"of these alone; if left out, all that the query holds of"`
+	Group   []string `json:"group,omitempty" help:"keys: a mean and a band for each group of runs with the same values"`
+	Grouped bool     `json:"grouped,omitempty" help:"also without keys: one group of all"`
+	Smooth  float64  `json:"smooth,omitempty" help:"0: least and greatest values; more, below 1: means, smoothed"`
+	Log     bool     `json:"log,omitempty" help:"a logarithmic axis of steps"`
+	Points  int      `json:"points,omitempty" help:"of each curve, about; 600 if left out, at most 2000"`
 }
 
 // drawnSeries describes one series of the answer.
@@ -156,13 +169,16 @@ type drawnSeries struct {
 	Name    string `json:"name"`
 	Runs    int    `json:"runs"`
 	Partial bool   `json:"partial,omitempty"` // from a few places only, until all has been read
+	Other   int    `json:"other,omitempty"`   // values that are not finite: gaps, where nothing else was logged
 }
 
 // curves answers with a length, a JSON object of that many bytes, and numbers in single precision: the steps, then each
-// series; of groups the mean, the mean less its standard deviation over runs, and the mean and that.
+// series; of groups the mean, the mean less its standard deviation over runs, and the mean and that. NaN stands where
+// nothing was logged, and infinity where nothing finite was.
 func (s *server) curves(w http.ResponseWriter, r *http.Request) {
 	var q curvesRequest
-	body, err := readBody(w, r, 1<<20)
+	body, done, err := s.bodies.read(w, r, 1<<20)
+	defer done()
 	if err == nil {
 		if e := json.Unmarshal(body, &q); e != nil {
 			err = badRequest("the request is not one for curves: %v", e)
@@ -224,46 +240,52 @@ type drawing struct {
 	parts  int
 }
 
+// drawn is a curve of a run that is being laid out.
+type drawn struct {
+	run       catalog.Run
+	entry     *entry
+	low, high float64 // its first and its last step
+	series    drawnSeries
+	row       []float64
+}
+
 // draw lays out the curves of runs.
 func (s *server) draw(q curvesRequest, runs []catalog.Run) drawing {
 	g := grid{low: math.Inf(1), high: math.Inf(-1), n: 300, log: q.Log}
 	if q.Points > 0 {
 		g.n = max(q.Points/2, 2)
 	}
-	if len(runs) > 200 && !q.Grouped && len(q.Group) == 0 {
+	grouped := q.Grouped || len(q.Group) > 0
+	if len(runs) > 200 && !grouped {
 		g.n = min(g.n, 200) // so many cannot be told apart anyway
 	}
-	type one struct {
-		curve
-		run   catalog.Run
-		whole bool
-	}
-	all := make([]one, len(runs))
-	var wg sync.WaitGroup
-	for part := range slices.Chunk(all, len(all)/runtime.GOMAXPROCS(0)+1) {
-		from := runs[:len(part)]
-		runs = runs[len(part):]
-		wg.Go(func() {
-			for i, r := range from {
-				if part[i].run = r; s.index.entry(r.Dir) != nil {
-					part[i].curve, part[i].whole = s.index.entry(r.Dir).curve(q.Metric)
-				}
+	all, now := make([]*drawn, len(runs)), s.index.clock.Add(1)
+	inParts(len(runs), func(i int) {
+		e := s.index.entry(runs[i].Dir)
+		if e == nil {
+			return
+		}
+		one := &drawn{run: runs[i], entry: e}
+		whole := e.look(q.Metric, now, func(c *curve) {
+			if low, high, ok := c.span(); ok {
+				all[i], one.low, one.high, one.series.Other = one, low, high, c.other
 			}
 		})
-	}
-	wg.Wait()
-	var found []one
-	for _, c := range all {
-		if low, high, ok := c.span(); ok {
-			g.low, g.high = min(g.low, low), max(g.high, high)
-			found = append(found, c)
-		}
-	}
+		one.series.Name, one.series.Runs, one.series.Partial = s.name(runs[i].Dir), 1, !whole
+	})
+	all = slices.DeleteFunc(all, func(one *drawn) bool { return one == nil })
 	d := drawing{series: []drawnSeries{}, parts: 1}
-	if len(found) == 0 {
+	if len(all) == 0 {
 		return d
 	}
-	grouped := q.Grouped || len(q.Group) > 0
+	partial := false
+	for _, one := range all {
+		g.low, g.high = min(g.low, one.low), max(g.high, one.high)
+		partial = partial || one.series.Partial
+	}
+	if partial {
+		s.index.poke() // those that were let go are read again
+	}
 	smooth := 1.0
 	if q.Smooth > 0 {
 		smooth = math.Pow(float64(g.n)/2, q.Smooth)
@@ -274,63 +296,67 @@ func (s *server) draw(q curvesRequest, runs []catalog.Run) drawing {
 			d.x = append(d.x, g.edge(float64(i)+.5))
 		}
 	}
-	if !grouped {
-		for _, c := range found {
-			d.series = append(d.series, drawnSeries{s.name(c.run.Dir), 1, !c.whole})
-			row := extremes(c.on(g))
-			if !plain {
-				row = means(c.on(g), smooth)
+	inParts(len(all), func(i int) {
+		all[i].entry.look(q.Metric, now, func(c *curve) {
+			if plain {
+				all[i].row = extremes(c.on(g))
+			} else {
+				all[i].row = means(c.on(g), smooth)
 			}
-			d.rows = append(d.rows, row)
-		}
+		})
+	})
+	all = slices.DeleteFunc(all, func(one *drawn) bool { return one.row == nil }) // written anew meanwhile
+	if grouped {
+		d.group(q.Group, all)
 		return d
 	}
-	d.parts = 3
-	at, order := map[string][]one{}, []string{}
-	for _, c := range found {
-		values := []string{}
-		for _, key := range q.Group {
-			v, _ := lookUp(key, s.name(c.run.Dir), c.run)
-			values = append(values, fmt.Sprintf("%s=%s", key, v))
-		}
-		label := "all runs"
-		if len(values) > 0 {
-			label = strings.Join(values, " ")
-		}
-		if at[label] == nil {
-			order = append(order, label)
-		}
-		at[label] = append(at[label], c)
-	}
-	for _, label := range order {
-		var rows [][]float64
-		partial := false
-		for _, c := range at[label] {
-			rows = append(rows, filled(means(c.on(g), smooth)))
-			partial = partial || !c.whole
-		}
-		mean, low, high := band(rows)
-		d.series = append(d.series, drawnSeries{label, len(rows), partial})
-		d.rows = append(d.rows, mean, low, high)
+	for _, one := range all {
+		d.series, d.rows = append(d.series, one.series), append(d.rows, one.row)
 	}
 	return d
 }
 
-// band is the mean of rows, and that less and more one standard deviation, of those that have a value there.
-func band(rows [][]float64) (mean, low, high []float64) {
-	for i := range rows[0] {
-		var values []float64
-		for _, row := range rows {
-			if !math.IsNaN(row[i]) {
-				values = append(values, row[i])
+// group draws the means and bands of curves with the same values of some keys.
+func (d *drawing) group(keys []string, all []*drawn) {
+	d.parts = 3
+	at, runs := map[string]*drawn{}, make([]catalog.Run, len(all))
+	for i, one := range all {
+		at[one.run.Dir], runs[i] = one, one.run
+	}
+	for _, g := range catalog.GroupBy(runs, keys) {
+		sum := drawnSeries{Name: g.Label(keys), Runs: len(g.Runs)}
+		var members []catalog.Series
+		for _, r := range g.Runs {
+			one := at[r.Dir]
+			members = append(members, series(d.x, one.row))
+			sum.Partial, sum.Other = sum.Partial || one.series.Partial, sum.Other+one.series.Other
+		}
+		b := catalog.BandAt(members, d.x)
+		low, high := make([]float64, len(d.x)), make([]float64, len(d.x))
+		for i, m := range b.Mean {
+			switch {
+			case b.N[i] == 0:
+				b.Mean[i], low[i], high[i] = gap, gap, gap
+			case b.N[i] == 1:
+				low[i], high[i] = m, m
+			default:
+				low[i], high[i] = m-b.Std[i], m+b.Std[i]
 			}
 		}
-		st := catalog.StatOf(values)
-		spread := st.Std
-		if st.N < 2 {
-			spread = 0
-		}
-		mean, low, high = append(mean, st.Mean), append(low, st.Mean-spread), append(high, st.Mean+spread)
+		d.series, d.rows = append(d.series, sum), append(d.rows, b.Mean, low, high)
 	}
-	return mean, low, high
+}
+
+// inParts calls f for all numbers below n, several at a time.
+func inParts(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	part := n/runtime.GOMAXPROCS(0) + 1
+	for from := 0; from < n; from += part {
+		wg.Go(func() {
+			for i := from; i < min(from+part, n); i++ {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
 }

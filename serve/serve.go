@@ -10,10 +10,12 @@
 //
 //	serve.go, guard.go           the server; who may ask it
 //	pages.go                     HTML
-//	index.go, curve.go           runs and their curves, kept up to date and downsampled
+//	index.go, entry.go, curve.go runs and their curves, kept up to date and downsampled
+//	keep.go                      how much memory curves take
 //	runs.go, query.go, events.go what pages ask of them
 //	api.go, openapi.go, stats.go questions to models; their description; counters
 //	models.go, asker.go          opened models; requests that are answered together
+//	stoppable.go, limits.go      ends work that nobody waits for; how much is read at once
 package serve
 
 import (
@@ -48,11 +50,16 @@ type Options struct {
 	Items   int           // sentences, images and the like of a request: 1024
 	Queue   int           // requests that wait: 256
 	Models  int           // in memory: 4
+
+	Curves  int64 // bytes of memory for curves: 512 MiB
+	Total   int64 // bytes of all requests that are read and answered at once: 64 MiB
+	Streams int   // clients that listen to events: 200
 }
 
 func (o Options) withDefaults() Options {
 	o.Timeout, o.Bytes = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.Bytes, 8<<20)
 	o.Items, o.Queue, o.Models = cmp.Or(o.Items, 1024), cmp.Or(o.Queue, 256), cmp.Or(o.Models, 4)
+	o.Curves, o.Total, o.Streams = cmp.Or(o.Curves, 512<<20), cmp.Or(o.Total, 64<<20), cmp.Or(o.Streams, 200)
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
@@ -69,6 +76,8 @@ type server struct {
 	// questions are the names of what models of any task can be asked.
 	questions map[string]bool
 	drawing   chan struct{} // is held while curves are laid out, which takes memory
+	bodies    bodies
+	streams   chan struct{} // has room for as many clients as may listen
 
 	closing atomic.Bool
 	ended   chan struct{} // closed when clients should not wait for more
@@ -97,7 +106,8 @@ func New(o Options) (*Server, error) {
 			}
 		}
 	}
-	s.index, s.models = newIndex(o.Dir, o.Log), newModels(o, s.stats)
+	s.bodies.most, s.streams = o.Total, make(chan struct{}, o.Streams)
+	s.index, s.models = newIndex(o.Dir, o.Curves, o.Log), newModels(o, s.stats)
 	ctx, stop := context.WithCancel(context.Background())
 	out := &Server{s, stop, make(chan struct{})}
 	go func() {
@@ -112,22 +122,31 @@ func (v *Server) Handler() http.Handler { return v.s.guard(v.s.routes()) }
 
 func (s *server) routes() http.Handler {
 	m := http.NewServeMux()
-	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
-	m.Handle("GET /metrics", s.stats)
-	m.HandleFunc("GET /api/openapi.json", s.openAPI)
-	m.HandleFunc("GET /api/runs", s.listRuns)
-	m.HandleFunc("GET /api/events", s.events)
-	m.HandleFunc("GET /api/status", s.workers)
-	m.HandleFunc("POST /api/curves", s.curves)
-	m.HandleFunc("POST /api/{question}", s.question)
-	m.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, "there is nothing here: /api/openapi.json says what there is")
-	})
-	m.HandleFunc("GET /{$}", s.home)
-	m.HandleFunc("GET /run", s.runPage)
-	m.HandleFunc("GET /report/{path...}", s.report)
-	m.Handle("GET /static/", assets())
+	for pattern, h := range s.handlers() {
+		m.HandleFunc(pattern, h)
+	}
 	return m
+}
+
+// handlers answer requests, by pattern.
+func (s *server) handlers() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"GET /healthz":          func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) },
+		"GET /metrics":          s.stats.ServeHTTP,
+		"GET /api/openapi.json": s.openAPI,
+		"GET /api/runs":         s.listRuns,
+		"GET /api/events":       s.events,
+		"GET /api/status":       s.workers,
+		"POST /api/curves":      s.curves,
+		"POST /api/{question}":  s.question,
+		"/api/": func(w http.ResponseWriter, r *http.Request) {
+			refuse(w, http.StatusNotFound, "there is nothing here: /api/openapi.json says what there is")
+		},
+		"GET /{$}":              s.home,
+		"GET /run":              s.runPage,
+		"GET /report/{path...}": s.report,
+		"GET /static/":          assets(),
+	}
 }
 
 // stopWaiting ends what goes on until clients leave.

@@ -29,15 +29,17 @@ func (r *reader) settings(section string) ([]setting, error) {
 	var out []setting
 	if err := r.walk(table, "", section == "axes", func(key string, value toml.Primitive, values []any) error {
 		s := setting{key: key, where: r.at(value)}
+		taken := make(map[string]bool)
 		for _, v := range values {
 			text, err := config.Encode(map[string]any{"v": v})
 			if err != nil {
 				return r.errorf(section+"."+key, value, "%w", err)
 			}
 			text = strings.TrimSpace(strings.TrimPrefix(text, "v = "))
-			if slices.Contains(s.values, text) {
+			if taken[text] {
 				return r.errorf(section+"."+key, value, "%s occurs twice", text)
 			}
+			taken[text] = true
 			s.values = append(s.values, text)
 		}
 		out = append(out, s)

@@ -59,9 +59,9 @@ func spool(dir string, write func(io.Writer) error) (_ *os.File, digest disk.Dig
 	return f, digest, nil
 }
 
-// fetch downloads a blob, over a file in a folder for such files, and unpacks it to a new folder once all of it is
-// verified. Its error wraps errDamaged or run.ErrUnpack if the blob is at fault; then there is no such folder.
-func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (err error) {
+// download downloads a blob to a temporary file in a folder, and returns it at its beginning. Its error wraps errDamaged
+// if the blob is at fault.
+func (b *board) download(ctx context.Context, dir string, from blob) (*os.File, error) {
 	f, digest, err := spool(dir, func(w io.Writer) error {
 		info, err := b.blobs.GetInfo(ctx, from.Name)
 		if err == nil {
@@ -79,18 +79,27 @@ func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (er
 	})
 	switch {
 	case errors.Is(err, errDamaged), errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrDigestMismatch):
-		return fmt.Errorf("%s %w", from.Name, errDamaged)
+		return nil, fmt.Errorf("%s %w", from.Name, errDamaged)
 	case err != nil:
-		return fmt.Errorf("download %s: %w", from.Name, boardError(err))
+		return nil, fmt.Errorf("download %s: %w", from.Name, boardError(err))
+	case digest != from.Digest:
+		return nil, errors.Join(fmt.Errorf("%s %w", from.Name, errDamaged), f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
+}
+
+// fetch downloads a blob, over a file in a folder for such files, and unpacks it to a new folder once all of it is
+// verified. Its error wraps errDamaged or run.ErrUnpack if the blob is at fault; then there is no such folder.
+func (b *board) fetch(ctx context.Context, dir string, from blob, to string) (err error) {
+	f, err := b.download(ctx, dir, from)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
-	if digest != from.Digest {
-		return fmt.Errorf("%s %w", from.Name, errDamaged)
-	}
 	if err := run.Unpack(f, to); errors.Is(err, run.ErrUnpack) {
 		return errors.Join(fmt.Errorf("%s: %w", from.Name, err), os.RemoveAll(to))
 	} else if err != nil {
-		return err
+		return &fs.PathError{Op: "unpack", Path: to, Err: err}
 	}
 	return nil
 }
@@ -162,29 +171,33 @@ func (b *board) whole(ctx context.Context, info *jetstream.ObjectInfo, want disk
 // drop deletes blobs that nobody needs any more. That it may fail is no harm: sweepBlobs comes later.
 func (b *board) drop(ctx context.Context, blobs ...*blob) {
 	for _, one := range blobs {
-		if one != nil {
+		if one != nil && !one.isLeft() {
 			_ = b.blobs.Delete(ctx, one.Name)
 		}
 	}
 }
 
+// orphans are objects that nobody speaks of, and chunks of none, with their number.
+type orphans map[string]uint64
+
 // sweepBlobs deletes what is in the object store although nobody speaks of it, and chunks that an upload has left when
-// its worker was killed. What it has seen once it only remembers: it may be on its way.
-func (b *board) sweepBlobs(ctx context.Context, needed map[string]bool, seen map[string]bool) (next map[string]bool, err error) {
+// its worker was killed. What it has not seen before, or seen growing, it only remembers: it may be on its way.
+func (b *board) sweepBlobs(ctx context.Context, needed map[string]bool, seen orphans) (next orphans, err error) {
 	objects, err := b.blobs.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return nil, boardError(err)
 	}
-	next = make(map[string]bool)
+	next = make(orphans)
 	whole := make(map[string]bool)
 	for _, o := range objects {
 		whole[o.NUID] = true
-		switch {
-		case needed[o.Name]:
-		case seen[o.Name]:
+		if needed[o.Name] {
+			continue
+		}
+		if _, ok := seen[o.Name]; ok {
 			b.drop(ctx, &blob{Name: o.Name})
-		default:
-			next[o.Name] = true
+		} else {
+			next[o.Name] = uint64(o.Chunks)
 		}
 	}
 	chunks := b.chunkSubject("")
@@ -196,15 +209,15 @@ func (b *board) sweepBlobs(ctx context.Context, needed map[string]bool, seen map
 	if err != nil {
 		return nil, boardError(err)
 	}
-	for subject := range info.State.Subjects {
+	for subject, n := range info.State.Subjects {
 		switch {
 		case whole[strings.TrimPrefix(subject, chunks)]:
-		case seen[subject]:
+		case seen[subject] == n:
 			if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 				return nil, boardError(err)
 			}
 		default:
-			next[subject] = true
+			next[subject] = n
 		}
 	}
 	return next, nil
@@ -212,7 +225,6 @@ func (b *board) sweepBlobs(ctx context.Context, needed map[string]bool, seen map
 
 // packPath writes a file or a folder of files as a tar file, below its own name.
 func packPath(path string, w io.Writer) error {
-	out := tar.NewWriter(w)
 	base := filepath.Base(path)
 	path, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -220,7 +232,13 @@ func packPath(path string, w io.Writer) error {
 	} else if err != nil {
 		return err
 	}
-	err = filepath.WalkDir(path, func(at string, e fs.DirEntry, err error) error {
+	return packFiles(path, base, w)
+}
+
+// packFiles writes a file, or those of a folder, as a tar file, below a name.
+func packFiles(path, name string, w io.Writer) error {
+	out := tar.NewWriter(w)
+	err := filepath.WalkDir(path, func(at string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -235,7 +253,7 @@ func packPath(path string, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return run.AddFile(out, filepath.ToSlash(filepath.Join(base, below)), data)
+		return run.AddFile(out, filepath.ToSlash(filepath.Join(name, below)), data)
 	})
 	return errors.Join(err, out.Close())
 }

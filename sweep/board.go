@@ -88,6 +88,7 @@ type entry struct {
 	Result     *blob   `json:"result,omitempty"`
 	Error      string  `json:"error,omitempty"`
 	BadInput   bool    `json:"bad_input,omitempty"` // a user can mend it
+	Broken     *blob   `json:"broken,omitempty"`    // of its data, which a worker has found damaged on the server
 	Lost       int     `json:"lost,omitempty"`      // workers, since the last checkpoint
 }
 
@@ -139,7 +140,7 @@ func openBoard(ctx context.Context, nc *nats.Conn, id string) (b *board, err err
 		case len(ids) == 0:
 			return nil, errNoSweep
 		case len(ids) > 1:
-			return nil, badinput.Errorf("%w: choose one by --sweep %s", errSeveral, strings.Join(ids, ", or "))
+			return nil, badinput.Errorf("%w: choose one by --sweep %s", errSeveral, clean(strings.Join(ids, ", or ")))
 		}
 		b.id = ids[0]
 	}
@@ -184,7 +185,7 @@ func boardError(err error) error {
 // serverError is what a server answers, or that it does not: it says nothing of a cell, and passes.
 type serverError struct{ cause error }
 
-func (s *serverError) Error() string { return fmt.Sprintf("the sweep's server: %v", s.cause) }
+func (s *serverError) Error() string { return fmt.Sprintf("the sweep's server: %v", cleaned{s.cause}) }
 func (s *serverError) Unwrap() error { return s.cause }
 
 // agree checks that who computes by something gives the same bits as all others of the sweep; the first one decides.
@@ -197,7 +198,7 @@ func (b *board) agree(ctx context.Context, computes string) error {
 		}
 		if h.Computes != "" {
 			return badinput.Errorf("the sweep is computed by %s, and here that is %s, which gives other last digits: set GFNEM_SIMD to "+
-				"the lowest instructions of all machines, or give the sweep --mixed", h.Computes, computes)
+				"the lowest instructions of all machines, or give the sweep --mixed", clean(h.Computes), computes)
 		}
 		h.Computes = computes
 		if err = b.update(ctx, headKey, h, revision); !errors.Is(err, errStale) {
@@ -241,7 +242,7 @@ func (b *board) post(ctx context.Context, key string) error {
 
 // offer puts a cell on the board, in place of what revision of it is there; 0 if none is.
 func (b *board) offer(ctx context.Context, key string, e entry, revision uint64) error {
-	e.State, e.Worker, e.Host, e.Program, e.Result = todo, "", "", "", nil
+	e.State, e.Worker, e.Host, e.Program, e.Result, e.Error, e.BadInput, e.Broken = todo, "", "", "", nil, "", false, nil
 	if err := b.update(ctx, key, e, revision); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,7 +70,7 @@ func (w *Worker) make(ctx context.Context, h *hold) (err error) {
 		return nil
 	case ctx.Err() != nil:
 		return errors.Join(m.giveUp(nil), context.Cause(ctx))
-	case isOurs(err):
+	case m.isOurs(err):
 		return m.giveUp(err)
 	case errors.As(err, new(*serverError)):
 		w.say("warning: %s: %s: it is handed back", m.now(), oneLine(err))
@@ -79,15 +80,29 @@ func (w *Worker) make(ctx context.Context, h *hold) (err error) {
 	return m.fail(ctx, err)
 }
 
-// isOurs reports whether an error is of this machine, so that another worker may do better.
-func isOurs(err error) bool {
-	var path *fs.PathError
-	var link *os.LinkError
+// ofSystem reports whether an error is of this machine.
+func ofSystem(err error) bool {
 	var number syscall.Errno
-	if errors.As(err, &path) || errors.As(err, &link) {
+	if errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError)) {
 		return true
 	}
 	return !errors.As(err, new(*serverError)) && errors.As(err, &number)
+}
+
+// isOurs reports whether an error is of this machine and not of the data that the cell names, which lie where its
+// configuration says: another worker may do better.
+func (w *Worker) isOurs(err error) bool {
+	path, ok := errors.AsType[*fs.PathError](err)
+	if !ok || isBelow(w.Dir, path.Path) || w.leaves != "" && isBelow(w.leaves, path.Path) {
+		return ofSystem(err)
+	}
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM},
+		func(fault error) bool { return errors.Is(err, fault) })
+}
+
+func isBelow(dir, path string) bool {
+	below, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(below)
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
@@ -114,12 +129,8 @@ func (m *making) prepare(ctx context.Context) (grid run.Grid, err error) {
 	if m.cell.Config, err = m.read(task); err != nil {
 		return grid, err
 	}
-	if !m.here && len(m.job.Data) > 0 {
-		there, err := m.relocate(ctx)
-		if err != nil {
-			return grid, err
-		}
-		task = relocated{task, there}
+	if task, err = m.bringData(ctx, task); err != nil {
+		return grid, err
 	}
 	if e.Checkpoint != nil {
 		err := m.board().fetch(ctx, m.dir, *e.Checkpoint, filepath.Join(m.dir, m.cell.Path()))
@@ -211,21 +222,34 @@ func (m *making) ship(ctx context.Context, more func(*entry)) error {
 	return nil
 }
 
-// handIn uploads the finished cell and says that it is done, and tries that as long as the claim holds.
-func (m *making) handIn(ctx context.Context) error {
-	for tries := 0; ; tries++ {
-		name := fmt.Sprintf("%s/%d", m.key, m.now().Epoch)
-		packed, err := m.board().send(ctx, m.dir, name, func(w io.Writer) error {
-			_, err := run.Pack(filepath.Join(m.dir, m.cell.Path()), w)
+// handIn brings the finished cell to the pool and says that it is done, and tries that as long as the claim holds.
+func (m *making) handIn(ctx context.Context) (err error) {
+	var packed blob
+	if m.leaves != "" {
+		var back func() error
+		if packed, back, err = m.leave(); err != nil {
 			return err
-		})
+		}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, back())
+			}
+		}()
+	}
+	for tries := 0; ; tries++ {
+		if m.leaves == "" {
+			packed, err = m.board().send(ctx, m.dir, fmt.Sprintf("%s/%d", m.key, m.now().Epoch), func(w io.Writer) error {
+				_, err := run.Pack(filepath.Join(m.dir, m.cell.Path()), w)
+				return err
+			})
+		}
 		if err == nil {
 			err = m.change(ctx, func(e *entry) {
 				e.State, e.Result, e.Step, e.Total = done, &packed, m.step.Load(), m.total.Load()
 			})
 		}
 		switch {
-		case err == nil || errors.Is(err, errStale) || isOurs(err):
+		case err == nil || errors.Is(err, errStale) || m.isOurs(err):
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -262,11 +286,18 @@ func (m *making) fail(ctx context.Context, cause error) error {
 	var input *badinput.Error
 	var panicked *crash.Error
 	if errors.As(cause, &panicked) {
-		m.say("%s", panicked.Stack)
+		for line := range strings.Lines(string(panicked.Stack)) {
+			m.say("%s", strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    "))
+		}
 	}
+	var broken *brokenData
+	errors.As(cause, &broken)
 	for {
 		err := m.change(ctx, func(e *entry) {
 			e.State, e.Error, e.BadInput = failed, oneLine(cause), errors.As(cause, &input)
+			if broken != nil {
+				e.Broken = &broken.blob
+			}
 		})
 		if err == nil || errors.Is(err, errStale) || ctx.Err() != nil {
 			return nil

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,9 +24,11 @@ type collection struct {
 	open    map[string]int // key of each cell that is not made yet, and where it stands
 	entries map[string]entry
 	seen    map[string]sighting
+	claimed map[string]bool // keys of cells that workers make
 	bar     *run.Progress
-	orphans map[string]bool // see sweepBlobs
+	orphans orphans // see sweepBlobs
 	swept   time.Time
+	posted  time.Time // when the queue was looked at
 }
 
 // sighting is when a revision of an entry was seen first.
@@ -55,8 +54,8 @@ func (f *Failures) Unwrap() []error { return f.Cells }
 func (p *Pool) Run(ctx context.Context, g run.Grid, cells []run.Cell) ([]json.RawMessage, error) {
 	c := &collection{
 		Pool: p, grid: g, cells: cells, results: make([]json.RawMessage, len(cells)), failed: make([]error, len(cells)),
-		open: make(map[string]int), entries: make(map[string]entry), seen: make(map[string]sighting),
-		bar: run.NewProgress(p.Log, int64(len(cells))*1000, g.Task.Name()), swept: time.Now(),
+		open: make(map[string]int), entries: make(map[string]entry), seen: make(map[string]sighting), claimed: make(map[string]bool),
+		bar: run.NewProgress(p.Log, int64(len(cells))*1000, g.Task.Name()), swept: time.Now(), posted: time.Now(),
 	}
 	if err := c.offerAll(ctx); err != nil {
 		return c.results, c.ending(ctx, err)
@@ -115,7 +114,7 @@ func (c *collection) offerAll(ctx context.Context) error {
 			return fmt.Errorf("%s, run %d: %w", cell.Row, cell.Index, err)
 		}
 	}
-	return nil
+	return c.forget()
 }
 
 // collect watches the board until every cell is made or has failed.
@@ -146,7 +145,7 @@ func (c *collection) collect(ctx context.Context) error {
 
 // passing reports whether an error is of a connection, which comes back.
 func passing(err error) bool {
-	return !isOurs(err) && !errors.As(err, new(*badinput.Error))
+	return !ofSystem(err) && !errors.As(err, new(*badinput.Error))
 }
 
 // follow takes updates of entries until everything is made, or the watcher had better be made anew.
@@ -174,7 +173,7 @@ func (c *collection) follow(ctx context.Context, updates <-chan jetstream.KeyVal
 			if err := c.look(ctx, now); err != nil {
 				return err
 			}
-			if time.Since(heard) > 2*c.Lease && c.running() > 0 {
+			if time.Since(heard) > 2*c.Lease && len(c.claimed) > 0 {
 				return nil // workers renew their claims, and nothing is heard of it
 			}
 		}
@@ -194,7 +193,10 @@ func (c *collection) take(ctx context.Context, update jetstream.KeyValueEntry) e
 	}
 	c.entries[update.Key()], c.seen[update.Key()] = e, sighting{update.Revision(), time.Now()}
 	c.status.heard(e)
+	delete(c.claimed, update.Key())
 	switch e.State {
+	case claimed:
+		c.claimed[update.Key()] = true
 	case done:
 		err := c.accept(ctx, update.Key(), i, e, update.Revision())
 		if err != nil {
@@ -202,7 +204,14 @@ func (c *collection) take(ctx context.Context, update jetstream.KeyValueEntry) e
 		}
 		return err
 	case failed:
-		var err error = fmt.Errorf("%s: %s", e, e.Error)
+		if e.Broken != nil {
+			err := c.resend(ctx, update.Key(), c.cells[i], e, update.Revision())
+			if err != nil {
+				delete(c.seen, update.Key()) // to be taken again
+			}
+			return err
+		}
+		var err error = fmt.Errorf("%s: %s", e, clean(e.Error))
 		if e.BadInput {
 			err = badinput.Errorf("%w", err)
 		}
@@ -217,173 +226,12 @@ func (c *collection) take(ctx context.Context, update jetstream.KeyValueEntry) e
 // show says how far all cells are.
 func (c *collection) show() {
 	at := 1000 * float64(len(c.cells)-len(c.open))
-	for key := range c.open {
-		if e := c.entries[key]; e.Total > 0 && e.State == claimed {
+	for key := range c.claimed {
+		if e := c.entries[key]; e.Total > 0 {
 			at += min(1000*float64(e.Step)/float64(e.Total), 999)
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.bar.Set(int64(at), fmt.Sprintf("%d of %d runs", len(c.cells)-len(c.open), len(c.cells)))
-}
-
-func (c *collection) running() (n int) {
-	for key := range c.open {
-		if c.entries[key].State == claimed {
-			n++
-		}
-	}
-	return n
-}
-
-// accept takes a result that was handed in: it brings the run below the grid's folder, and only then says so. One that
-// is not what it should be is refused, and the cell made again.
-func (c *collection) accept(ctx context.Context, key string, i int, e entry, revision uint64) error {
-	result, err := c.bring(ctx, key, c.cells[i], e)
-	switch {
-	case errors.Is(err, errRefused), errors.Is(err, errDamaged), errors.Is(err, run.ErrUnpack):
-		c.warn("%s: what %s handed in is refused: %v: it is made again", e, e.Worker, err)
-		return c.lose(ctx, key, e, revision)
-	case err != nil:
-		return err
-	}
-	drop := []*blob{e.Result, e.Checkpoint}
-	e.State, e.Result, e.Checkpoint = kept, nil, nil
-	if err := c.board.update(ctx, key, e, revision); err != nil {
-		return err
-	}
-	c.board.drop(ctx, drop...)
-	c.results[i] = result
-	delete(c.open, key)
-	c.show()
-	return nil
-}
-
-var errRefused = errors.New("it is not the cell")
-
-// bring verifies a run that was handed in and moves it to its place.
-func (c *collection) bring(ctx context.Context, key string, cell run.Cell, e entry) (json.RawMessage, error) {
-	if e.Program != Program() {
-		return nil, fmt.Errorf("%w: it was made by another build of the program (%s)", errRefused, e.Program)
-	}
-	in := c.grid
-	in.Scratch = true // all of it is durable already, and what Finished writes is not needed
-	in.Dir = c.below(filepath.Join("in", strings.TrimPrefix(key, cellKeys)))
-	if err := os.RemoveAll(in.Dir); err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(in.Dir) // nothing of worth is left there
-	made := filepath.Join(in.Dir, cell.Path())
-	if err := c.board.fetch(ctx, c.spool(), *e.Result, made); err != nil {
-		return nil, err
-	}
-	var faults []string
-	if err := run.Verify(made, func(f run.Finding) {
-		if f.Status == run.Damaged || f.Status == run.Unread {
-			faults = append(faults, filepath.Base(f.Path)+": "+f.Text)
-		}
-	}); err != nil {
-		return nil, fmt.Errorf("%w: %w", errRefused, err)
-	}
-	if faults != nil {
-		return nil, fmt.Errorf("%w: %s", errRefused, strings.Join(faults, "; "))
-	}
-	result, _, err := in.Finished(cell, func(line string) { faults = append(faults, line) })
-	if err != nil || result == nil {
-		return nil, fmt.Errorf("%w: it has no result of its newest checkpoint: %v %s", errRefused, err, strings.Join(faults, "; "))
-	}
-	return result, c.place(made, cell)
-}
-
-// place moves a run below the grid's folder, in the place of what is there.
-func (c *collection) place(made string, cell run.Cell) error {
-	d, to := disk.OS{}, filepath.Join(c.Dir, cell.Path())
-	if err := disk.MkdirAll(d, filepath.Dir(to)); err != nil {
-		return err
-	}
-	if err := d.RemoveAll(filepath.Join(made, "lock")); err != nil {
-		return err
-	}
-	if _, err := d.Lstat(to); err == nil { // until it is replaced, its result is on the board
-		if err := d.Rename(to, made+".old"); err != nil {
-			return err
-		}
-	}
-	if err := d.Rename(made, to); err != nil {
-		return err
-	}
-	return d.SyncDir(filepath.Dir(to))
-}
-
-// look sets cells back whose workers were silent for the time of a lease, posts again what nobody takes, and writes the
-// status.
-func (c *collection) look(ctx context.Context, now time.Time) error {
-	waiting := 0
-	for key := range c.open {
-		e, s := c.entries[key], c.seen[key]
-		if s.revision == 0 || now.Sub(s.at) < c.Lease {
-			continue
-		}
-		switch e.State {
-		case claimed:
-			err := c.lose(ctx, key, e, s.revision)
-			if err != nil && !errors.Is(err, errStale) {
-				return err
-			}
-		case todo:
-			waiting++
-		}
-	}
-	if waiting > 0 {
-		if err := c.repost(ctx); err != nil {
-			return err
-		}
-	}
-	if now.Sub(c.swept) > 30*time.Minute {
-		c.swept = now
-		var err error
-		if c.orphans, err = c.sweep(ctx); err != nil {
-			return err
-		}
-	}
-	return c.status.write(c, false)
-}
-
-// sweep removes what killed workers have left on the server.
-func (c *collection) sweep(ctx context.Context) (map[string]bool, error) {
-	jobs := make([]job, 0, len(c.jobs))
-	for _, j := range c.jobs {
-		jobs = append(jobs, j)
-	}
-	return c.board.sweepBlobs(ctx, referred(c.entries, jobs), c.orphans)
-}
-
-// lose sets a cell back whose worker is gone.
-func (c *collection) lose(ctx context.Context, key string, e entry, revision uint64) error {
-	const most = 20 // workers in a row, without a checkpoint between
-	if e.Lost++; e.Lost < most {
-		return c.board.offer(ctx, key, e, revision)
-	}
-	e.State, e.Error = failed, fmt.Sprintf("%d workers in a row have ended while they made it: does it need too much memory?", most)
-	return c.board.update(ctx, key, e, revision)
-}
-
-// repost tells workers of cells again if the queue is empty: a message was lost, when a disk lost what it had not
-// written.
-func (c *collection) repost(ctx context.Context) error {
-	stream, err := c.board.js.Stream(ctx, bucket(c.board.id))
-	if err != nil {
-		return boardError(err)
-	}
-	if stream.CachedInfo().State.Msgs > 0 {
-		return nil
-	}
-	for key := range c.open {
-		if c.entries[key].State == todo {
-			if err := c.board.post(ctx, key); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -82,7 +83,7 @@ func Dial(ctx context.Context, address, name string, keys *Keys, patience time.D
 			return nil, refused
 		}
 		if time.Now().After(deadline) {
-			return nil, badinput.Errorf("%s does not answer: %w", address, err)
+			return nil, badinput.Errorf("%s does not answer: %w", address, cleaned{err})
 		}
 		select {
 		case <-ctx.Done():
@@ -90,6 +91,28 @@ func Dial(ctx context.Context, address, name string, keys *Keys, patience time.D
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
+}
+
+// Reachable returns the address of a sweep for workers on other machines: of a server that listens at HOST:PORT, or of a
+// NATS cluster. It is an error if they cannot reach it.
+func Reachable(listen, address string) (string, error) {
+	if listen != "" {
+		if _, _, err := parseListen(listen); err != nil {
+			return "", err
+		}
+		address = "nats://" + listen
+	}
+	for one := range strings.SplitSeq(address, ",") {
+		u, err := url.Parse(one)
+		if err != nil || u.Hostname() == "" {
+			return "", badinput.Errorf("%s: want an address such as nats://HOST:PORT", one)
+		}
+		if ip := net.ParseIP(u.Hostname()); loopback(u.Hostname()) || ip != nil && ip.IsUnspecified() || u.Port() == "0" {
+			return "", badinput.Errorf("workers on other machines cannot reach %s: give the name of the machine that the sweep runs on, "+
+				"and a port", one)
+		}
+	}
+	return address, nil
 }
 
 // refusal is the error of a server that does not want us, or that we do not trust: to ask again is no use.
@@ -104,10 +127,10 @@ func refusal(address string, err error) error {
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return badinput.Errorf("%s has no TLS, and another machine is trusted only with it", address)
 	case errors.As(err, &other):
-		return badinput.Errorf("%s is not who it should be: %v: make its keys with --host and the name that workers use", address, other)
+		return badinput.Errorf("%s is not who it should be: %v: make its keys with --host and the name that workers use", address, cleaned{other})
 	case errors.As(err, &verify), errors.As(err, &unknown):
 		return badinput.Errorf("%s is not who it should be: %s: give --keys with the %s of the sweep", address,
-			strings.TrimPrefix(err.Error(), "nats: tls error: tls: "), caFile)
+			strings.TrimPrefix(clean(err.Error()), "nats: tls error: tls: "), caFile)
 	}
 	return nil
 }

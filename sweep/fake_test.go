@@ -129,6 +129,16 @@ func (s *said) has(t *testing.T, text string) {
 	}
 }
 
+// wait waits until some text is said.
+func (s *said) wait(t *testing.T, text string) {
+	t.Helper()
+	for begin := time.Now(); !strings.Contains(s.String(), text); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begin) > 2*time.Minute {
+			t.Fatalf("%q is not said:\n%s", text, s)
+		}
+	}
+}
+
 func write(t *testing.T, path, text string) string {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {

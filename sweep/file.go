@@ -254,14 +254,16 @@ func (r *reader) seeds(p *Plan, preset string) error {
 		if err != nil {
 			return err
 		}
+		taken := make(map[uint64]bool)
 		for _, v := range values {
 			seed, ok := v.(int64)
 			if !ok || seed < 0 {
 				return r.errorf("seeds", value, want)
 			}
-			if slices.Contains(p.Seeds, uint64(seed)) {
+			if taken[uint64(seed)] {
 				return r.errorf("seeds", value, "%d occurs twice", seed)
 			}
+			taken[uint64(seed)] = true
 			p.Seeds = append(p.Seeds, uint64(seed))
 		}
 	}

@@ -90,9 +90,10 @@ func (p *Plan) Run(ctx context.Context, g run.Grid) (*Table, error) {
 
 // train makes the cells of some rows up to a part of their steps.
 func (p *Plan) train(ctx context.Context, g run.Grid, lines []Line, rows []string, until float64) error {
+	asked := setOf(rows)
 	var cells []run.Cell
 	for _, row := range p.Rows {
-		if slices.Contains(rows, row.Name) {
+		if asked[row.Name] {
 			for _, c := range row.Cells {
 				c.Until = until
 				cells = append(cells, c)
@@ -104,7 +105,7 @@ func (p *Plan) train(ctx context.Context, g run.Grid, lines []Line, rows []strin
 		return err
 	}
 	for i := range lines {
-		if slices.Contains(rows, lines[i].Row) {
+		if asked[lines[i].Row] {
 			lines[i].results, results = results[:len(p.Seeds)], results[len(p.Seeds):]
 			lines[i].Trained = cmp.Or(until, 1)
 		}
@@ -154,8 +155,9 @@ func (p *Plan) halve(ctx context.Context, g run.Grid, lines []Line, rows []strin
 			return err
 		}
 		m := measure{Results: make(map[string][]json.RawMessage), Next: next}
+		measured := setOf(rows)
 		for _, l := range lines {
-			if slices.Contains(rows, l.Row) {
+			if measured[l.Row] {
 				m.Results[l.Row] = l.results
 			}
 		}
@@ -179,9 +181,9 @@ func (p *Plan) halve(ctx context.Context, g run.Grid, lines []Line, rows []strin
 func (h Halving) best(file string, lines []Line, rows []string) ([]string, error) {
 	score := make(map[string]float64)
 	all := make(map[string]bool)
-	found := false
+	found, asked := false, setOf(rows)
 	for _, l := range lines {
-		if !slices.Contains(rows, l.Row) {
+		if !asked[l.Row] {
 			continue
 		}
 		var sum float64
@@ -213,8 +215,16 @@ func (h Halving) best(file string, lines []Line, rows []string) ([]string, error
 	}
 	sorted := slices.Clone(rows)
 	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(score[a], score[b]) })
-	next := sorted[:(len(rows)+h.Factor-1)/h.Factor]
-	return slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return !slices.Contains(next, row) }), nil
+	next := setOf(sorted[:(len(rows)+h.Factor-1)/h.Factor])
+	return slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return !next[row] }), nil
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool)
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }
 
 func readRungs(path string) (*rungs, error) {

@@ -34,7 +34,7 @@ type PoolOptions struct {
 	Workers  int             // in this process
 	Backend  compute.Backend // of those
 	Computes string          // what it is
-	Listen   string          // HOST:PORT for others; "" means none
+	Listen   string          // HOST:PORT for others, where port 0 becomes one that is free; "" means none
 	NATS     string          // addresses of a NATS cluster to use instead of a server in this process
 	Sweep    string          // names the sweep there; "" means by the folder
 	Keys     *Keys           // nil means none
@@ -54,6 +54,8 @@ type Pool struct {
 	life   string          // begins the names of this process's workers
 	data   map[string]blob // what was uploaded, by path
 	jobs   map[string]job
+	// leftovers are folders that workers of pools before this one have left.
+	leftovers map[string]bool
 
 	working context.Context         // of the workers here
 	stop    context.CancelCauseFunc // ends them
@@ -123,6 +125,14 @@ func (p *Pool) enter() error {
 			return err
 		}
 	}
+	left, err := os.ReadDir(p.below(leftName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	p.leftovers = make(map[string]bool)
+	for _, e := range left {
+		p.leftovers[e.Name()] = true
+	}
 	return nil
 }
 
@@ -140,6 +150,7 @@ func (p *Pool) connect(ctx context.Context) (err error) {
 		if p.server, err = startServer(p.below("nats"), p.Listen, p.Keys, p.Limit+1<<30); err != nil {
 			return err
 		}
+		p.Listen = p.server.address(p.Listen)
 		p.nc, err = connectIn(p.server, p.Keys)
 	}
 	if err != nil {
@@ -186,7 +197,7 @@ const here = "here-"
 func (p *Pool) startWorker(i int) {
 	w := &Worker{
 		Tasks: p.Tasks, Backend: p.Backend, Computes: p.Computes, Dir: p.below("work"), Sweep: p.board.id, Patience: time.Minute,
-		name: fmt.Sprintf("%s%d", p.life, i+1), here: true, Log: warnings{p},
+		name: fmt.Sprintf("%s%d", p.life, i+1), leaves: p.below(leftName), Log: warnings{p},
 	}
 	p.workers.Go(func() {
 		err := w.Run(p.working, p.nc)
@@ -234,7 +245,7 @@ func (p *Pool) warn(format string, args ...any) {
 	if p.Log != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		fmt.Fprintf(p.Log, "warning: "+format+"\n", args...)
+		fmt.Fprintln(p.Log, "warning:", clean(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -312,8 +323,9 @@ func (p *Pool) offerCell(ctx context.Context, g run.Grid, c run.Cell, begun bool
 	next.Epoch = old.Epoch
 	if old.Job == next.Job && old.Until == next.Until && old.State != kept && old.State != failed {
 		dead := old.State == claimed && strings.HasPrefix(old.Worker, here) && !strings.HasPrefix(old.Worker, p.life)
-		if old.State != todo && !dead {
-			return nil // somebody has it
+		if old.State != todo && !dead { // somebody has it
+			delete(p.leftovers, leftFolder(key, old.Epoch))
+			return nil
 		}
 		next.Checkpoint = old.Checkpoint
 	}

@@ -279,23 +279,23 @@ func TestRefusedResults(t *testing.T) {
 			e.Result = &b
 		}, "it cannot be unpacked"},
 		"nothing": {func(h *hold, e *entry) { e.Result = &blob{Name: "none"} }, "none does not match its hash"},
+		"none":    {func(h *hold, e *entry) { e.Result = nil }, "it is not the cell: there is none"},
+		"another file": {func(h *hold, e *entry) {
+			more := t.TempDir()
+			if err := errors.Join(os.CopyFS(more, os.DirFS(filepath.Join(good, "base", "0"))), os.Remove(filepath.Join(more, "lock"))); err != nil {
+				t.Error(err)
+			}
+			write(t, filepath.Join(more, "report", "index.html"), "text")
+			b, err := h.send(context.Background(), t.TempDir(), h.key+"/rogue", func(w io.Writer) error { return packFiles(more, ".", w) })
+			if err != nil {
+				t.Error(err)
+			}
+			e.Result = &b
+		}, `it has files that are no part of a run, such as "report"`},
+		"nothing left": {func(h *hold, e *entry) { e.Result = &blob{Name: leftName} }, "is not a run"},
 		"corrupted": {func(h *hold, e *entry) {
 			e.Result = send(h, filepath.Join(good, "base", "0"))
-			info, err := h.blobs.GetInfo(context.Background(), e.Result.Name)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			stream, err := h.js.Stream(context.Background(), "OBJ_"+bucket(h.id))
-			if err == nil {
-				err = stream.Purge(context.Background(), jetstream.WithPurgeSubject(h.chunkSubject(info.NUID)))
-			}
-			if err == nil {
-				_, err = h.js.Publish(context.Background(), h.chunkSubject(info.NUID), make([]byte, e.Result.Size))
-			}
-			if err != nil {
-				t.Error(err)
-			}
+			h.corrupt(t, *e.Result)
 		}, "does not match its hash"},
 		"other program": {func(h *hold, e *entry) {
 			e.Program, e.Result = "another", send(h, filepath.Join(good, "base", "0"))
@@ -317,6 +317,27 @@ func TestRefusedResults(t *testing.T) {
 				t.Error(log.String())
 			}
 		})
+	}
+}
+
+// corrupt puts zeros into the place of a blob.
+func (b *board) corrupt(t *testing.T, which blob) {
+	t.Helper()
+	ctx := context.Background()
+	info, err := b.blobs.GetInfo(ctx, which.Name)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	stream, err := b.js.Stream(ctx, "OBJ_"+bucket(b.id))
+	if err == nil {
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(b.chunkSubject(info.NUID)))
+	}
+	if err == nil {
+		_, err = b.js.Publish(ctx, b.chunkSubject(info.NUID), make([]byte, which.Size))
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -346,50 +367,53 @@ func TestDamagedCheckpoint(t *testing.T) {
 	log.has(t, "warning: base, run 0: the checkpoint gone does not match its hash: the cell begins anew")
 }
 
-// What no entry speaks of is removed from the server when it was seen twice, whole or half.
+// What no entry speaks of is removed from the server when it was seen twice, whole or half, unless it has grown.
 func TestSweepBlobs(t *testing.T) {
 	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t)})
 	defer p.Close()
 	ctx := t.Context()
-	names := make(map[string]string)
-	put := func(name string) {
+	put := func(name string) string {
 		data := make([]byte, 2*chunkSize+1)
 		b, err := p.board.upload(ctx, name, disk.DigestOf(data), bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
 		}
-		names[name] = b.Name
+		return b.Name
 	}
-	put("needed")
-	put("left")
-	for i := range 3 { // of an upload whose worker was killed
-		if _, err := p.board.js.Publish(ctx, "$O."+bucket(p.board.id)+".C.half", make([]byte, 1000*i)); err != nil {
+	chunk := func(upload string) { // of one that is not finished
+		if _, err := p.board.js.Publish(ctx, p.board.chunkSubject(upload), make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var seen map[string]bool
-	for pass, want := range []uint64{3 + 1 + 3 + 1 + 3, 3 + 1 + 1, 3 + 1 + 1} { // chunks and descriptions; one is of what was deleted
+	needed := put("needed")
+	put("left")
+	chunk("killed")
+	chunk("slow")
+	var seen orphans
+	for pass, want := range []uint64{ // chunks and descriptions; one is of what was deleted
+		3 + 1 + 3 + 1 + 1 + 2,
+		3 + 1 + 1 + 3,
+		3 + 1 + 1 + 4,
+		3 + 1 + 1 + 4,
+		3 + 1 + 1,
+	} {
+		var err error
+		if seen, err = p.board.sweepBlobs(ctx, map[string]bool{needed: true}, seen); err != nil {
+			t.Fatal(err)
+		}
+		if pass < 3 {
+			chunk("slow")
+		}
 		stream, err := p.board.js.Stream(ctx, "OBJ_"+bucket(p.board.id))
 		if err != nil {
 			t.Fatal(err)
-		}
-		if pass > 0 {
-			if seen, err = p.board.sweepBlobs(ctx, map[string]bool{names["needed"]: true}, seen); err != nil {
-				t.Fatal(err)
-			}
-			if pass == 1 {
-				seen2, err := p.board.sweepBlobs(ctx, map[string]bool{names["needed"]: true}, seen)
-				if err != nil || len(seen2) != 0 {
-					t.Fatal(seen2, err)
-				}
-			}
 		}
 		info, err := stream.Info(ctx)
 		if err != nil || info.State.Msgs != want {
 			t.Errorf("pass %d: %d messages, want %d; %v", pass, info.State.Msgs, want, err)
 		}
 	}
-	if _, err := p.board.blobs.GetInfo(ctx, names["needed"]); err != nil {
+	if _, err := p.board.blobs.GetInfo(ctx, needed); err != nil {
 		t.Error(err)
 	}
 }
@@ -397,12 +421,11 @@ func TestSweepBlobs(t *testing.T) {
 // A store that is full is said in one line, and tried again.
 func TestFullStore(t *testing.T) {
 	var log said
-	task := count{step: func(countConfig, uint64) error { time.Sleep(time.Millisecond); return nil }}
-	plan := plan(t, "task = \"count\"\npreset = \"long\"\n", task)
-	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Tasks: []run.Task{task}, Workers: 1, Limit: 1000, Log: &log})
+	plan := plan(t, oneCell)
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort, Limit: 1000})
 	wait := running(t, plan, p)
-	time.Sleep(2 * time.Second)
-	log.has(t, "warning: base, run 0: its result is not handed in, and tried again: upload")
+	ended := p.elsewhere(t, &log)
+	log.wait(t, "warning: base, run 0: its result is not handed in, and tried again: upload")
 	if !strings.Contains(log.String(), "maximum bytes exceeded") {
 		t.Error(log.String())
 	}
@@ -410,6 +433,26 @@ func TestFullStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	log.has(t, "its result is not handed in")
+}
+
+// elsewhere starts a worker that is not the pool's own, and returns what it ends with.
+func (p *Pool) elsewhere(t *testing.T, log io.Writer) <-chan error {
+	t.Helper()
+	nc, err := Dial(t.Context(), "nats://"+p.Listen, "worker", p.Keys, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := Worker{Tasks: p.Tasks, Dir: disktest.MemoryDir(t), Patience: time.Minute, Log: log}
+	ended := make(chan error, 1)
+	go func() {
+		defer nc.Close()
+		ended <- w.Run(t.Context(), nc)
+	}()
+	return ended
 }
 
 func streamOf(t *testing.T, p *Pool, limit int64) jetstream.StreamConfig {
@@ -427,25 +470,11 @@ func TestData(t *testing.T) {
 	file := write(t, filepath.Join(t.TempDir(), "numbers"), "12345")
 	plan := plan(t, fmt.Sprintf("task = \"count\"\nset.data = %q\n", file))
 	_, want := plain(t, plan)
-	keys := &Keys{}
-	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t), Keys: keys})
-	gone := make(chan error, 1)
-	wait := running(t, plan, p)
-	for len(jobsOf(p)) == 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	p, wait := posted(t, plan, nil)
 	if err := os.Rename(file, file+".away"); err != nil {
 		t.Fatal(err)
 	}
-	nc, err := Dial(t.Context(), "nats://"+p.Listen, "worker", keys, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Patience: time.Minute}
-	go func() {
-		defer nc.Close()
-		gone <- w.Run(t.Context(), nc)
-	}()
+	gone := p.elsewhere(t, nil)
 	wait()
 	if err := <-gone; err != nil {
 		t.Error(err)
@@ -458,17 +487,68 @@ func TestData(t *testing.T) {
 	}
 }
 
-// jobsOf lists the jobs that are on the board.
-func jobsOf(p *Pool) []string {
+// posted runs a plan in the background, and returns when its cells are on the board.
+func posted(t *testing.T, plan *Plan, log io.Writer) (p *Pool, wait func()) {
+	t.Helper()
+	p = open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort, Log: log})
+	wait = running(t, plan, p)
+	for len(cellsOf(p)) < len(plan.Cells()) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return p, wait
+}
+
+// Data that are damaged on the server are sent again, if they are still the same.
+func TestDamagedData(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(t *testing.T, file string)
+		want   string // of the cell
+	}{
+		"the same": {func(*testing.T, string) {}, ""},
+		"other": {func(t *testing.T, file string) { write(t, file, "54321") },
+			"its data have changed since the sweep began: give the same command again"},
+		"gone": {func(t *testing.T, file string) {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		}, "no such file or directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := write(t, filepath.Join(t.TempDir(), "numbers"), "12345")
+			plan := plan(t, fmt.Sprintf("task = \"count\"\nset.data = %q\n", file))
+			var log said
+			p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort, Log: &log})
+			data, err := p.sendData(t.Context(), plan.Cells()[0].Config) // which is sent once
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.board.corrupt(t, data["data"])
+			c.change(t, file)
+			gone := p.elsewhere(t, nil)
+			_, err = plan.Run(t.Context(), p.grid(plan.Task))
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+			p.finish(t)
+			if err := <-gone; err != nil {
+				t.Error(err)
+			}
+			log.has(t, "warning: base, run 0: its data on the server are damaged, and sent again")
+		})
+	}
+}
+
+// cellsOf lists the cells that are on the board.
+func cellsOf(p *Pool) []string {
 	keys, err := p.board.kv.Keys(context.Background())
 	if err != nil {
 		return nil
 	}
-	var jobs []string
+	var cells []string
 	for _, key := range keys {
 		if strings.HasPrefix(key, cellKeys) {
-			jobs = append(jobs, key)
+			cells = append(cells, key)
 		}
 	}
-	return jobs
+	return cells
 }

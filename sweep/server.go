@@ -47,6 +47,9 @@ func startServer(store, listen string, keys *Keys, limit int64) (*embedded, erro
 			return nil, badinput.Errorf("--listen %s: %w", listen, err)
 		}
 		l.Close()
+		if port == 0 {
+			o.Port = server.RANDOM_PORT
+		}
 	}
 	if keys.hasSecret() {
 		o.CustomClientAuthentication, o.AlwaysEnableNonce = keys, true
@@ -82,6 +85,15 @@ func (e *embedded) stop() {
 	e.WaitForShutdown()
 }
 
+// address is where the server listens: what it was told, with its port if it was to choose one.
+func (e *embedded) address(listen string) string {
+	host, port, err := parseListen(listen)
+	if addr, ok := e.Addr().(*net.TCPAddr); ok && err == nil && port == 0 {
+		return net.JoinHostPort(host, strconv.Itoa(addr.Port))
+	}
+	return listen
+}
+
 // failure says why the server has given up its store; nil if it has not.
 func (e *embedded) failure(store string) error {
 	if e == nil || e.JetStreamEnabled() {
@@ -103,7 +115,7 @@ func parseListen(listen string) (host string, port int, err error) {
 	if err == nil {
 		port, err = strconv.Atoi(number)
 	}
-	if err != nil || port < 1 || port > 65535 || host == "" {
+	if err != nil || port < 0 || port > 65535 || host == "" {
 		return "", 0, badinput.Errorf("--listen %s: want HOST:PORT, such as 127.0.0.1:4222, or 0.0.0.0:4222 for all addresses", listen)
 	}
 	return host, port, nil

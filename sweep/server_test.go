@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,15 +12,7 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+const anyPort = "127.0.0.1:0"
 
 func madeKeys(t *testing.T) (dir string, sweep, worker *Keys) {
 	t.Helper()
@@ -44,7 +35,7 @@ func madeKeys(t *testing.T) (dir string, sweep, worker *Keys) {
 func TestKeys(t *testing.T) {
 	dir, sweep, worker := madeKeys(t)
 	_, _, stranger := madeKeys(t)
-	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t), Keys: sweep})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort, Keys: sweep})
 	defer p.Close()
 	address := "nats://" + p.Listen
 	without := func(k *Keys, names ...string) *Keys {
@@ -116,7 +107,7 @@ func TestOffLoopback(t *testing.T) {
 	testkit.BadInput(t, err, "192.0.2.1:4222: want an address such as nats://HOST:PORT")
 	_, err = OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), Listen: "4222"})
 	testkit.BadInput(t, err, "--listen 4222: want HOST:PORT, such as 127.0.0.1:4222, or 0.0.0.0:4222 for all addresses")
-	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t)})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort})
 	defer p.Close()
 	_, err = OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), Listen: p.Listen})
 	if err == nil || !strings.Contains(err.Error(), "address already in use") {
@@ -126,7 +117,7 @@ func TestOffLoopback(t *testing.T) {
 
 // A worker of another build is refused, whether it says so or not.
 func TestOtherProgram(t *testing.T) {
-	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t)})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort})
 	defer p.Close()
 	nc, err := Dial(t.Context(), "nats://"+p.Listen, "worker", &Keys{}, time.Second)
 	if err != nil {
@@ -140,7 +131,7 @@ func TestOtherProgram(t *testing.T) {
 
 // A server can have several sweeps, also one that is not ours.
 func TestSeveralSweeps(t *testing.T) {
-	store := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: freeAddress(t)})
+	store := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort})
 	defer store.Close()
 	address := "nats://" + store.Listen
 	_, err := OpenPool(t.Context(), PoolOptions{Dir: disktest.MemoryDir(t), NATS: address})

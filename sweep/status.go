@@ -80,7 +80,7 @@ func (s *status) write(c *collection, last bool) error {
 	}
 	s.Time = time.Now().UTC().Truncate(time.Millisecond)
 	s.written = s.Time
-	s.Cells = Counts{Total: len(c.cells), Running: c.running()}
+	s.Cells = Counts{Total: len(c.cells), Running: len(c.claimed)}
 	s.Cells.Done = len(c.cells) - len(c.open)
 	for _, err := range c.failed {
 		if err != nil {

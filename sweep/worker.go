@@ -30,11 +30,13 @@ type Worker struct {
 	Program  string    // "" means this one
 	Log      io.Writer // a line for each cell and each mishap
 
-	name  string
-	here  bool // on the pool's machine: data lies where it says
-	board *board
-	lease time.Duration
-	local map[string]string // where data sets lie here, by hash
+	name   string
+	leaves string // folder in which the pool finds what it has made; "" means that it sends that
+	board  *board
+	lease  time.Duration
+	local  map[string]string // where data sets lie here, by hash
+	// prepared is the configuration of the last cell whose data had to be read.
+	prepared any
 }
 
 // Run makes cells until the sweep is over. When ctx ends it saves, hands its cell back for somebody else to go on, and
@@ -63,7 +65,7 @@ func (w *Worker) Run(ctx context.Context, nc *nats.Conn) (err error) {
 		case errors.Is(err, errOver):
 			return nil
 		case nc.IsClosed():
-			return badinput.Errorf("the server of the sweep refuses us now: %v", nc.LastError())
+			return badinput.Errorf("the server of the sweep refuses us now: %w", cleaned{nc.LastError()})
 		case err != nil && time.Since(heard) > w.Patience:
 			return badinput.Errorf("the server of the sweep has not answered for %s: %w", w.Patience, err)
 		case err != nil:
@@ -91,7 +93,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 func (w *Worker) say(format string, args ...any) {
 	if w.Log != nil {
-		fmt.Fprintf(w.Log, format+"\n", args...)
+		fmt.Fprintln(w.Log, clean(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -123,7 +125,7 @@ func (w *Worker) join(ctx context.Context, nc *nats.Conn) error {
 func (w *Worker) fits(h head) error {
 	if h.Format != format || h.Program != w.Program {
 		return badinput.Errorf("the sweep is made by another build of the program (%s) than this one (%s): give its workers the same",
-			h.Program, w.Program)
+			clean(h.Program), w.Program)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ const (
 
 // batchNorm normalises channels over images and pixels, then scales and shifts them. While training it uses the mean and the
 // variance of the batch and appends what becomes of the running ones to changes; with nil changes it uses the running ones.
-func batchNorm(changes *[]optim.Assignment) norm {
+func batchNorm(changes *changes) norm {
 	return func(scope *model.Scope, y *Node) *Node {
 		scope = scope.At("norm")
 		g, dtype, channels := y.Graph(), y.DType(), y.Shape().Dim(-1)

@@ -38,10 +38,14 @@ func (s *Choices) graph(in choiceIn[*Node]) (out choiceLogs[*Node]) {
 	}
 	n := c.Positions()
 	net, u := c.q(in.X)
-	step := Iota(z.Graph(), z.Shape().Clone(), 1) // [1,n]
+	ranks := make([]int32, n)
+	for at, rank := range c.ranks() {
+		ranks[at] = int32(rank)
+	}
+	step := InsertAxes(Const(z.Graph(), ranks), 0) // [1,n]
 	prefix := make([]*Node, n)
-	for t := range n {
-		prefix[t] = Where(LessThan(step, Const(z.Graph(), int32(t))), z, Neg(OnesLike(z)))
+	for at, rank := range ranks {
+		prefix[at] = Where(LessThan(step, Const(z.Graph(), rank)), z, Neg(OnesLike(z)))
 	}
 	states := gfn.State{Concatenate(prefix, 0)}
 	h := net.Policy.Heads(net.Scope, u, states, n)

@@ -36,11 +36,10 @@ func tableOf(b compute.Backend, m mnist.Images) (*tensors.Tensor, error) {
 }
 
 // shuffled supplies minibatches of images, each epoch in a new order, as a table of all of them and the numbers of some: what is
-// sent for an update is a few bytes. Programs turn that into images by pick.
-func shuffled(seed uint64, size int, table *tensors.Tensor) (em.Data, error) {
-	batch, err := em.Batches(seed, size, table.Shape().Dim(0))
-	if err != nil {
-		return nil, err
+// sent for an update is a few bytes. Programs turn that into images by pick. It also returns these numbers.
+func shuffled(seed uint64, size int, table *tensors.Tensor) (data em.Data, batch func(step uint64) []int, err error) {
+	if batch, err = em.Batches(seed, size, table.Shape().Dim(0)); err != nil {
+		return nil, nil, err
 	}
 	return func(step uint64) []*tensors.Tensor {
 		rows := make([]int32, size)
@@ -48,7 +47,7 @@ func shuffled(seed uint64, size int, table *tensors.Tensor) (em.Data, error) {
 			rows[i] = int32(k)
 		}
 		return []*tensors.Tensor{table, tensors.FromFlatDataAndDimensions(rows, size)}
-	}, nil
+	}, batch, nil
 }
 
 // pick takes the images of a minibatch from the table, as networks take them.
@@ -92,4 +91,14 @@ func firstOf(m mnist.Images, n int) mnist.Images {
 		return m
 	}
 	return m.Slice(0, n)
+}
+
+// validation are the images to train on, and others to choose settings by: those that the data have for it or, if there
+// are none, the last sixth of its training images.
+func validation(set *mnist.Set) (train, valid mnist.Images) {
+	if set.Valid.Len() > 0 {
+		return set.Train, set.Valid
+	}
+	all := set.Train.Len()
+	return set.Train.Slice(0, all-all/6), set.Train.Slice(all-all/6, all)
 }

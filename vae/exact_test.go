@@ -87,7 +87,7 @@ func TestGradientIdentity(t *testing.T) {
 			var paths []string
 			out := call[divergences[*tensors.Tensor]](t, b, store, func(in example[*Node]) (out divergences[*Node]) {
 				xs, zs := pairs(in.X, in.Z)
-				logQ := p.logQ(store.Scope(em.Phi), xs, zs)
+				logQ := logQ(p, store.Scope(em.Phi), xs, zs)
 				logR := m.Reward(store.Scope(em.Theta), gfn.Batch{xs}, gfn.State{zs})
 				q := StopGradient(Exp(logQ))
 				path := gfn.Path{

@@ -17,7 +17,7 @@ import (
 
 // refresh continues a training by E-updates alone.
 func (s *session) refresh(store *model.Store) error {
-	spec := s.Spec(s.size, s.data, s.perEpoch())
+	spec := s.spec()
 	updates := s.Eval.ExtraEUpdates
 	bar := run.NewProgress(s.progress, int64(updates), "posterior")
 	defer bar.Done()
@@ -29,7 +29,7 @@ func (s *session) refresh(store *model.Store) error {
 
 // expect makes E-updates, the first of which is a given iteration, when so many steps of a progress bar are done.
 func (s *session) expect(store *model.Store, spec em.Spec, first uint64, updates int, bar *run.Progress, done int) error {
-	spec.Prepare, spec.Gate, spec.MStep.Latents = pick, em.Never, nil
+	spec.Prepare, spec.Gate, spec.MStep.Latents, spec.MStep.Persist = pick, em.Never, nil, em.Persistent{}
 	l, err := em.New(s.backend, store, spec)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *session) expect(store *model.Store, spec em.Spec, first uint64, updates
 // that explain an image; then come E-steps, the last third of all updates with the reduced rate.
 func (s *session) fit(store *model.Store) error {
 	seed := rng.New(s.Config.Seed, "fit a posterior").Uint64()
-	data, err := shuffled(seed, s.Batch, s.table)
+	data, _, err := shuffled(seed, s.Batch, s.table)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s *session) fit(store *model.Store) error {
 	spec.Model, spec.Seed, spec.Wake.Reward = m, seed, m.Reward
 	updates := s.Eval.FitUpdates
 	imitations := updates / 3
-	spec.Wake.Optimizer = s.phi(uint64(imitations))
+	spec.Wake.Optimizer = s.phi(fall{uint64(imitations), uint64(updates - imitations), s.Optim.Smooth})
 	bar := run.NewProgress(s.progress, int64(updates), "posterior")
 	defer bar.Done()
 	if err := s.imitate(store, spec, imitations, bar); err != nil {

@@ -25,7 +25,7 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 	if c.Gate.Turn > 0 {
 		turns := em.Turns{Length: c.Gate.Turn}
 		if gate = turns; c.Optim.DropOn > 0 {
-			dropM = turns.MBefore(drop)
+			dropM.from, dropM.to = turns.MBefore(drop.from), turns.MBefore(drop.to)
 		}
 	}
 	var sleep em.Sleep // as published: a step of its own that follows some of the E-steps
@@ -37,6 +37,7 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 	if c.Policy.LogZ == logZNone {
 		objective = gfn.VarGrad{Samples: c.Wake.Samples}
 	}
+	moves := gfn.BackForth{MaxSteps: min(c.Moves.Steps, size.Positions())}
 	return em.Spec{
 		Model:  m,
 		Env:    size.Env(),
@@ -53,11 +54,16 @@ func (c *Config) Spec(size Size, data em.Data, perEpoch uint64) em.Spec {
 		},
 		Sleep: sleep,
 		Gate:  gate,
-		MStep: em.MStep{Latents: c.latents(), Moves: c.Moves.Count, Loss: m.decoderLoss, Optimizer: c.theta(dropM)},
+		MStep: em.MStep{Latents: c.latents(), Moves: c.Moves.Count, Kernel: moves, Objective: m.decoderLoss, Optimizer: c.theta(dropM)},
 	}
 }
 
-func (c *Config) policy(size Size) Policy {
+func (c *Config) policy(size Size) encoder {
+	if c.Policy.Network == networkAttention {
+		return Attentive{
+			Size: size, Conditional: c.Policy.LogZ == logZImage, Width: c.Policy.Width, Layers: c.Policy.Layers,
+		}
+	}
 	return Policy{Size: size, Conditional: c.Policy.LogZ == logZImage, Floor: c.Policy.Floor}
 }
 
@@ -66,54 +72,91 @@ func (c *Config) latents() em.Latents {
 	switch {
 	case c.MStep.Latents == latentsBest:
 		return em.BestOfWake{}
+	case c.MStep.Latents == latentsWeighted:
+		if c.Gate.Turn > 0 {
+			return em.Weighted{Samples: c.Wake.Samples}
+		}
+		return em.Weighted{}
 	case c.MStep.Latents == latentsGreedy && p > 0:
 		return em.Greedy{Probability: p}
 	}
 	return em.Drawn{}
 }
 
-// dropAt is the number of minibatches before rates fall.
-func (c *Config) dropAt(perEpoch uint64) uint64 {
-	if c.Optim.DropOn == 0 {
-		return math.MaxUint64
-	}
-	return uint64(c.Optim.DropOn-1) * perEpoch
+// fall says over which updates rates fall: from one on, at once or until the last.
+type fall struct {
+	from, to uint64
+	smooth   bool
 }
 
-// phi trains the policy, at a rate that falls after so many updates; theta trains the rest.
-func (c *Config) phi(drop uint64) optim.Optimizer {
+// dropAt is the fall of rates by minibatch.
+func (c *Config) dropAt(perEpoch uint64) fall {
+	if c.Optim.DropOn == 0 {
+		return fall{from: math.MaxUint64, to: math.MaxUint64}
+	}
+	return fall{uint64(c.Optim.DropOn-1) * perEpoch, uint64(c.Epochs) * perEpoch, c.Optim.Smooth}
+}
+
+// rate falls by a factor.
+func (f fall) rate(base, factor float64) optim.Rate {
+	switch {
+	case f.from == math.MaxUint64:
+		return optim.Rate{Base: base}
+	case f.smooth && factor > 0:
+		return optim.Rate{Base: base, Fall: optim.Fall{From: f.from, To: f.to, End: factor}}
+	}
+	return optim.Rate{Base: base, Drops: []optim.Drop{{Step: f.from, Factor: factor}}}
+}
+
+// phi trains the policy, at a rate that falls; theta trains the rest.
+func (c *Config) phi(f fall) optim.Optimizer {
 	o := c.Optim.Phi
-	return optim.Optimizer{Groups: []optim.Group{
-		{Scope: em.Phi, Rate: optim.Rate{Base: o.Rate, Drops: dropped(drop, o.Drop)}},
+	return optim.Optimizer{ClipNorm: c.Optim.Clip, Groups: []optim.Group{
+		{Scope: em.Phi, Rate: f.rate(o.Rate, o.Drop)},
 		{Scope: em.Phi + "/" + zetaScope, Rate: optim.Rate{Base: o.LogZRate, MayBeZero: true}},
 	}}
 }
 
-func (c *Config) theta(drop uint64) optim.Optimizer {
+func (c *Config) theta(f fall) optim.Optimizer {
 	o := c.Optim.Theta
-	return optim.Optimizer{Groups: []optim.Group{
-		{Scope: em.Theta, Rate: optim.Rate{Base: o.Rate, Drops: dropped(drop, o.Drop)}},
-	}}
-}
-
-// dropped is a rate that falls once, if ever.
-func dropped(step uint64, factor float64) []optim.Drop {
-	if step == math.MaxUint64 {
-		return nil
-	}
-	return []optim.Drop{{Step: step, Factor: factor}}
+	return optim.Optimizer{ClipNorm: c.Optim.Clip, Groups: []optim.Group{{Scope: em.Theta, Rate: f.rate(o.Rate, o.Drop)}}}
 }
 
 // decoderLoss is the M-step's: the mean over images and pixels of -log p(x|z) and, with a learned prior, that over
 // images and positions of -log p(z') for latents z' of their own, which are never greedy: the prior is to fit q, not
-// its modes.
-func (m Model) decoderLoss(theta *model.Scope, x gfn.Batch, z gfn.State, draw func() gfn.State) *Node {
-	loss := ReduceAllMean(crossEntropy(m.Logits(theta, z[0]), x[0]))
+// its modes. Latents that are weighed stand for the posterior themselves, so that they are the prior's, too.
+func (m Model) decoderLoss(theta *model.Scope, x gfn.Batch, z gfn.State, weight *Node, draw func() gfn.State) (*Node, changes) {
+	var with changes
+	pixels := crossEntropy(m.decode(theta, z[0], &with), x[0])
+	if weight != nil {
+		loss := DivScalar(ReduceAllSum(Mul(weight, ReduceSum(pixels, 1, 2, 3))), m.Pixels())
+		if m.Learned {
+			prior := ReduceAllSum(Mul(weight, m.LogPrior(theta, z)))
+			loss = Sub(loss, DivScalar(prior, m.Positions()))
+		}
+		return loss, with
+	}
+	loss := ReduceAllMean(pixels)
 	if m.Learned {
 		prior := DivScalar(ReduceAllMean(m.LogPrior(theta, draw())), m.Positions())
 		loss = Sub(loss, prior)
 	}
-	return loss
+	return loss, with
+}
+
+// spec is GFlowNet-EM on the training images, with what is kept of each.
+func (s *session) spec() em.Spec {
+	spec := s.Spec(s.size, s.data, s.perEpoch())
+	if k := s.Wake.Memory; k > 0 {
+		spec.Wake.Memory = em.Memory{Latents: k, Data: s.train.Len(), Rows: s.batches}
+		if s.Policy.LogZ == logZNone {
+			spec.Wake.Objective = perPosition{gfn.VarGrad{Samples: s.Wake.Samples + k}, s.size.Positions()}
+		}
+	}
+	if s.Moves.Persist {
+		spec.MStep.Persist = em.Persistent{Data: s.train.Len(), Rows: s.batches}
+	}
+	return spec
 }
 
 // loop is what all methods train by.
@@ -129,7 +172,7 @@ func (s *session) newLoop() (*loop, func(), error) {
 		}
 		return &loop{Data: s.data, M: m}, p.Close, nil
 	}
-	spec := s.Spec(s.size, s.data, s.perEpoch())
+	spec := s.spec()
 	spec.Prepare = pick
 	l, err := em.New(s.backend, s.store, spec)
 	if err != nil {

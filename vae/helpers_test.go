@@ -15,6 +15,7 @@ import (
 	"github.com/gfnem/gfnem/backend"
 	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/gfn"
+	"github.com/gfnem/gfnem/gfn/envs"
 	"github.com/gfnem/gfnem/internal/program"
 	"github.com/gfnem/gfnem/nn"
 	"github.com/gfnem/gfnem/rng"
@@ -146,19 +147,26 @@ func (s Size) noise(r *rand.Rand, count int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(flat, count, s.Height, s.Width, 1)
 }
 
+// sized is a policy of any network.
+type sized interface {
+	encoder
+	Env() envs.Sequence
+	latents() *tensors.Tensor
+}
+
 // logQ is log q(z|x) of latents z that belong to the images x row by row, [B].
-func (p Policy) logQ(scope *model.Scope, x, z *Node) *Node {
+func logQ(p sized, scope *model.Scope, x, z *Node) *Node {
 	net := gfn.Net{Env: p.Env(), Policy: p, Scope: scope}
 	tr := net.Backtrack(rng.In(Const(x.Graph(), []uint64{1, 2, 3})), p.Encode(scope, gfn.Batch{x}), gfn.State{z}, nil, gfn.Behaviour{})
 	return ReduceSum(net.Score(tr, gfn.Behaviour{}).LogPF, 1)
 }
 
 // posteriors returns log q(z|x) of every latent for every image, by image.
-func posteriors(t testing.TB, b compute.Backend, store *model.Store, p Policy, x *tensors.Tensor) [][]float64 {
+func posteriors(t testing.TB, b compute.Backend, store *model.Store, p sized, x *tensors.Tensor) [][]float64 {
 	t.Helper()
 	return byImage(x, eval(t, b, store, func(_ *model.Scope, x, z *Node) *Node {
 		xs, zs := pairs(x, z)
-		return p.logQ(store.Scope(em.Phi), xs, zs)
+		return logQ(p, store.Scope(em.Phi), xs, zs)
 	}, x, p.latents()))
 }
 

@@ -75,7 +75,7 @@ func learn(t *testing.T, b compute.Backend, store *model.Store, spec em.Spec, up
 }
 
 // farthest is the largest total variation between q(z|x) and p(z|x).
-func farthest(t *testing.T, b compute.Backend, store *model.Store, p Policy, m Model, x *tensors.Tensor) (tv float64) {
+func farthest(t *testing.T, b compute.Backend, store *model.Store, p sized, m Model, x *tensors.Tensor) (tv float64) {
 	t.Helper()
 	logP := joints(t, b, store, m, x)
 	for i, logQ := range posteriors(t, b, store, p, x) {
@@ -331,8 +331,9 @@ func TestDecoderLoss(t *testing.T) {
 		z, other := gfn.State{SliceAxis(in.Z, 0, AxisRange(5, 9))}, gfn.State{SliceAxis(in.Z, 0, AxisRange(60, 64))}
 		draw := func() gfn.State { return other }
 		plain := Model{Size: size}
-		return decoderLosses[*Node]{m.decoderLoss(theta, x, z, draw), plain.decoderLoss(theta, x, z, draw),
-			m.LogLikelihood(theta, x, z), m.LogPrior(theta, other)}
+		loss, _ := m.decoderLoss(theta, x, z, nil, draw)
+		without, _ := plain.decoderLoss(theta, x, z, nil, draw)
+		return decoderLosses[*Node]{loss, without, m.LogLikelihood(theta, x, z), m.LogPrior(theta, other)}
 	}, example[*tensors.Tensor]{size.images(1, 2, 3, 4), size.latents()})
 	pixels := -sum(floats(t, out.LogLikelihood)) / 4 / 4
 	near(t, "the loss", tensors.ToScalar[float64](out.Loss), pixels-sum(floats(t, out.LogPrior))/4/4, 1e-12)

@@ -36,8 +36,8 @@ type NLL struct {
 	Distinct float64 `json:"distinct"`
 }
 
-// proposal is what latents are drawn from: a policy that encodes.
-type proposal interface {
+// encoder is a policy of what it encodes images to: q(z|x).
+type encoder interface {
 	gfn.Policy
 	em.Encoder
 }
@@ -48,7 +48,7 @@ type Likelihood struct {
 	Store   *model.Store // the model's variables below em.Theta, the proposal's below em.Phi
 	Model   Model
 	// Proposal is the trained policy.
-	Proposal proposal
+	Proposal encoder
 	Samples  int // latents per image
 	Seed     uint64
 	// Draws and Decodes are the rows that programs work on at once; 0 means what suits the backend.

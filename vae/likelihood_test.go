@@ -24,7 +24,7 @@ type exactPolicy struct {
 	theta *model.Scope
 }
 
-var _ proposal = exactPolicy{}
+var _ encoder = exactPolicy{}
 
 func (p exactPolicy) Encode(_ *model.Scope, x gfn.Batch) gfn.Batch {
 	z := Const(x[0].Graph(), p.latents())
@@ -121,7 +121,7 @@ func TestSampleErr(t *testing.T) {
 	}
 }
 
-// Weights are unbiased for p(x) whatever the proposal is; the estimate of log p(x) grows with the number of samples, stays
+// Weights are unbiased for p(x) whatever the encoder is; the estimate of log p(x) grows with the number of samples, stays
 // below the truth, and with one sample it is the ELBO. Bands are 4.5 standard errors: false alarms 7e-6 each.
 func TestImportanceWeights(t *testing.T) {
 	l, logP := estimated(t, false)
@@ -145,7 +145,7 @@ func TestImportanceWeights(t *testing.T) {
 		elbo += q * (logP[image][z] - logQ[z])
 	}
 	if exact-elbo < 0.05 {
-		t.Fatalf("the bound is within %g: the proposal is too good to test anything", exact-elbo)
+		t.Fatalf("the bound is within %g: the encoder is too good to test anything", exact-elbo)
 	}
 	mean := func(values []float64) (mean, err float64) {
 		for _, v := range values {
@@ -176,7 +176,7 @@ func TestImportanceWeights(t *testing.T) {
 		}
 		last = v
 	}
-	// The effective sample size is that of the posterior under the proposal: 1/sum p^2/q, relative.
+	// The effective sample size is that of the posterior under the encoder: 1/sum p^2/q, relative.
 	inverse := 0.0
 	for z, p := range gfn.Normalise(logP[image]) {
 		inverse += p * p / math.Exp(logQ[z])

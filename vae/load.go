@@ -18,8 +18,8 @@ func Load(b compute.Backend, r *run.Run) (*Codec, []string, error) {
 	if task := r.Info().Task; task != (Task{}).Name() {
 		return nil, nil, badinput.Errorf("%s is a run of the task %q, which has no codes", r.Dir(), task)
 	}
-	c := QuickConfig() // run.toml has every key
-	if err := config.Resolve(&c, config.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
+	c := Task{}.Before().(*Config)
+	if err := config.Resolve(c, config.File(filepath.Join(r.Dir(), "run.toml"))); err != nil {
 		return nil, nil, err
 	}
 	state, warnings, err := r.Load()

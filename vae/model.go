@@ -21,7 +21,7 @@ type Decoder interface {
 // Model is p(z) p(x|z).
 type Model struct {
 	Size
-	// Decoder of the latents; nil means the one that GFlowNet-EM trains, a dictionary of one number for each code and a
+	// Decoder of the latents; nil means the one that GFlowNet-EM trains, a dictionary of numbers for each code and a
 	// network.
 	Decoder Decoder
 	// Learned makes the prior a PixelCNN; otherwise it is uniform.
@@ -42,8 +42,13 @@ func (m Model) Logits(scope *model.Scope, z *Node) *Node {
 	if m.Decoder != nil {
 		return m.Decoder.Logits(scope, z)
 	}
-	e := nn.Normal(scope.At(dictionaryScope), z.Graph(), m.float(), "embedding", 1, m.Codes)
-	return m.enlarge(scope.At(decoderScope), m.lookUp(e, z), plain)
+	return m.decode(scope, z, nil)
+}
+
+// decode is the decoder that GFlowNet-EM trains, in an update if there are changes.
+func (m Model) decode(scope *model.Scope, z *Node, changes *changes) *Node {
+	e := nn.Normal(scope.At(dictionaryScope), z.Graph(), m.float(), "embedding", 1, m.codeDims()...)
+	return m.enlarge(scope.At(decoderScope), m.lookUp(e, z), m.decoderNorm(normNone, changes))
 }
 
 // LogLikelihood is log p(x|z), [B].

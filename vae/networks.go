@@ -39,27 +39,6 @@ func (s Size) shrink(scope *model.Scope, x *Node, norm norm) *Node {
 	return residual(scope.At("residual 2"), residual(scope.At("residual 1"), y, norm), norm)
 }
 
-// enlarge is the decoder: numbers [B,h,w,1] become the logits of pixels [B,H,W,1].
-func (s Size) enlarge(scope *model.Scope, e *Node, norm norm) *Node {
-	in := scope.At("in")
-	y := norm(in, nn.Conv{Channels: s.Channels, Window: nn.SquareWindow(1, 1, 0)}.Apply(in, e))
-	y = residual(scope.At("residual 2"), residual(scope.At("residual 1"), y, norm), norm)
-	windows := s.windows()
-	for i := range windows {
-		at := scope.At("up %d", i+1)
-		y = norm(at, nn.ConvTranspose{Channels: s.Channels, Window: windows[len(windows)-1-i]}.Apply(at, y))
-		y = nn.ReLU(y)
-	}
-	return nn.Conv{Channels: 1, Window: nn.SquareWindow(1, 1, 0), Bias: true}.Apply(scope.At("out"), y)
-}
-
-// lookUp reads numbers of a table [K] at codes z [B,n], as the decoder takes them: [B,h,w,1].
-func (s Size) lookUp(table, z *Node) *Node {
-	hot := OneHot(z, s.Codes, table.DType()) // [B,n,K]
-	e := DotGeneral(hot, []int{2}, nil, table, []int{0}, nil)
-	return Reshape(e, z.Shape().Dim(0), s.Rows, s.Columns, 1)
-}
-
 // crossEntropy is -log p(x) of each pixel under Bernoulli variables with given logits, elementwise. Its gradient is
 // sigmoid(logit) - x.
 func crossEntropy(logits, x *Node) *Node {

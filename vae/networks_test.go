@@ -33,7 +33,7 @@ type networks[T any] struct{ Joint, LogQ, Loss, Gradient T }
 func allNetworks(m Model, p Policy, store *model.Store) func(in example[*Node]) networks[*Node] {
 	return func(in example[*Node]) networks[*Node] {
 		joint := m.LogJoint(store.Scope(em.Theta), gfn.Batch{in.X}, gfn.State{in.Z})
-		logQ := p.logQ(store.Scope(em.Phi), in.X, in.Z)
+		logQ := logQ(p, store.Scope(em.Phi), in.X, in.Z)
 		loss := VQ{m.Size}.loss(store.Scope("/vq"), in.X).total
 		return networks[*Node]{joint, logQ, loss, Gradient(loss, in.X)[0]}
 	}

@@ -1,6 +1,9 @@
 package vae
 
 import (
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -10,7 +13,7 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// Policy is the encoder q(z|x): an image network whose features are computed once per image, a network that reads the codes
+// Policy is the published encoder q(z|x): an image network whose features are computed once per image, a network that reads the codes
 // chosen so far, and one that reads both and gives logits for all (code, position) pairs, of which the next position's are
 // used.
 //
@@ -66,7 +69,7 @@ func (p Policy) Encode(scope *model.Scope, x gfn.Batch) gfn.Batch {
 
 // Heads implements gfn.Policy on features.
 func (p Policy) Heads(scope *model.Scope, u gfn.Batch, s gfn.State, k int) gfn.Heads {
-	p.zeta(scope, u[0].Graph()) // so that updates without log Z move it by its momentum, as published
+	zeta(scope, u[0].Graph(), p.float()) // so that updates without log Z move it by its momentum, as published
 	return gfn.Heads{Forward: p.next(p.logits(scope, p.features(u.Repeat(k)).Image, s[0]), s[0])}
 }
 
@@ -90,7 +93,10 @@ func (p Policy) next(logits, z *Node) *Node {
 	}
 	rows, n := z.Shape().Dim(0), p.Positions()
 	filled := ReduceSum(ConvertDType(GreaterOrEqual(z, ZerosLike(z)), z.DType()), 1) // [N]
-	here := OneHot(filled, n, p.float())                                             // [N,n]
+	if order := p.order(); order != nil {
+		filled = p.place(filled, order)
+	}
+	here := OneHot(filled, n, p.float()) // [N,n]
 	table := Reshape(logits, rows, p.Codes, n)
 	own := ReduceSum(Mul(table, BroadcastToShape(InsertAxes(here, 1), table.Shape())), 2)
 	if p.Floor > 0 {
@@ -99,14 +105,23 @@ func (p Policy) next(logits, z *Node) *Node {
 	return own
 }
 
+// place is the position that is next when so many are filled; of full grids there is none.
+func (p Policy) place(filled *Node, order []int) *Node {
+	var table []int32
+	for _, at := range append(slices.Clone(order), len(order)) {
+		table = append(table, int32(at))
+	}
+	return Gather(Const(filled.Graph(), table), InsertAxes(filled, 1))
+}
+
 // zeta is log Z/n, or its part that is the same for all images.
-func (p Policy) zeta(scope *model.Scope, g *Graph) *Node {
-	return constant(scope.At(zetaScope), p.float(), "zeta", 1).NodeValue(g)
+func zeta(scope *model.Scope, g *Graph, dtype dtypes.DType) *Node {
+	return constant(scope.At(zetaScope), dtype, "zeta", 1).NodeValue(g)
 }
 
 // LogZ implements gfn.Partition on features.
 func (p Policy) LogZ(scope *model.Scope, u gfn.Batch) *Node {
-	z := BroadcastToDims(p.zeta(scope, u[0].Graph()), u.Size())
+	z := BroadcastToDims(zeta(scope, u[0].Graph(), p.float()), u.Size())
 	if p.Conditional {
 		z = Add(z, p.features(u).LogZ)
 	}

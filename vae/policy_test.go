@@ -194,7 +194,7 @@ func TestEncodeOnce(t *testing.T) {
 		var paths []string
 		out := call[scorings[*tensors.Tensor]](t, b, store, func(in example[*Node]) (out scorings[*Node]) {
 			x := ConvertDType(in.X, p.float())
-			out.Fast.LogQ, out.Slow.LogQ = ReduceAllSum(p.logQ(scope, x, in.Z)), slow(x, in.Z)
+			out.Fast.LogQ, out.Slow.LogQ = ReduceAllSum(logQ(p, scope, x, in.Z)), slow(x, in.Z)
 			paths, out.Fast.Gradients = gradients(out.Fast.LogQ, store, em.Phi)
 			_, out.Slow.Gradients = gradients(out.Slow.LogQ, store, em.Phi)
 			return out

@@ -19,8 +19,8 @@ func (s *session) Report(r *run.Run, dir string, res run.Result) error {
 		return err
 	}
 	z := s.size
-	page, err := task.Page(r, s, res, fmt.Sprintf("Discrete VAE: images of %dx%d pixels as %dx%d codes, by %s.",
-		z.Height, z.Width, z.Rows, z.Columns, titles[s.Method]))
+	page, err := task.Page(r, s, res, fmt.Sprintf("Discrete VAE: images of %dx%d pixels as %dx%d codes, by %s, decoder: %s.",
+		z.Height, z.Width, z.Rows, z.Columns, titles[s.Method], s.decoder()))
 	if err != nil {
 		return err
 	}

@@ -45,13 +45,14 @@ func (s *session) picture(pixels []float32, i int) report.Picture {
 	return p
 }
 
-// grid is a latent of which the first codes are shown.
+// grid is a latent of which the first codes are shown, as the policy chooses them.
 func (s *session) grid(z Codes, first int) report.Picture {
 	p := report.Picture{Classes: s.size.Codes, Key: "code"}
+	ranks := s.size.ranks()
 	for r := range s.size.Rows {
 		row := make([]int, s.size.Columns)
 		for c := range row {
-			if row[c] = -1; r*s.size.Columns+c < first {
+			if row[c] = -1; ranks[r*s.size.Columns+c] < first {
 				row[c] = int(z[r*s.size.Columns+c])
 			}
 		}
@@ -79,7 +80,7 @@ func (s *session) encodingFigure(pixels []float32, codes []Codes, means []float3
 	if s.Method == MethodVQ {
 		caption += "A VQ-VAE chooses all codes at once."
 	} else {
-		caption += "The policy takes the most probable code at every position, in raster order."
+		caption += "The policy takes the most probable code at every position, " + orders[s.Policy.Order] + "."
 	}
 	return report.Named{Name: "encoding", Caption: caption, Figure: f}
 }
@@ -94,7 +95,7 @@ func (s *session) reconstructionFigure(pixels, means []float32) report.Named {
 		}
 		f.Panels = append(f.Panels, above, below)
 	}
-	caption := "Test images, and below them the decoder's means for their most probable codes."
+	caption := fmt.Sprintf("Images for %s, and below them the decoder's means for their most probable codes.", s.Eval.On)
 	return report.Named{Name: "reconstructions", Caption: caption, Figure: f}
 }
 
@@ -127,4 +128,9 @@ func (s *session) usageFigure(codes []Codes) report.Named {
 	}
 	caption := "How often the most probable latents of the test images use each code."
 	return report.Named{Name: "usage", Caption: caption, Figure: report.NewFigure(bars)}
+}
+
+// orders say in words how a policy goes over the grid.
+var orders = map[string]string{
+	orderRaster: "row by row", orderCenter: "from the centre out", orderRandom: "in a random order that is always the same",
 }

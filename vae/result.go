@@ -3,7 +3,9 @@ package vae
 import (
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/gfnem/gfnem/em"
 	"github.com/gfnem/gfnem/report"
 	"github.com/gfnem/gfnem/run"
 )
@@ -13,9 +15,16 @@ type Result struct {
 	Task    string `json:"task"`
 	Method  string `json:"method"`
 	Codes   int    `json:"k"`
+	Decoder string `json:"decoder"`
 	Seed    uint64 `json:"seed"`
 	Updates uint64 `json:"updates"`
+	On      string `json:"measured_on"`
 	Images  int    `json:"test_images"`
+	// Parameters are the numbers that are trained, of the model and of the posterior, the VQ-VAE's encoder or the policy.
+	Parameters struct {
+		Model     int `json:"model"`
+		Posterior int `json:"posterior"`
+	} `json:"parameters"`
 	bounds
 	// Used is the number of codes that the most probable latents use, and Perplexity exp of the entropy of how often.
 	Used       int     `json:"codes_used"`
@@ -45,8 +54,17 @@ func (r *Result) Headline() (run.Headline, bool) {
 // Evaluate implements run.Session.
 func (s *session) Evaluate() (run.Result, error) {
 	r := &Result{
-		Task: Task{}.Name(), Method: s.Method, Codes: s.size.Codes, Seed: s.Config.Seed,
-		Updates: s.made(), Images: s.test.Len(),
+		Task: Task{}.Name(), Method: s.Method, Codes: s.size.Codes, Decoder: s.decoder(), Seed: s.Config.Seed,
+		Updates: s.made(), On: s.Eval.On, Images: s.test.Len(),
+	}
+	for v := range s.store.IterVariables() {
+		switch path := v.Path(); {
+		case !v.Trainable:
+		case strings.HasPrefix(path, em.Phi+"/"), strings.HasPrefix(path, em.Theta+"/encoder/"):
+			r.Parameters.Posterior += v.Shape().Size()
+		case strings.HasPrefix(path, em.Theta+"/"):
+			r.Parameters.Model += v.Shape().Size()
+		}
 	}
 	var err error
 	if r.bounds, err = s.codec.bounds(s.test, s.Config.Seed); err != nil {
@@ -98,7 +116,7 @@ func count(latents []Codes, codes int) []float64 {
 // table shows a result.
 func (r *Result) table() *report.Table {
 	t := &report.Table{
-		Title:   fmt.Sprintf("%s, K = %d, %d test images", titles[r.Method], r.Codes, r.Images),
+		Title:   fmt.Sprintf("%s, K = %d, %d %s images", titles[r.Method], r.Codes, r.Images, r.On),
 		Columns: report.Columns("measure", "nats per image"),
 	}
 	row := func(name string, c report.Cell) { t.Add(report.Text(name), c) }
@@ -122,9 +140,13 @@ func (r *Result) table() *report.Table {
 		row("−log p(x,z) + log q(z|x), one sample", report.Number(r.Bound, 2))
 	}
 	row("reconstruction, most probable codes", report.Number(r.Reconstruction, 2))
+	t.Notes = append(t.Notes, "decoder: "+r.Decoder)
 	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d codes are in use, perplexity %.2f", r.Used, r.Codes, r.Perplexity))
 	return t
 }
+
+// Title is the name of a method, for people.
+func Title(method string) string { return titles[method] }
 
 // titles are the names of methods.
 var titles = map[string]string{

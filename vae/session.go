@@ -22,21 +22,24 @@ import (
 // Task learns images as grids of codes.
 type Task struct{}
 
-var _ run.Task = Task{}
+var _ run.Grown = Task{}
 
 // Name implements run.Task.
 func (Task) Name() string { return "vae" }
 
 // Presets implements run.Task.
-func (Task) Presets() []string { return []string{"quick", "paper"} }
+func (Task) Presets() []string { return []string{"quick", "best", "paper", "static"} }
 
 // Config implements run.Task.
 func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
 
+// Before implements run.Grown: runs were as published in what could not be set.
+func (Task) Before() any { return Task{}.Config("paper") }
+
 // Start implements run.Task.
 func (Task) Start(b compute.Backend, config any) (run.Session, error) {
 	c := *config.(*Config)
-	set, err := mnist.Open(c.Data)
+	set, err := mnist.Options{Seed: c.DataSeed, Stochastic: c.Pixels == pixelsStochastic}.Open(c.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -48,10 +51,11 @@ type session struct {
 	Config
 	size        Size
 	backend     compute.Backend
-	hash        string // of the data
-	train, test mnist.Images
-	table       *tensors.Tensor // train, in the backend's memory
-	data        em.Data         // minibatches of it
+	hash        string                  // of the data
+	train, test mnist.Images            // test are those that are measured, maybe for validation
+	table       *tensors.Tensor         // train, in the backend's memory
+	data        em.Data                 // minibatches of it
+	batches     func(step uint64) []int // and the numbers of their images
 	store       *model.Store
 	loop        *loop
 	release     func() // its programs
@@ -64,8 +68,12 @@ var _ run.Session = (*session)(nil)
 func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	s := &session{
 		Config: c, size: c.size(set.Size), backend: b, hash: set.Hash(), store: c.newStore(),
-		train: firstOf(set.Train, c.TrainImages), test: firstOf(set.Test, c.TestImages),
 	}
+	s.train, s.test = set.Train, set.Test
+	if c.Eval.On == onValidation {
+		s.train, s.test = validation(set)
+	}
+	s.train, s.test = firstOf(s.train, c.TrainImages), firstOf(s.test, c.TestImages)
 	if err := s.size.Validate(); err != nil {
 		return nil, badinput.Errorf("%w", err)
 	}
@@ -73,7 +81,7 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 		return nil, badinput.Errorf("%s: %d training images are fewer than a batch of %d", c.Data, s.train.Len(), c.Batch)
 	}
 	if s.test.Len() == 0 { // rather now than when all updates are made
-		return nil, badinput.Errorf("%s has no test images to evaluate on", c.Data)
+		return nil, badinput.Errorf("%s has no %s images to evaluate on", c.Data, c.Eval.On)
 	}
 	if c.Eval.NLL { // also rather now
 		bytes := float64(c.Eval.Samples) * float64(latentBytes(s.size.Positions()))
@@ -85,7 +93,7 @@ func newSession(b compute.Backend, c Config, set *mnist.Set) (*session, error) {
 	if s.table, err = tableOf(b, s.train); err != nil {
 		return nil, err
 	}
-	if s.data, err = shuffled(c.Seed, c.Batch, s.table); err != nil {
+	if s.data, s.batches, err = shuffled(c.Seed, c.Batch, s.table); err != nil {
 		return nil, err
 	}
 	if s.loop, s.release, err = s.newLoop(); err != nil {

@@ -76,6 +76,14 @@ func methods() map[string]Config {
 	best := compared
 	best.MStep.Latents, best.Gate.Turn = latentsBest, 0
 	out["best"] = best
+	all := compared // what preset best has, and a memory
+	all.MStep.Latents, all.Gate.Turn, all.Wake.Memory, all.Optim.Smooth, all.Optim.Clip = latentsWeighted, 0, 2, true, 10
+	all.Model.Norm, all.Model.CodeWidth, all.Policy.Order = normBatch, 2, orderCenter
+	all.Policy.Network, all.Policy.Width, all.Policy.Layers = networkAttention, 8, 1
+	out["all means"] = all
+	chains := tinyConfig(MethodGFN)
+	chains.Moves.Count, chains.Moves.Steps, chains.Moves.Persist, chains.Gate.Turn = 2, 2, true, 0
+	out["chains"] = chains
 	return out
 }
 
@@ -329,6 +337,34 @@ func TestGoldenLosses(t *testing.T) {
 	}
 }
 
+// Measured on validation images, a training leaves them out, and test images too.
+func TestValidation(t *testing.T) {
+	set := barSet()
+	for _, own := range []bool{false, true} {
+		if own {
+			set.Valid = bars("valid", 7)
+		}
+		c := tinyConfig(MethodGD)
+		c.Eval.On = onValidation
+		s, err := newSession(open(t), c, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		train, valid := 44, set.Train.Slice(44, 52)
+		if own {
+			train, valid = 52, set.Valid
+		}
+		if s.train.Len() != train || !slices.Equal(s.test.Packed(), valid.Packed()) {
+			t.Errorf("%d images to train on, %d to measure", s.train.Len(), s.test.Len())
+		}
+		r, err := s.Evaluate()
+		if err != nil || r.(*Result).On != "validation" || r.(*Result).Images != valid.Len() {
+			t.Errorf("%v: %+v", err, r)
+		}
+	}
+}
+
 func TestBadSessions(t *testing.T) {
 	b := open(t)
 	for name, c := range map[string]struct {
@@ -363,12 +399,55 @@ func TestPresets(t *testing.T) {
 	}
 }
 
+// A run that was made before there were all keys is read as it was made: with what is published.
+func TestBefore(t *testing.T) {
+	for method, norm := range map[string]string{MethodVQ: normBatch, MethodGD: normNone} {
+		old := QuickConfig()
+		old.Method = method
+		text, err := config.Encode(&old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for line := range strings.Lines(text) {
+			key, _, _ := strings.Cut(line, " = ")
+			if !slices.Contains([]string{
+				"norm", "code_width", "bias", "network", "width", "layers", "order", "memory", "steps", "persist", "smooth", "clip", "on",
+				"pixels", "data_seed",
+			}, strings.TrimSpace(key)) {
+				lines = append(lines, line)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "run.toml")
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		c := run.Before(Task{}).(*Config)
+		if err := config.Resolve(c, config.File(path)); err != nil {
+			t.Fatal(err)
+		}
+		want := PaperConfig()
+		if c.Model.Norm != norm || c.Model.CodeWidth != 1 || c.Model.Bias || c.Policy.Network != want.Policy.Network ||
+			c.Policy.Order != want.Policy.Order || c.Moves != want.Moves || c.Wake.Memory != 0 || c.Optim.Smooth ||
+			c.Pixels != want.Pixels || c.Eval.On != onTest || c.Batch != old.Batch {
+			t.Errorf("%s: %+v", method, c)
+		}
+	}
+}
+
 func TestBadConfig(t *testing.T) {
 	for want, set := range map[string]config.Set{
 		`method = "vqvae" is not one of vq gfn gfn-gd gfn-gd-prior`:   {"method=vqvae"},
 		"model.codes = 1 is not between 2 and 256":                    {"model.codes=1"},
 		`which needs policy.log_z = "image" or "none"`:                {"wake.epsilon=0.1"},
 		"wake.beta = 0.5 explore":                                     {"wake.beta=0.5"},
+		"wake.memory = 2 learns off the policy":                       {"wake.memory=2"},
+		"moves.persist = true lets moves go on":                       {"moves.persist=true"},
+		`mstep.latents = "weighted" weighs the latents`:               {"mstep.latents=weighted"},
+		"policy.width = 6 is no multiple of 4":                        {"policy.network=attention", "policy.width=6"},
+		"policy.floor is of the published network":                    {"policy.network=attention", "policy.floor=1e-9"},
+		"model.bias = true adds nothing":                              {"model.norm=batch", "model.bias=true"},
+		`model.norm = "layer" is not one of`:                          {"model.norm=layer"},
 		"optim.drop_on = 4 is after the last of 3 epochs":             {"epochs=3", "optim.drop_on=4"},
 		"mstep.greedy_probability = 2 is not between":                 {"mstep.greedy_probability=2"},
 		`policy.log_z = "both" is not one of`:                         {"policy.log_z=both"},
@@ -431,7 +510,7 @@ func TestLoadedSize(t *testing.T) {
 
 func TestReportAndLoad(t *testing.T) {
 	for name, c := range methods() {
-		if name == MethodGFN || name == MethodGD || name == "compared" || name == "best" {
+		if name == MethodGFN || name == MethodGD || name == "compared" || name == "best" || name == "chains" {
 			continue // others do what they do
 		}
 		if err := c.Validate(); err != nil {

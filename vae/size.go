@@ -10,14 +10,20 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// Size is the size of images, latents and networks.
+// Size is the size of images, latents and networks, and how the decoder is made.
 type Size struct {
-	Height, Width int `toml:"-"` // of images
+	Height, Width int    `toml:"-"` // of images
+	Order         string `toml:"-"` // in which the policy fills the grid; "" is raster order
 
 	Codes    int `toml:"codes" range:"2,256" was:"k" help:"K, the entries of the dictionary"`
 	Rows     int `toml:"rows" range:"1,64" was:"rows" help:"rows of the grid of codes"`
 	Columns  int `toml:"columns" range:"1,64" was:"columns" help:"columns of the grid of codes"`
 	Channels int `toml:"channels" range:"1,4096" was:"channels" help:"C, channels of convolutions, of the PixelCNN's too"`
+
+	// How the decoder is made, of either method; the zero values are as published for a method.
+	Norm      string `toml:"norm" oneof:"method none batch" help:"normalisation of the decoder's convolutions; method: as published, batch for vq, none for the others"`
+	CodeWidth int    `toml:"code_width" range:"1,4096" help:"numbers that a code stands for, which the decoder reads; 1 as published"`
+	Bias      bool   `toml:"bias" help:"biases of all convolutions of the decoder, not of the last one alone, as published"`
 
 	dtype dtypes.DType // of the networks; tests use Float64, the zero value is Float32
 }
@@ -27,14 +33,21 @@ func Paper(codes int) Size {
 	return Size{Height: 28, Width: 28, Rows: 4, Columns: 4, Codes: codes, Channels: 128}
 }
 
+// codeWidth is the number of numbers that a code stands for.
+func (s Size) codeWidth() int { return max(s.CodeWidth, 1) }
+
 // Positions is n, the number of codes of a latent.
 func (s Size) Positions() int { return s.Rows * s.Columns }
 
 // Pixels is the number of pixels of an image.
 func (s Size) Pixels() int { return s.Height * s.Width }
 
-// Env is how a latent is assembled: code by code, in raster order.
-func (s Size) Env() envs.Sequence { return envs.Uniform(s.Positions(), s.Codes) }
+// Env is how a latent is assembled: code by code, in the order of the policy.
+func (s Size) Env() envs.Sequence {
+	e := envs.Uniform(s.Positions(), s.Codes)
+	e.Order = s.order()
+	return e
+}
 
 func (s Size) float() dtypes.DType { return cmp.Or(s.dtype, dtypes.Float32) }
 
@@ -44,7 +57,8 @@ func (s Size) Validate() error {
 	case s.Height < 1 || s.Width < 1:
 		return fmt.Errorf("images of %dx%d pixels do not exist", s.Height, s.Width)
 	case s.Rows < 1 || s.Columns < 1 || s.Rows > s.Height || s.Columns > s.Width:
-		return fmt.Errorf("a grid of %dx%d codes does not fit an image of %dx%d pixels", s.Rows, s.Columns, s.Height, s.Width)
+		return fmt.Errorf("a grid of %dx%d codes does not fit an image of %dx%d pixels: images of %[1]dx%[2]d pixels and more do, "+
+			"or set model.rows and model.columns lower", s.Rows, s.Columns, s.Height, s.Width)
 	case s.Codes < 2:
 		return fmt.Errorf("%d codes say nothing: K is at least 2", s.Codes)
 	case s.Codes > 256:

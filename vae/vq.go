@@ -1,12 +1,13 @@
 package vae
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/gfnem/gfnem/nn"
-	"github.com/gfnem/gfnem/optim"
 )
 
 // VQ is the baseline, a VQ-VAE (van den Oord, Vinyals, Kavukcuoglu, "Neural Discrete Representation Learning", 2017): the
@@ -23,14 +24,14 @@ const (
 	countEpsilon  = 1e-5  // keeps counts of unused codes positive
 )
 
-// codebook is the numbers of the codes [K], and the moving averages they come from: how often codes were used, and the sum
+// codebook is the numbers of the codes, [K] or [K,D], and the moving averages they come from: how often codes were used, and the sum
 // of the numbers that they replaced.
 type codebook struct{ entries, count, sum *model.Variable }
 
 // codebook returns the variables; they have no gradient.
 func (v VQ) codebook(scope *model.Scope, g *Graph) codebook {
 	at := scope.At("codebook")
-	nn.Param(at, g, v.float(), "entries", 1/float64(v.Codes), v.Codes)
+	nn.Param(at, g, v.float(), "entries", 1/float64(v.Codes), v.codeDims()...)
 	c := codebook{entries: at.GetVariable("entries").SetTrainable(false)}
 	c.count = constant(at, v.float(), "count", 0, v.Codes).SetTrainable(false)
 	if c.sum = at.GetVariable("sum"); c.sum == nil {
@@ -43,18 +44,24 @@ func (v VQ) codebook(scope *model.Scope, g *Graph) codebook {
 	return c
 }
 
-// numbers gives every position a number, [B,n].
+// numbers gives every position a number, [B,n], or several, [B,n,D].
 func (v VQ) numbers(scope *model.Scope, x *Node, norm norm) *Node {
 	at := scope.At("encoder")
 	y := v.shrink(at, x, norm)
-	y = nn.Conv{Channels: 1, Window: nn.SquareWindow(1, 1, 0), Bias: true}.Apply(at.At("out"), y)
-	return Reshape(y, x.Shape().Dim(0), v.Positions())
+	y = nn.Conv{Channels: v.codeWidth(), Window: nn.SquareWindow(1, 1, 0), Bias: true}.Apply(at.At("out"), y)
+	dims := append([]int{x.Shape().Dim(0), v.Positions()}, v.codeDims()[1:]...)
+	return Reshape(y, dims...)
 }
 
-// nearest returns the codes of the nearest entries, the first of equals.
+// nearest returns the codes of the entries [K] or [K,D] that are nearest to y, [...] or [...,D], the first of equals.
 func nearest(entries, y *Node) *Node {
-	wide := append(append([]int{}, y.Shape().Dimensions...), entries.Shape().Dim(0))
-	distance := Square(Sub(BroadcastToDims(InsertAxes(y, -1), wide...), BroadcastToDims(ExpandLeftToRank(entries, len(wide)), wide...)))
+	at := entries.Rank() - 1 // axes of a code
+	dims := slices.Insert(slices.Clone(y.Shape().Dimensions), y.Rank()-at, entries.Shape().Dim(0))
+	difference := Sub(BroadcastToDims(InsertAxes(y, -1-at), dims...), BroadcastToDims(ExpandLeftToRank(entries, len(dims)), dims...))
+	distance := Square(difference)
+	if at > 0 {
+		distance = ReduceSum(distance, -1)
+	}
 	return ArgMin(distance, -1, dtypes.Int32)
 }
 
@@ -67,7 +74,7 @@ func (v VQ) Encode(scope *model.Scope, x *Node) *Node {
 // Logits implements Decoder, with running statistics.
 func (v VQ) Logits(scope *model.Scope, z *Node) *Node {
 	entries := v.codebook(scope, z.Graph()).entries.NodeValue(z.Graph())
-	return v.enlarge(scope.At(decoderScope), v.lookUp(entries, z), batchNorm(nil))
+	return v.enlarge(scope.At(decoderScope), v.lookUp(entries, z), v.decoderNorm(normBatch, nil))
 }
 
 // vqLoss is what one batch says.
@@ -76,7 +83,7 @@ type vqLoss struct {
 	reconstruction *Node // mean over images of -log p(x|z)
 	commitment     *Node // the weighted distance from the codebook
 	perplexity     *Node // of the usage of codes
-	changes        []optim.Assignment
+	changes        changes
 }
 
 // loss builds the training graph.
@@ -88,15 +95,16 @@ func (v VQ) loss(scope *model.Scope, x *Node) vqLoss {
 	entries := book.entries.NodeValue(g)
 	z := nearest(entries, StopGradient(y))
 	e := Reshape(v.lookUp(entries, z), y.Shape().Dimensions...)
-	through := Reshape(straightThrough(y, e), x.Shape().Dim(0), v.Rows, v.Columns, 1)
-	pixels := crossEntropy(v.enlarge(scope.At(decoderScope), through, batchNorm(&out.changes)), x)
+	through := v.onGrid(straightThrough(y, e))
+	pixels := crossEntropy(v.enlarge(scope.At(decoderScope), through, v.decoderNorm(normBatch, &out.changes)), x)
 	out.commitment = MulScalar(ReduceAllMean(Square(Sub(y, StopGradient(e)))), commitment)
 	out.total = Add(ReduceAllMean(pixels), out.commitment)
 	out.reconstruction = MulScalar(ReduceAllMean(pixels), v.Pixels())
 
 	hot := Reshape(OneHot(z, v.Codes, v.float()), -1, v.Codes) // [B*n,K]
 	out.perplexity = perplexity(ReduceMean(hot, 0))
-	out.changes = append(out.changes, book.follow(hot, StopGradient(Reshape(y, -1)))...)
+	rows := append([]int{-1}, v.codeDims()[1:]...)
+	out.changes = append(out.changes, book.follow(hot, StopGradient(Reshape(y, rows...)))...)
 	return out
 }
 
@@ -108,10 +116,10 @@ func perplexity(share *Node) *Node {
 	return Exp(Neg(ReduceAllSum(Mul(share, Log(AddScalar(share, 1e-10))))))
 }
 
-// follow moves the averages by a batch of numbers y [N] with their codes, one-hot [N,K]. The counts start at zero, which
+// follow moves the averages by a batch of numbers y, [N] or [N,D], with their codes, one-hot [N,K]. The counts start at zero, which
 // throws entries far away at first: unused codes by a factor of about 1e5, from where they come back as the decay shrinks
 // them. That is published behaviour, and it decides which codes end up in use.
-func (c codebook) follow(hot, y *Node) []optim.Assignment {
+func (c codebook) follow(hot, y *Node) changes {
 	g, codes := y.Graph(), hot.Shape().Dim(1)
 	blend := func(old *model.Variable, batch *Node) *Node {
 		return Add(MulScalar(old.NodeValue(g), codebookDecay), MulScalar(batch, 1-codebookDecay))
@@ -119,8 +127,15 @@ func (c codebook) follow(hot, y *Node) []optim.Assignment {
 	count := blend(c.count, ReduceSum(hot, 0))
 	total := ReduceAllSum(count)
 	count = Mul(Div(AddScalar(count, countEpsilon), AddScalar(total, float64(codes)*countEpsilon)), total)
-	sum := blend(c.sum, DotGeneral(y, []int{0}, nil, hot, []int{0}, nil))
-	return []optim.Assignment{
-		{Variable: c.count, Value: count}, {Variable: c.sum, Value: sum}, {Variable: c.entries, Value: Div(sum, count)},
+	var sum *Node
+	each := count
+	if y.Rank() == 1 {
+		sum = blend(c.sum, DotGeneral(y, []int{0}, nil, hot, []int{0}, nil))
+	} else {
+		sum = blend(c.sum, DotGeneral(hot, []int{0}, nil, y, []int{0}, nil)) // [K,D]
+		each = BroadcastToShape(InsertAxes(count, 1), sum.Shape())
+	}
+	return changes{
+		{Variable: c.count, Value: count}, {Variable: c.sum, Value: sum}, {Variable: c.entries, Value: Div(sum, each)},
 	}
 }

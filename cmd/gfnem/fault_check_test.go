@@ -16,7 +16,7 @@ import (
 // begun reports whether there is anything to verify yet.
 func (w *whole) begun(left tree) bool {
 	for path := range left {
-		if name := filepath.Base(path); name == "run.json" || name == "manifest.json" {
+		if name := filepath.Base(path); isLasting(path) && (name == "run.json" || name == "manifest.json") {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package envs_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -47,6 +48,8 @@ func TestCounts(t *testing.T) {
 		// Sequences make a tree.
 		{envs.Uniform(5, 3), 1 + 3 + 9 + 27 + 81 + 243, 3 + 9 + 27 + 81 + 243, 243},
 		{envs.Sequence{Sizes: []int{2, 3, 2}}, 1 + 2 + 6 + 12, 2 + 6 + 12, 12},
+		{envs.Sequence{Sizes: []int{2, 3, 2}, Order: []int{1, 0, 2}}, 1 + 3 + 6 + 12, 3 + 6 + 12, 12},
+		{envs.Sequence{Sizes: []int{3, 3, 3}, Order: []int{2, 0, 1}}, 1 + 3 + 9 + 27, 3 + 9 + 27, 27},
 		// Subsets of k elements have n-k children.
 		{envs.Subset{Items: 6, Size: 3}, 1 + 6 + 15 + 20, 6 + 6*5 + 15*4, 20},
 	} {
@@ -131,4 +134,15 @@ func ExampleSubset() {
 	// [0 1 0] + 2 = [0 1 1]
 	// [0 0 1] + 0 = [1 0 1]
 	// [0 0 1] + 1 = [0 1 1]
+}
+
+// A sequence whose order leaves out a position cannot be built.
+func TestBadOrder(t *testing.T) {
+	for _, order := range [][]int{{0, 1}, {0, 1, 1}, {1, 2, 3}} {
+		x := tensors.FromFlatDataAndDimensions([]float32{0}, 1, 1)
+		_, err := gfn.Enumerate(open(t), envs.Sequence{Sizes: []int{2, 2, 2}, Order: order}, []*tensors.Tensor{x}, 100)
+		if err == nil || !strings.Contains(err.Error(), "each of its 3 positions once") {
+			t.Errorf("order %v: error %v", order, err)
+		}
+	}
 }

@@ -14,11 +14,15 @@ import (
 
 const index = dtypes.Int32
 
-// Sequence assembles a sequence of tokens from left to right, so that every object has exactly one trajectory. Its length
+// Sequence assembles a sequence of tokens one after the other, so that every object has exactly one trajectory. Its length
 // is fixed, and position t takes one of Sizes[t] values.
 //
 // A state is one tensor, [B,T] int32, with Unset where no token has been chosen yet.
-type Sequence struct{ Sizes []int }
+type Sequence struct {
+	Sizes []int
+	// Order is that in which positions get their tokens, each position once; nil means from left to right.
+	Order []int
+}
 
 // Unset marks a position without a token.
 const Unset = -1
@@ -29,7 +33,9 @@ var (
 )
 
 // Uniform returns a sequence of length positions with size values each.
-func Uniform(length, size int) Sequence { return Sequence{slices.Repeat([]int{size}, length)} }
+func Uniform(length, size int) Sequence {
+	return Sequence{Sizes: slices.Repeat([]int{size}, length)}
+}
 
 // Steps implements gfn.Env.
 func (e Sequence) Steps() int { return len(e.Sizes) }
@@ -45,7 +51,27 @@ func (e Sequence) Initial(x gfn.Batch) gfn.State {
 	if len(e.Sizes) == 0 || slices.Min(e.Sizes) < 1 {
 		blame.Panicf("envs: the sizes %v of a Sequence are not all 1 or more", e.Sizes)
 	}
+	sorted := slices.Clone(e.Order)
+	slices.Sort(sorted)
+	for i, at := range sorted {
+		if at != i || len(sorted) != len(e.Sizes) {
+			blame.Panicf("envs: the order %v of a Sequence has not each of its %d positions once", e.Order, len(e.Sizes))
+		}
+	}
 	return gfn.State{unset(x[0].Graph(), x.Size(), len(e.Sizes))}
+}
+
+// place is the position of token number t, [B]; of numbers that no token has, none.
+func (e Sequence) place(t *Node) *Node {
+	if e.Order == nil {
+		return t
+	}
+	const none = -2
+	table := []int32{none}
+	for _, at := range e.Order {
+		table = append(table, int32(at))
+	}
+	return Gather(Const(t.Graph(), append(table, none)), InsertAxes(OnePlus(t), 1))
 }
 
 // length returns the number of tokens chosen, [B].
@@ -76,7 +102,11 @@ func at(tokens, pos *Node) *Node {
 func (e Sequence) Legal(s gfn.State) *Node {
 	g, b := s[0].Graph(), s[0].Shape().Dim(0)
 	if slices.Min(e.Sizes) == e.Actions() { // all the same: every value, as long as the last token is not chosen
-		last := SliceAxis(s[0], 1, AxisElem(len(e.Sizes)-1)) // [B,1]
+		end := len(e.Sizes) - 1
+		if e.Order != nil {
+			end = e.Order[end]
+		}
+		last := SliceAxis(s[0], 1, AxisElem(end)) // [B,1]
 		return BroadcastToDims(LessThan(last, ZerosLike(last)), b, e.Actions())
 	}
 	room := make([]int32, len(e.Sizes)) // how many values the next token can take
@@ -84,14 +114,14 @@ func (e Sequence) Legal(s gfn.State) *Node {
 		room[t] = int32(n)
 	}
 	sizes := BroadcastToShape(InsertAxes(Const(g, room), 0), s[0].Shape())
-	next := Where(at(s[0], e.length(s)), sizes, ZerosLike(sizes))
+	next := Where(at(s[0], e.place(e.length(s))), sizes, ZerosLike(sizes))
 	shape := shapes.Make(index, b, e.Actions())
 	return LessThan(Iota(g, shape, 1), BroadcastToShape(ReduceAndKeep(next, ReduceSum, 1), shape))
 }
 
 // Step implements gfn.Env.
 func (e Sequence) Step(s gfn.State, a *Node) gfn.State {
-	return gfn.State{write(s[0], e.length(s), a)}
+	return gfn.State{write(s[0], e.place(e.length(s)), a)}
 }
 
 // LegalBack implements gfn.Env.
@@ -102,7 +132,7 @@ func (e Sequence) LegalBack(s gfn.State) *Node {
 
 // Undo implements gfn.Env.
 func (e Sequence) Undo(s gfn.State, b *Node) gfn.State {
-	return gfn.State{Where(at(s[0], MinusOne(e.length(s))), AddScalar(ZerosLike(s[0]), Unset), s[0])}
+	return gfn.State{Where(at(s[0], e.place(MinusOne(e.length(s)))), AddScalar(ZerosLike(s[0]), Unset), s[0])}
 }
 
 // Back implements gfn.Env.
@@ -110,7 +140,7 @@ func (e Sequence) Back(s gfn.State, a *Node) *Node { return ZerosLike(a) }
 
 // Redo implements gfn.Env.
 func (e Sequence) Redo(s gfn.State, b *Node) *Node {
-	last := at(s[0], MinusOne(e.length(s)))
+	last := at(s[0], e.place(MinusOne(e.length(s))))
 	return ReduceSum(Where(last, s[0], ZerosLike(s[0])), 1)
 }
 

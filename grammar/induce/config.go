@@ -146,6 +146,7 @@ type Config struct {
 
 	opened *treebank.Dataset // what Data names, if it was read already
 	ofText bool              // it was made of files, so that the run keeps it
+	asked  int               // MaxLength before the data were prepared
 }
 
 // MemoryKeys lists the keys that memory grows with.

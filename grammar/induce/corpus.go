@@ -2,7 +2,9 @@ package induce
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -13,7 +15,10 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-var _ run.Housed = (*Config)(nil)
+var (
+	_ run.Housed = (*Config)(nil)
+	_ run.Sharer = (*Config)(nil)
+)
 
 // Text is how files become a data set.
 type Text struct {
@@ -56,6 +61,15 @@ func (c *Config) ofFiles() bool {
 	return err == nil && !(info.IsDir() && treebank.Holds(c.Data))
 }
 
+// missing says whether Data names nothing that there is.
+func (c *Config) missing() bool {
+	if slices.Contains(builtIn, c.Data) {
+		return false
+	}
+	_, err := os.Stat(c.Data)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // make makes a data set of files.
 func (c *Config) make() error {
 	in, err := treebank.InputsAt(c.Data, c.Text.Valid, c.Text.Test)
@@ -84,10 +98,11 @@ func (c *Config) make() error {
 // Prepare implements run.Preparer: a data set is made of files, and what is left out of it is said.
 func (Task) Prepare(config any) (said []string, err error) {
 	c := config.(*Config)
+	c.asked = c.MaxLength
 	if slices.Contains(builtIn, c.Data) {
 		return nil, nil
 	}
-	if err := c.open(); err != nil && c.ofFiles() {
+	if err := c.open(); err != nil && (c.ofFiles() || c.MaxLength == 0) {
 		return nil, err
 	} else if err != nil {
 		return nil, nil // Start says so, if it is asked: cells of a grid that are finished do without
@@ -116,6 +131,16 @@ func (Task) Prepare(config any) (said []string, err error) {
 		said = append(said, "warning: "+text)
 	}
 	return said, nil
+}
+
+// Share implements run.Sharer: what is made of the same files in the same way is one data set.
+func (c *Config) Share(prepared any) bool {
+	p, ok := prepared.(*Config)
+	if !ok || c.Data != p.Data || c.Text != p.Text || c.MaxLength != p.asked {
+		return false
+	}
+	c.opened, c.ofText, c.MaxLength, c.asked = p.opened, p.ofText, p.MaxLength, p.asked
+	return true
 }
 
 // leftOut says so if more than a tenth of the training sentences are too long.

@@ -16,7 +16,7 @@ func (c *Config) Validate() error {
 	if err != nil {
 		return err
 	}
-	if c.MaxLength == 0 && !c.ofFiles() {
+	if c.MaxLength == 0 && !c.ofFiles() && !c.missing() {
 		c.MaxLength = usualLength
 	}
 	if c.Updates == 0 {

@@ -241,8 +241,8 @@ func (c *Comparison) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// Rows are a table for other programs, its head first: for each setting the values of the keys, n, and the mean and standard
-// deviation of every figure; empty where there is none.
+// Rows are a table for other programs, its head first: for each setting the values of the keys, n, and the mean and
+// standard deviation of every figure; empty where there is none.
 func (c *Comparison) Rows() [][]string {
 	all := c.AllFigures()
 	head := append(slices.Clone(c.Keys), "n")

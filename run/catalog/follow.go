@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,16 +16,21 @@ import (
 type Follower struct {
 	Dir string
 
-	path string
-	read int64  // of the file
-	last []byte // the line before that, to see whether the file was cut and written anew
+	path  string
+	read  int64  // of the file
+	last  []byte // the line before that, to see whether the file was cut and written anew
+	lines int    // before that
+	// Lines that are none of metrics: how many, and the first.
+	bad, firstBad int
 }
 
 // followBytes is what is read at once.
 const followBytes = 1 << 18
 
 // Next calls value for each value that was logged since the last call, in order; the name is valid until it returns.
-// If the journal was cut, as by a run that was resumed from an earlier checkpoint, it calls anew and begins at the beginning.
+// If the journal was cut, as by a run that was resumed from an earlier checkpoint, it calls anew and begins at the
+// beginning. Lines that are none of metrics are passed over; as long as there are some, each call returns an error that
+// says so.
 func (f *Follower) Next(anew func(), value func(step float64, name []byte, y float64)) error {
 	if f.path == "" {
 		f.path = filepath.Join(f.Dir, metricsName)
@@ -41,16 +47,43 @@ func (f *Follower) Next(anew func(), value func(step float64, name []byte, y flo
 		return err
 	}
 	if info.Size() == f.read {
-		return nil
+		return f.damage()
 	}
 	before := make([]byte, len(f.last))
 	if _, err := file.ReadAt(before, f.read-int64(len(f.last))); f.read > 0 && (err != nil || !bytes.Equal(before, f.last)) {
-		f.read, f.last = 0, nil
+		*f = Follower{Dir: f.Dir, path: f.path}
 		anew()
 	}
-	buffer := make([]byte, min(followBytes, info.Size()-f.read))
+	err = f.pieces(file, f.read, info.Size(), func(piece []byte) {
+		f.lines += Values(piece, func(line int) {
+			if f.bad++; f.bad == 1 {
+				f.firstBad = f.lines + line
+			}
+		}, value)
+		f.read += int64(len(piece))
+		f.last = bytes.Clone(piece[bytes.LastIndexByte(piece[:len(piece)-1], '\n')+1:])
+	})
+	return cmp.Or(err, f.damage())
+}
+
+// Again calls value for each value that Next has handed on, once more.
+func (f *Follower) Again(value func(step float64, name []byte, y float64)) error {
+	if f.read == 0 {
+		return nil
+	}
+	file, err := disk.OpenRead(f.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return f.pieces(io.NewSectionReader(file, 0, f.read), 0, f.read, func(piece []byte) { Values(piece, nil, value) })
+}
+
+// pieces calls each for the whole lines of a file from a place on, many at a time. Its size, roughly, is known.
+func (f *Follower) pieces(file io.ReaderAt, from, size int64, each func(lines []byte)) error {
+	buffer := make([]byte, min(followBytes, size-from))
 	for {
-		n, err := file.ReadAt(buffer, f.read)
+		n, err := file.ReadAt(buffer, from)
 		if err != nil && err != io.EOF {
 			return err
 		}
@@ -64,20 +97,29 @@ func (f *Follower) Next(anew func(), value func(step float64, name []byte, y flo
 			buffer = make([]byte, 2*len(buffer))
 			continue
 		}
-		if err := Values(buffer[:end], value); err != nil {
-			return badinput.Errorf("%s: %w", f.path, err)
-		}
-		f.read += int64(end)
-		begin := bytes.LastIndexByte(buffer[:end-1], '\n') + 1
-		f.last = bytes.Clone(buffer[begin:end])
+		each(buffer[:end])
+		from += int64(end)
 	}
 }
 
-// Values calls value for each value of some whole lines of metrics.
-func Values(lines []byte, value func(step float64, name []byte, y float64)) error {
-	for len(lines) > 0 {
-		line, rest, _ := bytes.Cut(lines, []byte{'\n'})
+// damage says that lines could not be read.
+func (f *Follower) damage() error {
+	switch f.bad {
+	case 0:
+		return nil
+	case 1:
+		return badinput.Errorf("%s: line %d is left out: %w", f.path, f.firstBad, errLine)
+	}
+	return badinput.Errorf("%s: %d lines are left out, the first of them line %d: %w", f.path, f.bad, f.firstBad, errLine)
+}
+
+// Values calls value for each value of some whole lines of metrics, and wrong, if it is not nil, for the number of each
+// line that is none, from 1. It returns the number of lines.
+func Values(text []byte, wrong func(line int), value func(step float64, name []byte, y float64)) (lines int) {
+	for len(text) > 0 {
+		line, rest, _ := bytes.Cut(text, []byte{'\n'})
 		step, first := 0.0, true
+		lines++
 		if err := fields(line, func(name, text []byte) error {
 			y, err := number(text)
 			if first {
@@ -86,12 +128,12 @@ func Values(lines []byte, value func(step float64, name []byte, y float64)) erro
 				value(step, name, y)
 			}
 			return err
-		}); err != nil {
-			return err
+		}); err != nil && wrong != nil {
+			wrong(lines)
 		}
-		lines = rest
+		text = rest
 	}
-	return nil
+	return lines
 }
 
 // Glimpse is Values of a few places of a run's metrics, so many at most, evenly spread, and of the end: what the run
@@ -120,9 +162,7 @@ func Glimpse(dir string, places int, value func(step float64, name []byte, y flo
 		if from > 0 {
 			text = text[bytes.IndexByte(text, '\n')+1:]
 		}
-		if err := Values(text[:bytes.LastIndexByte(text, '\n')+1], value); err != nil {
-			return err
-		}
+		Values(text[:bytes.LastIndexByte(text, '\n')+1], nil, value)
 		if from <= 0 && info.Size() <= piece {
 			return nil
 		}

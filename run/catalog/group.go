@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -13,17 +14,28 @@ var Repeats = []string{"seed", "run"}
 // taskKey stands for the task of a run among the keys of its configuration.
 const taskKey = "task"
 
-// value is what a run has for a key.
-func (r Run) value(key string) (string, bool) {
+// Value is what a run has for a key: "task", a key of its configuration, "seed", "step", "status", or a Figure.
+func (r Run) Value(key string) (string, bool) {
 	if key == taskKey {
 		return r.Task, true
 	}
-	v, ok := r.Config[key]
-	return v, ok
+	if v, ok := r.Config[key]; ok {
+		return v, true
+	}
+	switch key {
+	case "seed":
+		return fmt.Sprint(r.Seed), true
+	case "step":
+		return fmt.Sprint(r.Step), true
+	case "status":
+		return string(r.Status), true
+	}
+	v, ok := r.Figure(key)
+	return fmt.Sprint(v), ok
 }
 
-// Differ returns the keys of the configuration that are not the same in all runs of a task, in order, and first "task" if
-// there are several tasks. Repeats are left out, and so are broken runs.
+// Differ returns the keys of the configuration that are not the same in all runs of a task, in order, and first "task"
+// if there are several tasks. Repeats are left out, and so are broken runs.
 func Differ(runs []Run) []string {
 	first := map[string]Run{} // of each task
 	differ := map[string]bool{}
@@ -72,7 +84,9 @@ func GroupBy(runs []Run, keys []string) (groups []Group) {
 		}
 		values := make([]string, len(keys))
 		for i, key := range keys {
-			values[i], _ = r.value(key)
+			if v, ok := r.Value(key); ok {
+				values[i] = v
+			}
 		}
 		id := strings.Join(values, "\x00")
 		i, ok := at[id]
@@ -94,8 +108,11 @@ func (g Group) Label(keys []string) string {
 			parts = append(parts, key+"="+g.Values[i])
 		}
 	}
-	if parts == nil {
+	switch {
+	case len(keys) == 0:
 		return "all runs"
+	case parts == nil:
+		return "without " + strings.Join(keys, ", ")
 	}
 	return strings.Join(parts, " ")
 }

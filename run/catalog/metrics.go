@@ -104,7 +104,10 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 	return 0, nil, nil
 }
 
-// tail returns the values of the last lines, each the last one.
+// TailProblem is how the part of Run.Wrong begins that is about the end of the journal.
+const TailProblem = "read metrics: the end of "
+
+// tail returns the values of the last lines, each the last one, also if there is an error about one of them.
 func (r Run) tail() (last run.Point, err error) {
 	path := filepath.Join(r.Dir, metricsName)
 	file, err := disk.OpenRead(path)
@@ -124,7 +127,7 @@ func (r Run) tail() (last run.Point, err error) {
 	if err != nil && !errors.Is(err, io.EOF) { // a resumed run has cut it meanwhile
 		return last, fmt.Errorf("read metrics: %w", err)
 	}
-	data = data[:n]
+	data, err = data[:n], nil
 	if from > 0 { // the first line may begin earlier
 		data = data[bytes.IndexByte(data, '\n')+1:]
 	}
@@ -135,19 +138,21 @@ func (r Run) tail() (last run.Point, err error) {
 			break
 		}
 		data = data[len(line)+1:]
-		if err := fields(line, func(name, value []byte) error {
+		if e := fields(line, func(name, value []byte) error {
 			y, err := number(value)
-			if string(name) == "step" {
+			switch {
+			case err != nil:
+			case string(name) == "step":
 				last.Step = uint64(max(y, 0))
-			} else {
+			default:
 				last.Values[string(name)] = y
 			}
 			return err
-		}); err != nil {
-			return last, badinput.Errorf("read metrics: the end of %s: %w", path, err)
+		}); e != nil && err == nil {
+			err = badinput.Errorf(TailProblem+"%s: %w", path, e)
 		}
 	}
-	return last, nil
+	return last, err
 }
 
 var errLine = errors.New(`not a line of metrics, as {"step":1,"name":0.5}`)

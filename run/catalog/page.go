@@ -14,8 +14,9 @@ const (
 	mostCurves = 6   // on a page, unless some are asked for
 )
 
-// Page shows a comparison: the table, curves of metrics over all settings with bands over seeds, every figure, the runs, and
-// what they have in common. Metrics choose the curves; nil means the first ones, what was measured before losses.
+// Page shows a comparison: the table, curves of metrics over all settings with bands over seeds, every figure, the
+// runs, and what they have in common. Metrics choose the curves; nil means the first ones, what was measured before
+// losses.
 func (c *Comparison) Page(metrics []string) (*report.Page, error) {
 	page := &report.Page{Title: c.title(), Lead: c.lead()}
 	page.Section("Result").Table(c.Table())
@@ -160,7 +161,7 @@ func (c *Comparison) common() string {
 	for _, key := range c.keys() {
 		values := map[string]bool{}
 		for _, r := range c.Runs {
-			if v, ok := r.value(key); ok {
+			if v, ok := r.Value(key); ok {
 				values[v] = true
 			}
 		}

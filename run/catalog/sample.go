@@ -35,8 +35,7 @@ type Band struct {
 	N            []int     // how many series have a value there
 }
 
-// BandOf averages series at so many steps, interpolating each between its own. Where a series has no finite value it does
-// not count; steps where none has one are left out.
+// BandOf averages series at so many steps. Steps where none has a value are left out.
 func BandOf(series []Series, points int) Band {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, s := range series {
@@ -52,19 +51,33 @@ func BandOf(series []Series, points int) Band {
 	if low == high {
 		points = 1
 	}
-	for k := range points {
-		x := low + (high-low)*float64(k)/float64(max(points-1, 1))
+	steps := make([]float64, points)
+	for k := range steps {
+		steps[k] = low + (high-low)*float64(k)/float64(max(points-1, 1))
+	}
+	all := BandAt(series, steps)
+	for k, n := range all.N {
+		if n > 0 {
+			out.X, out.Mean = append(out.X, all.X[k]), append(out.Mean, all.Mean[k])
+			out.Std, out.N = append(out.Std, all.Std[k]), append(out.N, n)
+		}
+	}
+	return out
+}
+
+// BandAt averages series at some steps, interpolating each between its own. Where a series has no finite value it does
+// not count; where none has one, the mean is NaN.
+func BandAt(series []Series, steps []float64) (out Band) {
+	for _, x := range steps {
 		var values []float64
 		for _, s := range series {
 			if y := s.at(x); finite(y) {
 				values = append(values, y)
 			}
 		}
-		if len(values) > 0 {
-			stat := StatOf(values)
-			out.X, out.Mean = append(out.X, x), append(out.Mean, stat.Mean)
-			out.Std, out.N = append(out.Std, stat.Std), append(out.N, stat.N)
-		}
+		stat := StatOf(values)
+		out.X, out.Mean = append(out.X, x), append(out.Mean, stat.Mean)
+		out.Std, out.N = append(out.Std, stat.Std), append(out.N, stat.N)
 	}
 	return out
 }

@@ -82,7 +82,10 @@ export function number(x, digits = 4) {
   return size >= 1e6 || size < 1e-4 ? x.toExponential(digits - 1) : String(Number(x.toPrecision(digits)));
 }
 
-export const percent = (p) => (p >= 0.9995 ? "100" : p < 1e-4 ? "<0.01" : (100 * p).toPrecision(p < 0.1 ? 2 : 3)) + " %";
+export function percent(p) {
+  const text = p >= 0.9995 ? "100" : p < 1e-4 ? "<0.01" : (100 * p).toPrecision(p < 0.1 ? 2 : 3);
+  return text + " %";
+}
 
 // colour is the i-th of many, told apart by the golden angle; it follows light and dark.
 export function colour(i, alpha = 1) {
@@ -98,11 +101,14 @@ export function later(f, ms) {
   return () => { clearTimeout(timer); timer = setTimeout(f, ms); };
 }
 
-// live calls f when the server says that something has changed, once at a time and not more often than every second, and
-// says in the page's head how things stand.
+// tryAgain is how long a page waits for the server to take it as a listener, in milliseconds.
+const tryAgain = 10000;
+
+// live calls f when the server says that something has changed, once at a time and not more often than every second,
+// and says in the page's head how things stand.
 export function live(f) {
   const at = byId("live");
-  let running = false, again = false;
+  let running = false, again = false, version = null, events = null;
   const next = async () => {
     if (running) { again = true; return; }
     running = true;
@@ -113,14 +119,43 @@ export function live(f) {
     } while (again);
     running = false;
   };
-  let version = null;
-  const events = new EventSource("/api/events");
-  events.onmessage = (e) => {
-    const now = JSON.parse(e.data);
-    at.textContent = now.reading > 0 ? `reading ${now.reading} runs` : "live";
-    if (version !== null && version !== now.version) next();
-    version = now.version;
+  const listen = () => {
+    events = new EventSource("/api/events");
+    events.onmessage = (e) => {
+      const now = JSON.parse(e.data);
+      at.textContent = now.reading > 0 ? `reading ${now.reading} runs` : "live";
+      if (version !== null && version !== now.version) next();
+      version = now.version;
+    };
+    events.onerror = () => {
+      at.textContent = "not connected";
+      if (events.readyState === EventSource.CLOSED) setTimeout(listen, tryAgain); // refused: too many listen
+    };
   };
-  events.onerror = () => { at.textContent = "not connected"; };
+  listen();
   addEventListener("pagehide", () => events.close());
+}
+
+// rove makes many nodes one stop of the tab key: arrow keys, Home and End go from one to the next.
+export function rove(nodes) {
+  let at = 0;
+  const go = (i) => {
+    nodes[at].setAttribute("tabindex", "-1");
+    at = Math.max(0, Math.min(nodes.length - 1, i));
+    nodes[at].setAttribute("tabindex", "0");
+  };
+  nodes.forEach((node, i) => {
+    node.setAttribute("tabindex", "-1");
+    node.addEventListener("focus", () => go(i));
+    node.addEventListener("keydown", (e) => {
+      const to = {
+        ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: nodes.length - 1,
+      }[e.key];
+      if (to == null) return;
+      e.preventDefault();
+      go(to);
+      nodes[at].focus();
+    });
+  });
+  if (nodes.length > 0) go(0);
 }

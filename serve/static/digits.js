@@ -20,20 +20,42 @@ export async function digitsPanel(panel, about) {
   const { height, width, rows, columns, codes: kinds } = about;
   const node = panel("Draw an image", "digits");
   let pixels = new Array(height * width).fill(0), codes = null, at = -1, turn = 0;
-  const drawn = el("canvas", { class: "draw", id: "draw", tabindex: 0, role: "img", "aria-label": "Drawing area: draw with mouse or finger, or move with arrow keys and press space" });
+  const drawn = el("canvas", {
+    class: "draw", id: "draw", tabindex: 0,
+    role: "application", "aria-label": "Drawing area", "aria-describedby": "draw-help",
+  });
+  const help = el("p", { class: "note", id: "draw-help" },
+    "Draw with mouse or finger; or move with arrow keys, ink with the space bar, and encode with Enter.");
+  const where = el("span", { class: "unseen", id: "draw-at", role: "status" });
   const seen = el("canvas", { class: "seen", id: "decoded", role: "img", "aria-label": "The codes, decoded" });
   const grid = el("div", { class: "codes", id: "codes", role: "group", "aria-label": "Codes, row by row" });
-  const choices = el("div", { class: "choices", id: "choices" }), said = el("p", { class: "note", id: "digit-facts", "aria-live": "polite" });
-  const how = el("select", { "aria-label": "How codes are chosen" }, el("option", { value: "" }, "the most probable codes"), el("option", { value: "draw" }, "codes drawn from q(z|x)"));
+  const choices = el("div", { class: "choices", id: "choices", role: "group", "aria-label": "Alternatives" });
+  const said = el("p", { class: "note", id: "digit-facts", "aria-live": "polite" });
+  const how = el("select", { "aria-label": "How codes are chosen" },
+    el("option", { value: "" }, "the most probable codes"),
+    el("option", { value: "draw" }, "codes drawn from q(z|x)"));
   const show = () => paint(drawn, pixels, about);
 
   grid.style.gridTemplateColumns = `repeat(${columns}, auto)`;
+  const example = () => {
+    pixels.fill(0);
+    seven.forEach((p, i) => i && line(seven[i - 1], p));
+    encode();
+  };
+  const clear = () => {
+    pixels.fill(0);
+    codes = null;
+    turn++;
+    show();
+    for (const one of [grid, choices, said]) one.replaceChildren();
+  };
+  const button = (text, f, more = {}) => el("button", { type: "button", onclick: () => f(), ...more }, text);
   node.append(el("form", { onsubmit: (e) => e.preventDefault() },
-    el("button", { type: "button", id: "seven", onclick: () => { pixels.fill(0); seven.forEach((p, i) => i && line(seven[i - 1], p)); encode(); } }, "Draw a seven"),
-    el("button", { type: "button", onclick: () => { pixels.fill(0); codes = null; turn++; show(); grid.replaceChildren(); choices.replaceChildren(); said.textContent = ""; } }, "Clear"),
-    how, el("button", { type: "button", class: "main", onclick: () => encode() }, "Encode"),
-    el("button", { type: "button", onclick: () => weigh() }, "Estimate log p(x)")),
-  el("div", { class: "row" }, el("div", {}, el("h3", {}, "Draw here"), drawn), el("div", {}, el("h3", {}, "Codes: click one to change it"), grid, choices),
+    button("Draw a seven", example, { id: "seven" }), button("Clear", clear),
+    how, button("Encode", () => encode(), { class: "main" }), button("Estimate log p(x)", () => weigh())),
+  el("div", { class: "row" },
+    el("div", { class: "area" }, el("h3", {}, "Draw here"), drawn, where, help),
+    el("div", {}, el("h3", {}, "Codes: click one to change it"), grid, choices),
     el("div", {}, el("h3", {}, "Decoded"), seen)), said);
 
   // dot inks the pixels around a place, in parts of the image.
@@ -54,9 +76,24 @@ export async function digitsPanel(panel, about) {
     const box = drawn.getBoundingClientRect();
     return [(e.clientX - box.left) / box.width, (e.clientY - box.top) / box.height];
   };
-  drawn.addEventListener("pointerdown", (e) => { drawn.setPointerCapture(e.pointerId); last = place(e); line(last, last); });
-  drawn.addEventListener("pointermove", (e) => { if (last) { const next = place(e); line(last, next); last = next; } });
-  for (const end of ["pointerup", "pointercancel"]) drawn.addEventListener(end, () => { if (last) { last = null; encode(); } });
+  drawn.addEventListener("pointerdown", (e) => {
+    drawn.setPointerCapture(e.pointerId);
+    last = place(e);
+    line(last, last);
+  });
+  drawn.addEventListener("pointermove", (e) => {
+    if (!last) return;
+    const next = place(e);
+    line(last, next);
+    last = next;
+  });
+  for (const end of ["pointerup", "pointercancel"]) {
+    drawn.addEventListener(end, () => {
+      if (!last) return;
+      last = null;
+      encode();
+    });
+  }
   let cursor = [0.5, 0.5];
   drawn.addEventListener("keydown", (e) => {
     const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -67,9 +104,10 @@ export async function digitsPanel(panel, about) {
     if (!move && e.key !== " " && e.key !== "Enter") return;
     e.preventDefault();
     show();
-    const c = drawn.getContext("2d");
+    const c = drawn.getContext("2d"), [column, row] = [Math.floor(cursor[0] * width), Math.floor(cursor[1] * height)];
+    where.textContent = `row ${row + 1}, column ${column + 1}${pixels[row * width + column] ? ", inked" : ""}`;
     c.fillStyle = "#e33";
-    c.fillRect(Math.floor(cursor[0] * width), Math.floor(cursor[1] * height), 1, 1);
+    c.fillRect(column, row, 1, 1);
   });
 
   const encode = () => guarded(null, async () => {
@@ -95,21 +133,26 @@ export async function digitsPanel(panel, about) {
 
   function tell(a) {
     paint(seen, a.decoded, about);
-    said.textContent = `log p(x|z) = ${number(a.log_p, 5)}` + (a.log_q == null ? "" : ` · log q(z|x) = ${number(a.log_q, 4)}`);
+    const logQ = a.log_q == null ? "" : ` · log q(z|x) = ${number(a.log_q, 4)}`;
+    said.textContent = `log p(x|z) = ${number(a.log_p, 5)}${logQ}`;
   }
 
   function list(a, chosen) {
+    const label = (k, t) => `code ${k} at row ${Math.floor(t / columns) + 1}, column ${t % columns + 1}`;
     grid.replaceChildren(...codes.map((k, t) => el("button", {
-      type: "button", class: t < chosen ? "" : "waiting", "aria-pressed": t === at ? "true" : "false", disabled: t >= chosen,
-      "aria-label": t < chosen ? `code ${k} at row ${Math.floor(t / columns) + 1}, column ${t % columns + 1}` : "not chosen yet",
+      type: "button", class: t < chosen ? "" : "waiting", disabled: t >= chosen,
+      "aria-pressed": t === at ? "true" : "false", "aria-label": t < chosen ? label(k, t) : "not chosen yet",
       onclick: () => { at = t; list(a, codes.length); alternatives(a, t); grid.children[t].focus(); },
-    }, el("span", { class: "number" }, t < chosen ? String(k) : "·"), t < chosen && a.choices ? bars(a.choices[t], k) : null)));
+    }, el("span", { class: "number" }, t < chosen ? String(k) : "·"),
+    t < chosen && a.choices ? bars(a.choices[t], k) : null)));
   }
 
   function bars(p, chosen) {
     const w = 48 / p.length;
-    return svg("svg", { viewBox: "0 0 48 17", "aria-hidden": "true" }, p.map((v, k) =>
-      svg("rect", { class: k === chosen ? "on" : "", x: k * w, y: 17 - 17 * v, width: Math.max(w - 0.5, 0.5), height: 17 * v })));
+    const bar = (v, k) => svg("rect", {
+      class: k === chosen ? "on" : "", x: k * w, y: 17 - 17 * v, width: Math.max(w - 0.5, 0.5), height: 17 * v,
+    });
+    return svg("svg", { viewBox: "0 0 48 17", "aria-hidden": "true" }, p.map(bar));
   }
 
   function alternatives(a, t) {
@@ -135,12 +178,18 @@ export async function digitsPanel(panel, about) {
 
   const weigh = () => guarded(node, async () => {
     const w = await ask("weigh", { image: pixels, samples: 500 });
-    said.textContent = `log p(x) is about ${number(w.log_prob, 5)}, from ${w.samples} latents of q(z|x) that are worth ${number(w.effective_samples, 3)} exact ones, ` +
-      `${number(w.distinct, 4)} of them different; mean log-weight ${number(w.elbo, 5)}`;
+    said.textContent = `log p(x) is about ${number(w.log_prob, 5)}, from ${w.samples} latents of q(z|x) ` +
+      `that are worth ${number(w.effective_samples, 3)} exact ones, ${number(w.distinct, 4)} of them different; ` +
+      `mean log-weight ${number(w.elbo, 5)}`;
   });
 
-  samplePanel(panel, about, (z, image) => { pixels = image.map((v) => (v > 0.5 ? 1 : 0)); show(); encode(); });
+  samplePanel(panel, about, (image) => {
+    pixels = image.map((v) => (v > 0.5 ? 1 : 0));
+    show();
+    encode();
+  });
   show();
+  paint(seen, pixels, about);
 }
 
 function samplePanel(panel, about, use) {
@@ -151,11 +200,12 @@ function samplePanel(panel, about, use) {
     const { codes } = await ask("sample", { count: 24, seed: seed++ });
     const { images } = await ask("decode", { codes });
     out.replaceChildren(...images.map((image, i) => {
-      const canvas = el("canvas", { role: "img", "aria-label": "codes " + codes[i].join(" ") });
+      const canvas = el("canvas", { "aria-hidden": "true" }), label = "encode the image of codes " + codes[i].join(" ");
       paint(canvas, image, about);
-      return el("button", { type: "button", title: codes[i].join(" "), onclick: () => use(codes[i], image) }, canvas);
+      return el("button", { type: "button", "aria-label": label, onclick: () => use(image) }, canvas);
     }));
   });
-  node.append(el("form", { onsubmit: (e) => { e.preventDefault(); draw(); } }, el("button", { class: "main", id: "sample" }, "Sample")),
-    el("p", { class: "note" }, "Only a learned prior gives images like those of the data. Click one to encode it."), out);
+  node.append(el("form", { onsubmit: (e) => { e.preventDefault(); draw(); } },
+    el("button", { class: "main", id: "sample" }, "Sample")),
+  el("p", { class: "note" }, "Only a learned prior gives images like those of the data. Click one to encode it."), out);
 }

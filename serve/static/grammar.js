@@ -4,10 +4,13 @@ import { joined, pyramid, tree } from "./tree.js";
 
 export async function grammarPanel(panel, about) {
   const node = panel("Parse a sentence", "grammar");
-  const text = el("input", { id: "sentence", value: about.examples[0] ?? "", autocomplete: "off", spellcheck: "false", list: "examples" });
-  const decode = el("select", { id: "decode" }, [["viterbi", "most probable derivation"], ["mbr", "most expected spans"],
-    ["sample", "a draw from the posterior"], ...(about.gflownet ? [["gfn", "a draw from the GFlowNet"], ["gfn-mbr", "spans of GFlowNet draws"]] : [])]
-    .map(([v, t]) => el("option", { value: v }, t)));
+  const text = el("input", {
+    id: "sentence", value: about.examples[0] ?? "", autocomplete: "off", spellcheck: "false", list: "examples",
+  });
+  const decodes = [["viterbi", "most probable derivation"], ["mbr", "most expected spans"],
+    ["sample", "a draw from the posterior"]];
+  if (about.gflownet) decodes.push(["gfn", "a draw from the GFlowNet"], ["gfn-mbr", "spans of GFlowNet draws"]);
+  const decode = el("select", { id: "decode" }, decodes.map(([v, t]) => el("option", { value: v }, t)));
   const out = {};
   for (const name of ["tree", "chart", "samples", "steps"]) out[name] = el("div", { id: "out-" + name });
   let seed = 0;
@@ -15,7 +18,8 @@ export async function grammarPanel(panel, about) {
     el("form", { onsubmit: (e) => { e.preventDefault(); guarded(node, all); } },
       el("label", { class: "grow" }, "Sentence", text), el("label", {}, "Tree", decode),
       el("button", { class: "main", id: "parse" }, "Parse")),
-    el("p", { class: "note" }, `${about.words} words, ${about.nonterminals.length} nonterminals, ${about.preterminals.length} preterminals.`,
+    el("p", { class: "note" },
+      `${about.words} words, ${about.nonterminals.length} nonterminals, ${about.preterminals.length} preterminals.`,
       about.gflownet ? ` The GFlowNet reads up to ${about.longest_gfn} words.` : ""),
     el("datalist", { id: "examples" }, about.examples.map((s) => el("option", { value: s }))),
     out.tree, out.chart, out.samples, out.steps);
@@ -38,8 +42,11 @@ export async function grammarPanel(panel, about) {
     const facts = [`log p(x) = ${number(t.log_prob, 6)}`];
     if (t.log_prob_derivation != null) facts.push(`log p(x,z,tags) = ${number(t.log_prob_derivation, 6)}`);
     if (t.log_prob_tree != null) facts.push(`log p(x,z) = ${number(t.log_prob_tree, 6)}`);
-    if (t.expected_spans != null) facts.push(`${number(t.expected_spans)} of ${t.words.length - 1} spans expected to be right`);
-    out.tree.replaceChildren(el("h3", {}, "Tree"), el("div", { class: "scroll tree" }, tree(t.words, t.spans, t.tags, t.tree)),
+    if (t.expected_spans != null) {
+      facts.push(`${number(t.expected_spans)} of ${t.words.length - 1} spans expected to be right`);
+    }
+    out.tree.replaceChildren(el("h3", {}, "Tree"),
+      el("div", { class: "scroll tree" }, tree(t.words, t.spans, t.tags, t.tree)),
       el("p", { class: "note" }, facts.join(" · ")));
   }
 
@@ -56,41 +63,51 @@ export async function grammarPanel(panel, about) {
       const { samples: [s] } = await ask("sample", { sentences: [text.value], count, by, seed });
       if (s.error) { rows.push(el("p", { class: "note" }, s.error)); continue; }
       const name = by === "exact" ? "Draws from the exact posterior" : "Draws from the GFlowNet";
-      const ess = s.effective_samples == null ? "" : `, worth ${number(s.effective_samples, 3)} exact ones; log p(x) is about ${number(s.log_prob_estimate, 5)}`;
-      rows.push(el("div", {}, el("h3", {}, `${name}: ${count}, of which ${s.trees.length} differ${ess}`), el("div", { class: "scroll" }, el("table", {},
-        el("thead", {}, el("tr", {}, ["times", "tree", ""].map((t) => el("th", { scope: "col" }, t)))),
-        el("tbody", {}, s.trees.slice(0, 6).map((t) => el("tr", {}, el("td", { class: "n" }, String(t.count)), el("td", { class: "wrap" }, t.tree),
-          el("td", {}, el("button", { type: "button", onclick: () => show(t) }, "Show")))))))));
+      const ess = s.effective_samples == null ? "" : `, worth ${number(s.effective_samples, 3)} exact ones; ` +
+        `log p(x) is about ${number(s.log_prob_estimate, 5)}`;
+      const row = (t) => el("tr", {}, el("td", { class: "n" }, String(t.count)), el("td", { class: "wrap" }, t.tree),
+        el("td", {}, el("button", { type: "button", "aria-label": "Show " + t.tree, onclick: () => show(t) }, "Show")));
+      rows.push(el("div", {}, el("h3", {}, `${name}: ${count}, of which ${s.trees.length} differ${ess}`),
+        el("div", { class: "scroll" }, el("table", {},
+          el("thead", {}, el("tr", {}, ["times", "tree"].map((t) => el("th", { scope: "col" }, t)), el("td", {}))),
+          el("tbody", {}, s.trees.slice(0, 6).map(row))))));
     }
-    const again = el("button", { type: "button", onclick: () => { seed++; guarded(out.samples, samples); guarded(out.steps, steps); } }, "Draw again");
-    out.samples.replaceChildren(...rows, again);
+    const redraw = () => { seed++; guarded(out.samples, samples); guarded(out.steps, steps); };
+    out.samples.replaceChildren(...rows, el("button", { type: "button", onclick: redraw }, "Draw again"));
   }
 
   async function steps() {
     if (!about.gflownet) return;
     const b = await ask("steps", { sentence: text.value, seed });
-    const range = el("input", { type: "range", min: 0, max: b.steps.length, value: 0, id: "step", "aria-label": "step" });
-    const picture = el("div", { class: "scroll tree" }), options = el("div", { class: "bars" }), said = el("p", { class: "note", "aria-live": "polite" });
+    const range = el("input", {
+      type: "range", min: 0, max: b.steps.length, value: 0, id: "step", "aria-label": "step",
+    });
+    const picture = el("div", { class: "scroll tree" }), options = el("div", { class: "bars" });
+    const said = el("p", { class: "note", "aria-live": "polite" });
     const spans = joined(b.words, b.steps);
     const draw = () => {
       const at = Number(range.value);
       picture.replaceChildren(tree(b.words, spans.slice(0, at), [], `the forest after ${at} steps`));
       const next = b.steps[at];
       said.textContent = next ? `After ${at} steps. What it can do next:` : `The tree is whole after ${at} steps.`;
-      options.replaceChildren(...(next?.options ?? []).map((o) => el("div", { class: o.gap === next.chosen.gap && o.label === next.chosen.label ? "chosen" : "" },
+      const isChosen = (o) => o.gap === next.chosen.gap && o.label === next.chosen.label;
+      options.replaceChildren(...(next?.options ?? []).map((o) => el("div", { class: isChosen(o) ? "chosen" : "" },
         el("span", {}, `${name(o, spans.slice(0, at))}${o.label ? " under " + o.label : ""}`),
-        el("meter", { value: o.probability, max: 1, "aria-label": "probability" }), el("span", {}, percent(o.probability)))));
+        el("meter", { value: o.probability, max: 1, "aria-label": "probability" }),
+        el("span", {}, percent(o.probability)))));
     };
     const name = (o, made) => {
       const own = (i) => [...made].reverse().find((s) => s.first <= i && i <= s.last) ?? { first: i, last: i };
       const words = (s) => (s.first === s.last ? b.words[s.first] : `[${b.words[s.first]}…${b.words[s.last]}]`);
       return `${words(own(o.gap))} + ${words(own(o.gap + 1))}`;
     };
+    const move = (by) => { range.value = Number(range.value) + by; draw(); };
     range.addEventListener("input", draw);
     draw();
-    out.steps.replaceChildren(el("h3", {}, "What the GFlowNet builds, step by step"), el("form", { onsubmit: (e) => e.preventDefault() },
-      el("button", { type: "button", onclick: () => { range.value = Number(range.value) - 1; draw(); } }, "Back"), range,
-      el("button", { type: "button", id: "next-step", onclick: () => { range.value = Number(range.value) + 1; draw(); } }, "Next")), said, options, picture);
+    out.steps.replaceChildren(el("h3", {}, "What the GFlowNet builds, step by step"),
+      el("form", { onsubmit: (e) => e.preventDefault() },
+        el("button", { type: "button", onclick: () => move(-1) }, "Back"), range,
+        el("button", { type: "button", id: "next-step", onclick: () => move(1) }, "Next")), said, options, picture);
   }
 
   async function all() {
@@ -103,14 +120,21 @@ export async function grammarPanel(panel, about) {
 
 function rulesPanel(panel, about) {
   const node = panel("Rules of a symbol", "rules");
-  const symbol = el("select", { id: "symbol" }, [...about.nonterminals, ...about.preterminals].map((s) => el("option", { value: s }, s)));
-  const parent = el("select", {}, ["", "ROOT", ...about.nonterminals].map((s) => el("option", { value: s }, s || "any")));
+  const symbols = [...about.nonterminals, ...about.preterminals];
+  const symbol = el("select", { id: "symbol" }, symbols.map((s) => el("option", { value: s }, s)));
+  const parents = ["", "ROOT", ...about.nonterminals];
+  const parent = el("select", {}, parents.map((s) => el("option", { value: s }, s || "any")));
   const out = el("div", { class: "scroll" });
   const load = () => guarded(out, async () => {
-    const r = await ask("rules", { symbol: symbol.value, most: 15, ...(about.kind === "ncfg" && parent.value ? { parent: parent.value } : {}) });
-    out.replaceChildren(el("div", { class: "bars" }, r.rules.map((one) => el("div", {},
-      el("span", {}, `${r.symbol} → ${one.right.join(" ")}`), el("meter", { value: one.probability, max: 1, "aria-label": "probability" }),
-      el("span", {}, percent(one.probability))))), el("p", { class: "note" }, `${r.total} rules in all.`));
+    const request = { symbol: symbol.value, most: 15 };
+    if (about.kind === "ncfg" && parent.value) request.parent = parent.value;
+    const r = await ask("rules", request);
+    const rule = (one) => el("div", {},
+      el("span", {}, `${r.symbol} → ${one.right.join(" ")}`),
+      el("meter", { value: one.probability, max: 1, "aria-label": "probability" }),
+      el("span", {}, percent(one.probability)));
+    out.replaceChildren(el("div", { class: "bars" }, r.rules.map(rule)),
+      el("p", { class: "note" }, `${r.total} rules in all.`));
   });
   symbol.addEventListener("change", load);
   parent.addEventListener("change", load);

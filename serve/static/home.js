@@ -54,9 +54,11 @@ let list = { runs: [], keys: [], metrics: [] };
 async function show() {
   const [runs, curves] = await Promise.all([get("/api/runs?q=" + encodeURIComponent(value("q"))), getCurves()]);
   list = runs;
-  options(byId("metric"), list.metrics.map((m) => [m, m]), wanted.get("metric") || byId("metric").value || curves.metric);
-  const keys = [["", "nothing"], ["*", "all together"], ...[...new Set(["task", ...list.keys, "seed"])].map((k) => [k, k])];
-  options(byId("group"), keys, wanted.get("group") || byId("group").value);
+  const metric = wanted.get("metric") || byId("metric").value || curves.metric;
+  options(byId("metric"), list.metrics.map((m) => [m, m]), metric);
+  const keys = [...new Set(["task", ...list.keys, "seed"])].map((k) => [k, k]);
+  const groups = [["", "nothing"], ["*", "all together"], ...keys];
+  options(byId("group"), groups, wanted.get("group") || byId("group").value);
   drawCurves(curves);
   await new Promise((done) => setTimeout(done));
   table();
@@ -69,7 +71,8 @@ const chosen = (name) => value(name) || wanted.get(name) || "";
 function getCurves() {
   const group = chosen("group");
   return fetchCurves({
-    metric: chosen("metric"), q: value("q"), runs: [...selected], group: group && group !== "*" ? [group] : [], grouped: group === "*",
+    metric: chosen("metric"), q: value("q"), runs: [...selected],
+    group: group && group !== "*" ? [group] : [], grouped: group === "*",
     smooth: Number(value("smooth")), log: value("logx"), points: Math.min(1200, byId("chart").clientWidth),
   });
 }
@@ -78,47 +81,80 @@ function drawCurves(curves) {
   chart.draw(curves, { metric: curves.metric, logx: value("logx"), logy: value("logy") });
   const page = document.documentElement.dataset;
   page.drawn = curves.series.length;
-  if (curves.series.length > 0) page.picture ??= String(Math.round(performance.now())); // ms from opening to the first picture
+  // The milliseconds from opening to the first picture.
+  if (curves.series.length > 0) page.picture ??= String(Math.round(performance.now()));
 }
+
+// ago says how long ago a time is.
+const ago = (t) => (t ? `${Math.max(0, Math.round((Date.now() - new Date(t)) / 1000))} s ago` : "–");
 
 async function workers() {
   const sweeps = await get("/api/status");
   byId("workers").hidden = sweeps.length === 0;
-  const ago = (t) => (t ? `${Math.max(0, Math.round((Date.now() - new Date(t)) / 1000))} s ago` : "–");
-  byId("workers-body").replaceChildren(...sweeps.map(({ name, status, written }) => el("div", {},
+  byId("workers-body").replaceChildren(...sweeps.map(sweep));
+}
+
+// sweep shows how a sweep stands, and a table of its workers.
+function sweep({ name, status, written }) {
+  const cells = status?.cells;
+  const heads = ["worker", "host", "cell", "progress", "seen"];
+  return el("div", {},
     el("h3", {}, name === "." ? "This sweep" : name),
-    el("p", { class: "note" }, status?.cells ? `${status.cells.done} of ${status.cells.total} cells done, ${status.cells.running} running, ${status.cells.failed} failed; ` : "",
+    el("p", { class: "note" },
+      cells ? `${cells.done} of ${cells.total} cells done, ${cells.running} running, ${cells.failed} failed; ` : "",
       `written ${ago(written)}`),
     el("div", { class: "table" }, el("table", {},
-      el("thead", {}, el("tr", {}, ["worker", "host", "cell", "progress", "seen"].map((t) => el("th", { scope: "col" }, t)))),
-      el("tbody", {}, (status?.workers ?? []).map((w) => el("tr", {}, el("th", { scope: "row" }, w.name), el("td", {}, w.host ?? ""),
-        el("td", {}, w.cell || "idle"),
-        el("td", {}, w.total ? el("progress", { value: w.step, max: w.total, "aria-label": `step ${w.step} of ${w.total}` }) : ""),
-        el("td", {}, ago(w.seen))))))))));
+      el("thead", {}, el("tr", {}, heads.map((t) => el("th", { scope: "col" }, t)))),
+      el("tbody", {}, (status?.workers ?? []).map(worker)))));
+}
+
+function worker(w) {
+  const done = w.total ?
+    el("progress", { value: w.step, max: w.total, "aria-label": `step ${w.step} of ${w.total}` }) : "";
+  return el("tr", {}, el("th", { scope: "row" }, w.name), el("td", {}, w.host ?? ""),
+    el("td", {}, w.cell || "idle"), el("td", {}, done), el("td", {}, ago(w.seen)));
 }
 
 function table() {
-  const heads = ["", "run", "task", "status", "progress", "figure", "seed", ...list.keys.filter((k) => k !== "task").slice(0, 6), ""];
+  const keys = list.keys.filter((k) => k !== "task").slice(0, 6);
+  const heads = ["overlay", "run", "task", "status", "progress", "figure", "seed", ...keys, "report"];
+  const quiet = (text) => (text === "overlay" || text === "report" ? el("span", { class: "unseen" }, text) : text);
   const [thead, tbody] = [byId("runs").tHead, byId("runs").tBodies[0]];
-  thead.replaceChildren(el("tr", {}, heads.map((h) => el("th", { scope: "col" }, h || el("span", { "aria-hidden": "true" }, "")))));
+  thead.replaceChildren(el("tr", {}, heads.map((h) => el("th", { scope: "col" }, quiet(h)))));
   const rows = all ? list.runs : list.runs.slice(0, shownAtFirst);
-  tbody.replaceChildren(...rows.map((r) => el("tr", {},
-    el("td", {}, el("input", {
-      type: "checkbox", "aria-label": "overlay " + r.name, ...(selected.has(r.name) ? { checked: true } : {}),
-      onchange: (e) => { selected[e.target.checked ? "add" : "delete"](r.name); remember(); refreshCurves(); },
-    })),
-    el("th", { scope: "row" }, el("a", { href: "/run?name=" + encodeURIComponent(r.name) }, r.name)),
-    el("td", {}, r.task), el("td", { class: "status " + r.status, title: r.wrong || "" }, r.status),
-    el("td", {}, el("progress", { value: r.step, max: r.total || r.step || 1, "aria-label": `step ${r.step} of ${r.total || "?"}` })),
-    el("td", { class: "n" }, r.headline ? `${r.headline.name} ${number(r.headline.value)}` : ""),
-    el("td", { class: "n" }, String(r.seed)),
-    list.keys.filter((k) => k !== "task").slice(0, 6).map((k) => el("td", { class: "n" }, r.config[k] ?? "")),
-    el("td", {}, r.report ? el("a", { href: `/report/${r.name === "." ? "" : r.name.split("/").map(encodeURIComponent).join("/") + "/"}report.html` }, "report") : ""))));
+  const focused = tbody.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  tbody.replaceChildren(...rows.map((r) => row(r, keys)));
+  if (focused) tbody.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   if (list.runs.length === 0) {
-    tbody.append(el("tr", {}, el("td", { colspan: heads.length }, list.all ? "No run is like that." : "There is no run here yet.")));
+    const text = list.all ? "No run is like that." : "There is no run here yet.";
+    tbody.append(el("tr", {}, el("td", { colspan: heads.length }, text)));
   }
   byId("more").hidden = all || list.runs.length <= shownAtFirst;
   byId("more").textContent = `Show all ${list.runs.length}`;
+}
+
+function row(r, keys) {
+  const overlay = el("input", {
+    type: "checkbox", "aria-label": "overlay " + r.name, checked: selected.has(r.name), "data-key": "overlay " + r.name,
+    onchange: (e) => {
+      selected[e.target.checked ? "add" : "delete"](r.name);
+      remember();
+      refreshCurves();
+    },
+  });
+  const folder = r.name === "." ? "" : r.name.split("/").map(encodeURIComponent).join("/") + "/";
+  const link = (href, text) => el("a", { href, "data-key": `${text} ${r.name}` }, text);
+  const step = `step ${r.step} of ${r.total || "?"}`;
+  return el("tr", {},
+    el("td", {}, overlay),
+    el("th", { scope: "row" }, link("/run?name=" + encodeURIComponent(r.name), r.name),
+      r.wrong ? el("div", { class: "note warning" }, r.wrong) : null),
+    el("td", {}, r.task), el("td", { class: "status " + r.status }, r.status),
+    el("td", {}, el("progress", { value: r.step, max: r.total || r.step || 1, "aria-label": step })),
+    el("td", { class: "n" }, r.headline ? `${r.headline.name} ${number(r.headline.value)}` : ""),
+    el("td", { class: "n" }, String(r.seed)),
+    keys.map((k) => el("td", { class: "n" }, r.config[k] ?? "")),
+    el("td", {}, r.report ? link(`/report/${folder}report.html`, "report") : ""));
 }
 
 async function attempt(...steps) {

@@ -10,7 +10,9 @@ const { run, questions } = byId("main").dataset;
 const charts = new Map();
 
 async function curves() {
-  const { metrics } = await get("/api/runs?name=" + encodeURIComponent(run));
+  const { metrics, runs: [one] } = await get("/api/runs?name=" + encodeURIComponent(run));
+  byId("wrong").hidden = !one?.wrong;
+  byId("wrong").textContent = one?.wrong ?? "";
   const smooth = Number(byId("smooth").value), logx = byId("logx").checked, logy = byId("logy").checked;
   for (const metric of metrics.slice(0, 40)) {
     if (!charts.has(metric)) {
@@ -31,7 +33,8 @@ for (const id of ["smooth", "logx", "logy"]) byId(id).addEventListener("input", 
 
 // panel adds a part of the page that looks into the model.
 function panel(title, id) {
-  const node = el("section", { class: "panel", id, "aria-labelledby": id + "-title" }, el("h2", { id: id + "-title" }, title));
+  const node = el("section", { class: "panel", id, "aria-labelledby": id + "-title" },
+    el("h2", { id: id + "-title" }, title));
   byId("model").append(node);
   return node;
 }

@@ -1,5 +1,5 @@
 // Pictures of trees: whole ones, forests that are being built, and how probable spans are.
-import { percent, svg } from "./common.js";
+import { percent, rove, svg } from "./common.js";
 
 const stepY = 40;
 
@@ -32,12 +32,15 @@ export function tree(words, spans, tags = [], label = "a tree") {
   const levels = Math.max(1, ...inner.map((n) => n.level));
   const y = (n) => 24 + (levels - n.level) * stepY;
   const height = 24 + levels * stepY + (tags.length ? 44 : 26);
-  const lines = inner.flatMap((n) => n.parts.map((p) => svg("path", { class: "line", d: `M${n.x} ${y(n) + 5}L${p.x} ${y(p) - (p.level ? 15 : 12)}` })));
-  const names = inner.map((n) => svg("text", { x: n.x, y: y(n), "text-anchor": "middle", "data-node": n.label ?? "" }, n.label || "•"));
+  const line = (n, p) => svg("path", { class: "line", d: `M${n.x} ${y(n) + 5}L${p.x} ${y(p) - (p.level ? 15 : 12)}` });
+  const lines = inner.flatMap((n) => n.parts.map((p) => line(n, p)));
+  const middle = { "text-anchor": "middle" }, floor = y({ level: 0 });
+  const name = (n) => svg("text", { x: n.x, y: y(n), ...middle, "data-node": n.label ?? "" }, n.label || "•");
   const leaves = words.map((w, i) => svg("g", {},
-    svg("text", { x: at[i], y: y({ level: 0 }) + 4, "text-anchor": "middle", "font-weight": "600" }, w),
-    tags[i] ? svg("text", { class: "soft", x: at[i], y: y({ level: 0 }) + 22, "text-anchor": "middle" }, tags[i]) : null));
-  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, lines, names, leaves);
+    svg("text", { x: at[i], y: floor + 4, ...middle, "font-weight": "600" }, w),
+    tags[i] ? svg("text", { class: "soft", x: at[i], y: floor + 22, ...middle }, tags[i]) : null));
+  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
+    lines, inner.map(name), leaves);
 }
 
 // pyramid draws how probable it is that words are a constituent, each span above the middle of its words.
@@ -54,16 +57,23 @@ export function pyramid(words, spans) {
       const text = `${words.slice(first, first + length).join(" ")}: ${percent(s.probability)}` +
         s.labels.map((l) => `, ${l.label} ${percent(l.probability)}`).join("");
       const x = (at[first] + at[first + length - 1]) / 2;
-      cells.push(svg("g", s.probability > 0.05 ? { tabindex: 0, class: "hot", role: "img", "aria-label": text } : { "aria-hidden": "true" },
+      const p = s.probability, hot = p > 0.05;
+      cells.push(svg("g", hot ? { class: "hot", role: "img", "aria-label": text } : { "aria-hidden": "true" },
         svg("title", {}, text),
-        svg("rect", { x: x - 19, y: y(length), width: 38, height: row - 4, rx: 4, fill: "var(--accent)", "fill-opacity": Math.max(0.06, s.probability) }),
-        s.probability >= 0.005 ? svg("text", {
-          x, y: y(length) + 15, "text-anchor": "middle", class: s.probability > 0.55 ? "onfill" : null,
-        }, String(Math.round(100 * s.probability))) : null));
+        svg("rect", {
+          x: x - 19, y: y(length), width: 38, height: row - 4, rx: 4,
+          fill: "var(--accent)", "fill-opacity": Math.max(0.06, p),
+        }),
+        p >= 0.005 ? svg("text", {
+          x, y: y(length) + 15, "text-anchor": "middle", class: p > 0.55 ? "onfill" : null,
+        }, String(Math.round(100 * p))) : null));
     }
   }
-  const leaves = words.map((w, i) => svg("text", { x: at[i], y: height - 14, "text-anchor": "middle", "font-weight": "600" }, w));
-  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "How probable spans are, in percent" }, cells, leaves);
+  rove(cells.filter((c) => c.classList.contains("hot")));
+  const leaf = (w, i) => svg("text", { x: at[i], y: height - 14, "text-anchor": "middle", "font-weight": "600" }, w);
+  const label = "How probable spans are, in percent; arrow keys go from one to the next";
+  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label },
+    cells, words.map(leaf));
 }
 
 // joined returns the spans after some steps, each of which joins the two trees that meet at a gap.

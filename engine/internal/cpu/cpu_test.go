@@ -3,14 +3,18 @@ package cpu
 import "testing"
 
 func TestChoose(t *testing.T) {
+	x86 := []Level{Off, AVX2, AVX512}
 	for _, c := range []struct {
-		asked      string
-		best, want Level
+		asked string
+		kind  kind
+		want  Level
 	}{
-		{"", AVX512, AVX512}, {"", Off, Off}, {"off", AVX512, Off}, {"avx2", AVX512, AVX2}, {"avx512", AVX2, AVX2}, {"sse", AVX2, AVX2},
+		{"", kind{x86, 3}, AVX512}, {"", kind{x86, 1}, Off}, {"off", kind{x86, 3}, Off}, {"avx2", kind{x86, 3}, AVX2},
+		{"avx512", kind{x86, 2}, AVX2}, {"sse", kind{x86, 2}, AVX2}, {"neon", kind{x86, 2}, AVX2},
+		{"", kind{[]Level{Off, NEON}, 2}, NEON}, {"off", kind{[]Level{Off, NEON}, 2}, Off}, {"off", kind{[]Level{Off}, 1}, Off},
 	} {
-		if got := choose(c.asked, c.best); got != c.want {
-			t.Errorf("choose(%q, %v) = %v, want %v", c.asked, c.best, got, c.want)
+		if got := c.kind.choose(c.asked); got != c.want {
+			t.Errorf("choose(%q) of %v is %v, want %v", c.asked, c.kind, got, c.want)
 		}
 	}
 }

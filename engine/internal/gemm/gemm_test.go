@@ -13,12 +13,7 @@ import (
 )
 
 // levels are those this machine can run.
-func levels() (all []cpu.Level) {
-	for l := cpu.Off; l <= cpu.Best(); l++ {
-		all = append(all, l)
-	}
-	return all
-}
+func levels() []cpu.Level { return cpu.Levels() }
 
 const guard = 1e30
 

@@ -1,4 +1,4 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package gemm
 
@@ -6,8 +6,8 @@ import "github.com/gfnem/gfnem/engine/internal/cpu"
 
 // There are no kernels but those of plain Go, whatever the level.
 var (
-	families32 = [...]family{cpu.Off: portable32, cpu.AVX2: portable32, cpu.AVX512: portable32}
-	families64 = [...]family{cpu.Off: portable64, cpu.AVX2: portable64, cpu.AVX512: portable64}
-	maxima32   = [...]family{cpu.Off: portableMax32, cpu.AVX2: portableMax32, cpu.AVX512: portableMax32}
-	maxima64   = [...]family{cpu.Off: portableMax64, cpu.AVX2: portableMax64, cpu.AVX512: portableMax64}
+	families32 = [...]family{cpu.Off: portable32}
+	families64 = [...]family{cpu.Off: portable64}
+	maxima32   = [...]family{cpu.Off: portableMax32}
+	maxima64   = [...]family{cpu.Off: portableMax64}
 )

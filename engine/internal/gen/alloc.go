@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -143,8 +144,11 @@ func (a *allocator) one(i int, in ins) {
 		a.move(in)
 		a.freeDead(i, in)
 		return
-	case in.fma:
+	case in.fma && !a.f.isa.neon():
 		a.fma(i, in)
+		return
+	case a.f.isa.neon() && in.tmpl == "":
+		a.neon(i, in)
 		return
 	case in.tmpl != "":
 		a.template(i, in)
@@ -188,6 +192,14 @@ func (a *allocator) move(in ins) {
 
 func (a *allocator) copy(v V, to string) {
 	s, mem := a.loc(v)
+	if a.f.isa.neon() {
+		r, err := strconv.Atoi(to[1:])
+		if err != nil {
+			panic(err)
+		}
+		a.fetch(v, r)
+		return
+	}
 	if mem {
 		a.line(a.f.broadcast(), s, to)
 	} else {
@@ -281,7 +293,12 @@ func (a *allocator) template(i int, in ins) {
 	t := a.take()
 	a.temps = append(a.temps, t)
 	pairs := []string{"{t}", fmt.Sprint(t)}
-	number := func(v V) string { return strings.TrimLeft(a.inReg(v), "XYZK") }
+	number := func(v V) string {
+		if a.f.isa.neon() {
+			return fmt.Sprint(a.number(v))
+		}
+		return strings.TrimLeft(a.inReg(v), "XYZK")
+	}
 	for j, s := range in.srcs {
 		pairs = append(pairs, fmt.Sprintf("{%d}", j), number(s))
 	}

@@ -19,6 +19,14 @@ var (
 	avx2   = isa{"AVX2", 32, 16, "Y"}
 )
 
+// move is the instruction that moves 64 bits.
+func (s isa) move() string {
+	if s.neon() {
+		return "MOVD"
+	}
+	return "MOVQ"
+}
+
 // elem is the type of one lane.
 type elem struct {
 	name   string // suffix of the functions' names
@@ -161,7 +169,7 @@ func (f *Fn) load(regs ...string) {
 	params := strings.Split(f.params, ", ")
 	for i, r := range regs {
 		name, _, _ := strings.Cut(params[i], " ")
-		f.Text("MOVQ %s, %s", f.at(name), r)
+		f.Text("%s %s, %s", f.isa.move(), f.at(name), r)
 	}
 }
 
@@ -190,9 +198,18 @@ func (f *Fn) text() string {
 			break
 		}
 		f.vals[v].phys = next
-		fmt.Fprintf(&load, "\t%s %s, %s%d\n", f.broadcast(), constantRef(f.el.size, f.vals[v].bits), f.isa.reg, next)
+		if f.isa.neon() {
+			fmt.Fprintf(&load, "\tFMOVQ %s, F%d\n", constantRef(f.el.size, f.vals[v].bits), next)
+		} else {
+			fmt.Fprintf(&load, "\t%s %s, %s%d\n", f.broadcast(), constantRef(f.el.size, f.vals[v].bits), f.isa.reg, next)
+		}
 		next--
 		free--
+	}
+	if f.isa.neon() && load.Len() > 0 {
+		rest := load.String()
+		load.Reset()
+		load.WriteString("\tMOVD $consts<>(SB), R8\n" + rest)
 	}
 	for _, it := range f.items {
 		if it.block == nil {
@@ -202,6 +219,9 @@ func (f *Fn) text() string {
 		a := allocator{f: f, limit: next + 1}
 		a.run(it.block)
 		w.WriteString(a.out.String())
+	}
+	if f.isa.neon() {
+		return armWords(w.String())
 	}
 	return w.String()
 }

@@ -13,10 +13,12 @@ func constantRef(size int, bits uint64) string { return fmt.Sprintf("constant{%d
 
 var constantText = regexp.MustCompile(`constant\{(\d):([0-9a-f]+)\}`)
 
-// pool is the constants of a file, 32 bytes each: the lane repeated.
+// pool is the constants of a file, size bytes each: the lane repeated.
 type pool struct {
-	index map[string]int
-	rows  []uint64
+	index  map[string]int
+	rows   []uint64
+	size   int
+	format string // of an address
 }
 
 // ref is the address of what a constantRef stands for.
@@ -38,7 +40,7 @@ func (p *pool) ref(key string) string {
 		}
 		p.rows = append(p.rows, w)
 	}
-	return fmt.Sprintf("consts<>+%d(SB)", i*32)
+	return fmt.Sprintf(p.format, i*p.size)
 }
 
 func (p *pool) emit(w *strings.Builder) {
@@ -46,11 +48,11 @@ func (p *pool) emit(w *strings.Builder) {
 		return
 	}
 	for i, r := range p.rows {
-		for j := range 4 {
-			fmt.Fprintf(w, "DATA consts<>+%d(SB)/8, $0x%016x\n", i*32+j*8, r)
+		for j := range p.size / 8 {
+			fmt.Fprintf(w, "DATA consts<>+%d(SB)/8, $0x%016x\n", i*p.size+j*8, r)
 		}
 	}
-	fmt.Fprintf(w, "GLOBL consts<>(SB), RODATA|NOPTR, $%d\n\n", len(p.rows)*32)
+	fmt.Fprintf(w, "GLOBL consts<>(SB), RODATA|NOPTR, $%d\n\n", len(p.rows)*p.size)
 }
 
 // words is a table of 64-bit words.

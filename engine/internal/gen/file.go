@@ -32,7 +32,8 @@ func (p *Package) Macro(comment, name, body string) {
 // File is a file of functions.
 type File struct {
 	pkg     *Package
-	name    string // without the endings _amd64.s and _amd64.go
+	name    string // without the endings _amd64.s and _amd64.go, or those of arch
+	arch    string
 	fns     []*Fn
 	defines string              // macros of this file alone
 	data    string              // data of this file alone
@@ -42,8 +43,15 @@ type File struct {
 }
 
 func (p *Package) file(name string) *File {
-	g := &File{pkg: p, name: strings.ToLower("zz_" + name), fills: map[string][]string{}}
+	g := &File{pkg: p, name: strings.ToLower("zz_" + name), arch: "amd64", fills: map[string][]string{}}
 	p.files = append(p.files, g)
+	return g
+}
+
+// armFile is file for arm64.
+func (p *Package) armFile(name string) *File {
+	g := p.file(name)
+	g.arch = "arm64"
 	return g
 }
 
@@ -87,14 +95,14 @@ func (g *File) fill(table, format string, args ...any) {
 func (p *Package) texts() (map[string]string, error) {
 	all := map[string]string{"zz_macros_amd64.h": warning + p.macros.String()}
 	for _, g := range p.files {
-		all[g.name+"_amd64.s"] = g.assembly()
+		all[g.name+"_"+g.arch+".s"] = g.assembly()
 	}
 	for _, g := range p.files {
 		src, err := format.Source([]byte(g.stubs()))
 		if err != nil {
 			return nil, fmt.Errorf("format %s: %w", g.name, err)
 		}
-		all[g.name+"_amd64.go"] = string(src)
+		all[g.name+"_"+g.arch+".go"] = string(src)
 	}
 	return all, nil
 }
@@ -115,11 +123,17 @@ func (g *File) assembly() string {
 		fmt.Fprintf(&body, "TEXT ·%s(SB), NOSPLIT, $%d-%d\n%s\n", f.name, f.locals, f.args, text)
 	}
 	g.fns = kept
-	constants := pool{index: map[string]int{}}
+	constants := pool{index: map[string]int{}, size: 32, format: "consts<>+%d(SB)"}
+	if g.arch == "arm64" {
+		constants.size, constants.format = 16, "%d(R8)"
+	}
 	code := constantText.ReplaceAllStringFunc(body.String(), constants.ref)
 	w.WriteString(warning + "#include \"textflag.h\"\n")
 	w.WriteString(g.defines)
-	w.WriteString("#include \"zz_macros_amd64.h\"\n\n")
+	if g.arch == "amd64" {
+		w.WriteString("#include \"zz_macros_amd64.h\"\n")
+	}
+	w.WriteString("\n")
 	constants.emit(&w)
 	w.WriteString(g.data)
 	w.WriteString(strings.TrimSuffix(code, "\n"))

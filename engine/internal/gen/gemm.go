@@ -40,6 +40,7 @@ func gemm() *Package {
 			g.tileKernels(el, maxVectors(is), maxPlus{}, "max")
 		}
 	}
+	p.neonGemm()
 	return p
 }
 

@@ -39,5 +39,6 @@ func vec() *Package {
 			k.softmaxKernels()
 		}
 	}
+	p.neonVec()
 	return p
 }

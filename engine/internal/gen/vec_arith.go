@@ -6,6 +6,12 @@ func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // maxMin is the maximum or minimum with NaN winning and -0 < +0.
 func (b *Block) maxMin(isMax bool, x, y V) V {
+	if b.isa.neon() {
+		if isMax {
+			return b.RawMax(x, y)
+		}
+		return b.RawMin(x, y)
+	}
 	if !isMax {
 		return b.Or(b.RawMin(x, y), b.RawMin(y, x))
 	}

@@ -1,6 +1,9 @@
 package main
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // The functions below build a lane-wise function of x. Each keeps its error under 2 ulp, which the package's tests
 // check; the identities are those of Cody and Waite (1980) and of fdlibm.
@@ -227,7 +230,9 @@ func (b *Block) sincos(x V, shift float64) V {
 	}
 	odd := b.Sll(q, b.el.size*8-1) // the low bit of the quadrant as a sign
 	var y V
-	if b.wide() {
+	if b.isa.neon() {
+		y = b.Blend(b.arm("sshr", fmt.Sprintf("#%d", b.el.size*8-1), odd), c, s)
+	} else if b.wide() {
 		m := b.newMask()
 		b.emit(ins{mn: "VPMOV" + b.ip() + "2M", srcs: []V{odd}, k: none, dst: m})
 		y = b.Blend(m, c, s)

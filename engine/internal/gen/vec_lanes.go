@@ -5,7 +5,7 @@ import "fmt"
 // compareKernels makes comparisons to bytes 0 or 1. AVX2 kernels take whole vectors; their wrappers do the rest.
 func (k Kernels) compareKernels() {
 	float, signed := k.el.goT[0] == 'f', k.el.goT[0] != 'u'
-	if !k.wide() && !float {
+	if k.is == avx2 && !float {
 		return
 	}
 	for _, c := range []struct {
@@ -17,6 +17,8 @@ func (k Kernels) compareKernels() {
 			switch {
 			case float:
 				return s.Cmp(c.fp, x, y)
+			case k.is.neon():
+				return s.neonLanes(c.name, x, y, signed)
 			case signed:
 				mn = "VPCMP" + s.ip()
 			}
@@ -42,7 +44,7 @@ func (k Kernels) compareKernels() {
 
 // step is how many elements a kernel that mixes bytes with wider lanes takes at a time, or 1 if it does any number.
 func (k Kernels) step() int {
-	if k.wide() {
+	if k.is != avx2 {
 		return 1
 	}
 	return k.is.width / k.el.size
@@ -50,6 +52,10 @@ func (k Kernels) step() int {
 
 // storeBools writes the lanes of a comparison as bytes through pointer 0.
 func (s *Step) storeBools(m V) {
+	if s.isa.neon() {
+		s.neonStoreBools(m)
+		return
+	}
 	out := s.Mem(0)
 	if s.wide() {
 		d := s.tmpl("VMOVDQU8.Z X{0}, K{k}, X{d}", m, s.bitsBy(0x01010101, 0x0101010101010101))
@@ -77,6 +83,9 @@ func (s *Step) storeBools(m V) {
 
 // loadBools reads bytes as a mask for Blend through pointer i.
 func (s *Step) loadBools(i int) V {
+	if s.isa.neon() {
+		return s.neonLoadBools(i)
+	}
 	mem := s.Mem(i)
 	if s.wide() {
 		m := s.newMask()

@@ -24,6 +24,10 @@ var reductions = []reduction{
 func (b *Block) butterfly(v V, group int, f func(b *Block, x, y V) V) V {
 	swap := func(distance int) V { // in bytes
 		switch {
+		case b.isa.neon() && distance == 8:
+			return b.arm("ext", "#8", v, v)
+		case b.isa.neon():
+			return b.arm("rev64", "", v)
 		case distance == 32:
 			return b.opImm("VSHUFF64X2", 0x4e, v, v)
 		case distance == 16 && b.wide():
@@ -46,6 +50,10 @@ func (b *Block) butterfly(v V, group int, f func(b *Block, x, y V) V) V {
 // rowLoop runs vectors of one row of length CX at SI: unroll at a time, then one, then the tail, whose mask must be
 // ready and whose lanes are in AX. BX counts elements.
 func (f *Fn) rowLoop(tail V, unroll int, body func(b *Block, mem string, i int)) {
+	if f.isa.neon() {
+		f.neonRowLoop(tail, unroll, body)
+		return
+	}
 	f.Text("XORQ BX, BX")
 	f.loops(unroll, func(i int) {
 		f.Block(func(b *Block) {
@@ -64,6 +72,10 @@ func (f *Fn) rowLoop(tail V, unroll int, body func(b *Block, mem string, i int))
 // rows starts a kernel on rows of n elements, and makes the mask of what is left of a row after whole vectors.
 func (k Kernels) rows(op string) (f *Fn, tail V) {
 	f = k.fn(op, "dst *"+k.el.goT, "a *"+k.el.goT, "rows int", "n int")
+	if k.is.neon() {
+		f.load("R0", "R1", "R2", "R3")
+		return f, f.firstLane()
+	}
 	f.load("DI", "SI", "R11", "CX")
 	f.Text("MOVQ CX, AX\nANDQ $%d, AX", f.lanes()-1)
 	return f, f.tailMask("AX")
@@ -71,6 +83,10 @@ func (k Kernels) rows(op string) (f *Fn, tail V) {
 
 // storeFirst writes the first lane as the result of a row.
 func (f *Fn) storeFirst(v V) {
+	if f.isa.neon() {
+		f.Text("%s %s, (R0)\nADD $%d, R0", f.neonFirst(), f.FReg(v), f.el.size)
+		return
+	}
 	f.Text("%s %s, (DI)\nADDQ $%d, DI", "VMOVS"+f.el.letter, f.XReg(v), f.el.size)
 }
 
@@ -94,7 +110,7 @@ func (k Kernels) rowKernels() {
 			b.Assign(accs[0], b.butterfly(v, b.lanes(), r.f))
 		})
 		f.storeFirst(accs[0])
-		f.Text("NEXT_ROW(%d)", k.el.size)
+		f.nextRow()
 		neutral := neutralGo(r, k.el)
 		// A closure of its own, for each: what goes through a wrapper's pointer to a function would be on the heap.
 		k.fill("t.%[1]s = func(a []%[2]s) (r %[2]s) {\nif len(a) == 0 {\nreturn %[3]s\n}\n"+
@@ -158,9 +174,22 @@ func (k Kernels) shortRows(op string, fill float64, whole bool, body func(b *Blo
 	return list
 }
 
+// nextRow goes on to the next row, or returns.
+func (f *Fn) nextRow() {
+	if f.isa.neon() {
+		f.Text("ADD R3<<%d, R1, R1\nSUBS $1, R2, R2\nBNE row\nRET", log2(f.el.size))
+		return
+	}
+	f.Text("NEXT_ROW(%d)", f.el.size)
+}
+
 // columnKernel reduces over rows: eight vectors of columns at a time, then one, then the tail.
 func (k Kernels) columnKernel(r reduction) string {
 	f, tail := k.rows("col" + r.name)
+	if k.is.neon() {
+		f.neonColumns(r)
+		return f.name
+	}
 	const wide = 8
 	var accs []V
 	for range wide {

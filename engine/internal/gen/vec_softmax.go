@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// shift is what to subtract before exponentials: the maximum, or 0 where that is infinite.
-func (b *Block) shift(m V) V {
+// shiftOf is what to subtract before exponentials: the maximum, or 0 where that is infinite.
+func (b *Block) shiftOf(m V) V {
 	return b.Blend(b.Cmp(eqOQ, b.Abs(m), b.C(math.Inf(1))), b.C(0), m)
 }
 
@@ -29,7 +29,7 @@ func (k Kernels) softmaxKernels() {
 		f.Block(func(b *Block) {
 			v := b.butterfly(b.RawMax(parts[0], parts[1]), b.lanes(), (*Block).RawMax)
 			if name == "logSumExp" {
-				v = b.shift(v)
+				v = b.shiftOf(v)
 			}
 			b.Assign(m, v)
 			b.Assign(s, b.C(0))
@@ -73,9 +73,13 @@ func (k Kernels) softmaxKernels() {
 					b.Store(b.Sub(b.Sub(b.Load(mem), m), s), out)
 				}
 			})
-			f.Text("LEAQ (DI)(CX*%d), DI", k.el.size)
+			if k.is.neon() {
+				f.Text("ADD R3<<%d, R0, R0", log2(k.el.size))
+			} else {
+				f.Text("LEAQ (DI)(CX*%d), DI", k.el.size)
+			}
 		}
-		f.Text("NEXT_ROW(%d)", k.el.size)
+		f.nextRow()
 		short := k.shortRows(name, math.Inf(-1), name != "logSumExp", func(b *Block, group int, v V) V {
 			return b.shortSoftmax(name, group, v)
 		})
@@ -91,7 +95,7 @@ func (k Kernels) softmaxKernels() {
 func (b *Block) shortSoftmax(name string, group int, v V) V {
 	m := b.butterfly(v, group, (*Block).RawMax)
 	if name == "logSumExp" {
-		m = b.shift(m)
+		m = b.shiftOf(m)
 		return b.Add(m, b.Log(b.butterfly(b.Exp(b.Sub(v, m)), group, (*Block).Add)))
 	}
 	d := b.Sub(v, m)
@@ -105,4 +109,6 @@ func (b *Block) shortSoftmax(name string, group int, v V) V {
 }
 
 // outOf is the place in the result of an operand's memory.
-func outOf(mem string) string { return strings.Replace(mem, "(SI)", "(DI)", 1) }
+func outOf(mem string) string {
+	return strings.NewReplacer("(SI)", "(DI)", "(R6)", "(R7)").Replace(mem)
+}

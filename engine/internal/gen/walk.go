@@ -46,6 +46,9 @@ type Step struct {
 
 // Mem is the memory operand of pointer i.
 func (s *Step) Mem(i int) string {
+	if s.isa.neon() {
+		return fmt.Sprintf("%d(R%d)", s.offset*s.sizes[i], i)
+	}
 	if s.offset == 0 {
 		return fmt.Sprintf("(%s)(BX*%d)", pointers[i], s.sizes[i])
 	}
@@ -74,6 +77,10 @@ func (k Kernels) walk(op, ptrs, scalars string, unroll int, body func(s *Step)) 
 		params = append(params, name+" "+k.el.goT)
 	}
 	f := k.fn(op, params...)
+	if k.is.neon() {
+		f.neonWalk(sizes, strings.Fields(scalars), unroll, body)
+		return f.name
+	}
 	f.load(append(slices.Clone(pointers[:len(sizes)]), "CX")...)
 	var pins []V
 	for name := range strings.FieldsSeq(scalars) {

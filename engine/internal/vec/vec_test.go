@@ -10,13 +10,7 @@ import (
 )
 
 // levels are those this machine can run.
-func levels() []cpu.Level {
-	var l []cpu.Level
-	for i := cpu.Off; i <= cpu.Best(); i++ {
-		l = append(l, i)
-	}
-	return l
-}
+func levels() []cpu.Level { return cpu.Levels() }
 
 // type set of a table under test: how to make it, draw elements and compare results.
 type kind[T Number] struct {

@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package vec
 
 // groupKernel reduces rows that stand in groups of lanes (see shortRows in engine/internal/gen).

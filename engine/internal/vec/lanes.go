@@ -1,16 +1,18 @@
+//go:build amd64 || arm64
+
 package vec
 
 import "unsafe"
 
 // Kernels that mix bytes with wider lanes take a multiple of step elements; the rest is done in Go.
 
-func compare[T Number](step int, f func(dst *uint8, a, b *T, n int), rest func(dst []bool, a, b []T)) func(dst []bool, a, b []T) {
+func compare[T Number, K any](step int, f func(dst *uint8, a, b *K, n int), rest func(dst []bool, a, b []T)) func(dst []bool, a, b []T) {
 	return func(dst []bool, a, b []T) {
 		check(len(dst), len(a))
 		check(len(dst), len(b))
 		k := len(dst) &^ (step - 1)
 		if k > 0 {
-			f(bytesOf(dst), &a[0], &b[0], k)
+			f(bytesOf(dst), (*K)(unsafe.Pointer(&a[0])), (*K)(unsafe.Pointer(&b[0])), k)
 		}
 		if k < len(dst) {
 			rest(dst[k:], a[k:], b[k:])
@@ -18,12 +20,12 @@ func compare[T Number](step int, f func(dst *uint8, a, b *T, n int), rest func(d
 	}
 }
 
-func compareVS[T Number](step int, f func(dst *uint8, a *T, n int, s T), rest func(dst []bool, a []T, s T)) func(dst []bool, a []T, s T) {
+func compareVS[T Number, K any](step int, f func(dst *uint8, a *K, n int, s K), rest func(dst []bool, a []T, s T)) func(dst []bool, a []T, s T) {
 	return func(dst []bool, a []T, s T) {
 		check(len(dst), len(a))
 		k := len(dst) &^ (step - 1)
 		if k > 0 {
-			f(bytesOf(dst), &a[0], k, s)
+			f(bytesOf(dst), (*K)(unsafe.Pointer(&a[0])), k, *(*K)(unsafe.Pointer(&s)))
 		}
 		if k < len(dst) {
 			rest(dst[k:], a[k:], s)

@@ -1,0 +1,3 @@
+package cpu
+
+var here = kind{[]Level{Off, NEON}, 2}

@@ -1,0 +1,114 @@
+package sweep
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gfnem/gfnem/internal/disk/disktest"
+	"github.com/gfnem/gfnem/run"
+)
+
+// finished makes a cell by a pool whose process ends before it takes what was made: the cell is handed in, and lies in a
+// folder below the grid's.
+func finished(t *testing.T, plan *Plan, damage func(dir string)) (dir string) {
+	t.Helper()
+	dir = disktest.MemoryDir(t)
+	p := open(t, PoolOptions{Dir: dir})
+	cell := plan.Cells()[0]
+	if err := p.offerCell(t.Context(), p.grid(plan.Task), cell, false); err != nil {
+		t.Fatal(err)
+	}
+	m := making{Worker: &Worker{leaves: p.below(leftName)}, hold: rogue(t, p), dir: p.below("work"), cell: cell}
+	g := p.grid(plan.Task)
+	g.Dir, g.Scratch = m.dir, true
+	if _, err := g.Make(t.Context(), cell, func(uint64, uint64) {}, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(m.dir, cell.Path(), "state", "leftover"), "")
+	if err := m.handIn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(p.below(leftName), leftFolder(m.key, 1))
+	write(t, filepath.Join(p.below(leftName), leftFolder(m.key, 9), "of a worker that was killed"), "")
+	damage(filepath.Join(left, cell.Path()))
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// What was left by workers of a pool that was killed is taken by the next one, if nothing has changed it: whether it lay
+// where it was left, or had got its place already. Else it is made again.
+func TestLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage func(t *testing.T, dir string)
+		want   string
+	}{
+		"as it was left": {func(*testing.T, string) {}, ""},
+		"placed": {func(t *testing.T, dir string) {
+			grid := filepath.Join(dir, "..", "..", "..", "..", "..")
+			if err := os.MkdirAll(filepath.Join(grid, "base"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(dir, filepath.Join(grid, "base", "0")); err != nil {
+				t.Fatal(err)
+			}
+		}, ""},
+		"changed": {func(t *testing.T, dir string) {
+			path := filepath.Join(dir, "summary.json")
+			write(t, path, read(t, path)+" ")
+		}, "what was left does not match its hash"},
+		"gone": {func(t *testing.T, dir string) {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}, "is not a run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := 0
+			task := count{step: func(countConfig, uint64) error { made++; return nil }}
+			plan := plan(t, oneCell, task)
+			dir := finished(t, plan, func(dir string) { c.damage(t, dir) })
+			want := made
+			var log said
+			p := open(t, PoolOptions{Dir: dir, Workers: 1, Tasks: []run.Task{task}, Log: &log})
+			if _, err := plan.Run(t.Context(), p.grid(task)); err != nil {
+				t.Fatal(err)
+			}
+			if left, err := os.ReadDir(p.below(leftName)); err != nil || len(left) > 0 {
+				t.Errorf("%v is left, %v", left, err)
+			}
+			p.finish(t)
+			if c.want != "" {
+				want *= 2
+				log.has(t, "what rogue handed in is refused: ")
+				log.has(t, c.want)
+			}
+			if made != want {
+				t.Errorf("%d steps were made, want %d\n%s", made, want, log.String())
+			}
+		})
+	}
+}
+
+// A run that has got its place while the board could not be told is not made again.
+func TestPlaced(t *testing.T) {
+	var log said
+	plan := plan(t, oneCell)
+	good, _ := plain(t, plan)
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Log: &log})
+	wait := running(t, plan, p)
+	h := rogue(t, p)
+	if err := os.CopyFS(filepath.Join(p.Dir, "base"), os.DirFS(filepath.Join(good, "base"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.change(t.Context(), func(e *entry) { e.State, e.Result = done, &blob{Name: leftName} }); err != nil {
+		t.Fatal(err)
+	}
+	wait() // nobody works
+	if strings.Contains(log.String(), "warning") {
+		t.Error(log.String())
+	}
+}
