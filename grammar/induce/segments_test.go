@@ -14,9 +14,9 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// TestSegments: an E-step and an evaluation whose rollouts run in segments, for as many trees as forests can have, do what they do by whole
-// loops, for few trees where that is enough. Bits may differ, since sums have other lengths, so the seed is fixed: with one in a
-// thousand a choice would be another.
+// TestSegments: an E-step and an evaluation whose rollouts run in segments, for as many trees as forests can have, do
+// what they do by whole loops, for few trees where that is enough. Bits may differ, since sums have other lengths, so
+// the seed is fixed: with one in a thousand a choice would be another.
 func TestSegments(t *testing.T) {
 	c := smallGFN()
 	c.Moves.Count, c.Moves.Steps, c.MaxLength, c.Sleep.Leaves, c.Sleep.Steps = 6, 12, 13, 20, 11
