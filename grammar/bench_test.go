@@ -97,25 +97,41 @@ func benchInference(b *testing.B, f inference) {
 	})
 }
 
-func BenchmarkInside(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node { return []*Node{LogLikelihood(p)} })
+func likelihoodOf(p Potentials) []*Node { return []*Node{LogLikelihood(p)} }
+func gradientOf(p Potentials) []*Node {
+	return Gradient(ReduceAllSum(LogLikelihood(p)), p.Root, p.Rules, p.Terms)
 }
-
-func BenchmarkInsideGradient(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node {
-		return Gradient(ReduceAllSum(LogLikelihood(p)), p.Root, p.Rules, p.Terms)
-	})
+func viterbiOf(p Potentials) []*Node { return program.Nodes(p.Viterbi()) }
+func sampleOf(p Potentials) []*Node {
+	return program.Nodes(p.Sample(rng.In(Const(p.Root.Graph(), []uint64{1, 2, 3}))))
 }
+func mbrOf(p Potentials) []*Node { return program.Nodes(p.MBR()) }
 
-func BenchmarkViterbi(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node { return program.Nodes(p.Viterbi()) })
+func BenchmarkInside(b *testing.B)         { benchInference(b, likelihoodOf) }
+func BenchmarkInsideGradient(b *testing.B) { benchInference(b, gradientOf) }
+func BenchmarkViterbi(b *testing.B)        { benchInference(b, viterbiOf) }
+
+// BenchmarkCompile compiles what a training and its evaluation need for sentences of one length, and runs none of it.
+func BenchmarkCompile(b *testing.B) {
+	for _, what := range []struct {
+		name string
+		inference
+	}{{"inside", likelihoodOf}, {"gradient", gradientOf}, {"viterbi", viterbiOf}, {"mbr", mbrOf}, {"sample", sampleOf}} {
+		b.Run(what.name, func(b *testing.B) {
+			forSizes(b, func(b *testing.B, compile func(f inference) (func(), time.Duration)) {
+				for b.Loop() {
+					compile(what.inference)
+				}
+			})
+		})
+	}
 }
 
 // BenchmarkViterbiOverInside measures both in alternation.
 func BenchmarkViterbiOverInside(b *testing.B) {
 	forSizes(b, func(b *testing.B, compile func(f inference) (func(), time.Duration)) {
-		inside, _ := compile(func(p Potentials) []*Node { return []*Node{LogLikelihood(p)} })
-		viterbi, _ := compile(func(p Potentials) []*Node { return program.Nodes(p.Viterbi()) })
+		inside, _ := compile(likelihoodOf)
+		viterbi, _ := compile(viterbiOf)
 		inside()
 		viterbi()
 		var times [2][]time.Duration
@@ -129,15 +145,8 @@ func BenchmarkViterbiOverInside(b *testing.B) {
 	})
 }
 
-func BenchmarkSample(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node {
-		return program.Nodes(p.Sample(rng.In(Const(p.Root.Graph(), []uint64{1, 2, 3}))))
-	})
-}
-
-func BenchmarkMBR(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node { return program.Nodes(p.MBR()) })
-}
+func BenchmarkSample(b *testing.B) { benchInference(b, sampleOf) }
+func BenchmarkMBR(b *testing.B)    { benchInference(b, mbrOf) }
 
 // benchTrees measures the gradient of a score of a tree of each sentence to all potentials.
 func benchTrees(b *testing.B, score func(p Potentials, z Trees) *Node) {
