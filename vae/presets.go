@@ -38,10 +38,10 @@ func QuickConfig() Config {
 	return c
 }
 
-// BestConfig is what GFlowNet-EM can do on a GPU, by what the table vae-ablation measures on validation images: a policy that
-// sees each position and attends to the codes before, several latents of each image, which are compared with each other
-// instead of with a learned log Z and teach the decoder by their importance weights, a sleep step after each E-step, both
-// updates on each minibatch, batch normalisation in the decoder, codes of several numbers, and rates that fall smoothly.
+// BestConfig has all means of GFlowNet-EM that the table vae-ablation takes apart, for a GPU: a policy that sees each
+// position and attends to the codes before, several latents of each image, which are compared with each other instead of
+// with a learned log Z and teach the decoder by their importance weights, a sleep step after each E-step, both updates on
+// each minibatch, batch normalisation in the decoder, codes of several numbers, and rates that fall smoothly.
 func BestConfig() Config {
 	c := PaperConfig()
 	c.Epochs, c.Model.Norm, c.Model.CodeWidth = 100, normBatch, 16
