@@ -249,3 +249,30 @@ func TestOrderedTraining(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// How probable codes are, position by position, adds up to log q(z|x), whatever the order.
+func TestChoices(t *testing.T) {
+	for _, order := range allOrders {
+		c := methods()["best"]
+		c.Policy.Order, c.Model.Rows, c.Model.Columns = order, 2, 3
+		s := tinySession(t, c)
+		steps(t, s, 2)
+		choices := s.codec.Choices()
+		image, z := s.test.Slice(0, 1), Codes{2, 0, 1, 1, 0, 2}
+		byPosition, _, err := choices.Of(image, z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0.0
+		for at, row := range byPosition {
+			got += row[z[at]]
+		}
+		p := s.policy(s.size).(sized)
+		want := eval(t, s.backend, s.store, func(_ *model.Scope, x, z *Node) *Node { return logQ(p, s.store.Scope(em.Phi), x, z) },
+			batchOf(image, []int{0}), tensors.FromFlatDataAndDimensions([]int32{2, 0, 1, 1, 0, 2}, 1, 6))
+		near(t, order+": log q", got, want[0], 1e-5)
+		if (order == orderRaster) != (s.codec.Ranks() == nil) {
+			t.Errorf("%s: ranks %v", order, s.codec.Ranks())
+		}
+	}
+}
