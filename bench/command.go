@@ -24,6 +24,7 @@ type Commands struct {
 type benchCmd struct {
 	Measure measureCmd `cmd:"" default:"withargs" help:"Measure workloads; the word measure can be left out."`
 	Compare compareCmd `cmd:"" help:"Print our figures beside those of another program, and their ratios."`
+	Peak    peakCmd    `cmd:"" help:"Print what this machine's kernels do, on one thread and on all."`
 }
 
 type measureCmd struct {
@@ -46,6 +47,7 @@ func (measureCmd) Help() string {
   gfnem bench compare torch.json               beside another program's figures, as ratios
   gfnem bench inside --nt 30 --pt 60 --n 20    the inside algorithm at a size of its own
   gfnem bench transformer --profile            where the time goes, against the peaks of this machine
+  gfnem bench peak                             what kernels do on this machine, on one thread and on all
   gfnem bench grammar --backend xla            iterations of GFlowNet-EM for grammars, at the paper's size
   gfnem bench grammar-scaling --figure cost    drawn, too
 

@@ -25,7 +25,7 @@ import (
 type reproduceCmd struct {
 	Table string   `arg:"" help:"Which table: ${tables}."`
 	Rows  []string `help:"Only these rows, by name (default: all)." placeholder:"ROW"`
-	Runs  int      `help:"Repetitions of rows that train a GFlowNet (default: the table's)."`
+	Runs  int      `help:"Repetitions of rows that train a GFlowNet (default: the table's); of grammars beside --seeds of all others."`
 	Seed  uint64   `help:"Seed of all random numbers."`
 	adjustments
 	command.Backend
@@ -147,15 +147,29 @@ func (c *reproduceCmd) adjust(task run.Reproducer) (run.Adjustments, error) {
 	if c.Seeds == "" {
 		return out, nil
 	}
-	if c.Runs > 0 {
-		return out, badinput.Errorf("--runs and --seeds say the same: give one of them")
-	}
 	seeds, err := parseSeeds(c.Seeds)
-	if len(seeds) == 1 {
-		c.Runs, seeds = int(seeds[0]), nil
+	if err != nil {
+		return out, err
+	}
+	many := len(seeds)
+	if many == 1 {
+		many, seeds = int(seeds[0]), nil
+	}
+	switch _, ok := task.(run.Uneven); {
+	case c.Runs > 0 && !ok:
+		return out, badinput.Errorf("--runs and --seeds say the same: give one of them")
+	case c.Runs >= many:
+		return out, badinput.Errorf("--runs %d is of rows that train a GFlowNet, beside --seeds of all others: give fewer than %d",
+			c.Runs, many)
+	case c.Runs == 0 && seeds == nil:
+		c.Runs = many
+	case seeds == nil:
+		for k := range many {
+			seeds = append(seeds, c.Seed+uint64(k))
+		}
 	}
 	out.Seeds = seeds
-	return out, err
+	return out, nil
 }
 
 // parseSeeds reads a list of different seeds, or a number of repetitions, which it returns as a list of one.

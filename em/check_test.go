@@ -62,6 +62,12 @@ func TestSpecNumbers(t *testing.T) {
 			s.MStep.Latents = Weighted{2}
 			s.MStep.Loss = func(_ *model.Scope, x gfn.Batch, _ gfn.State, _ func() gfn.State) *Node { return x[0] }
 		}},
+		{"leave one of them out", func(s *Spec) {
+			s.MStep.Loss = func(_ *model.Scope, x gfn.Batch, _ gfn.State, _ func() gfn.State) *Node { return x[0] }
+			s.MStep.Objective = func(_ *model.Scope, x gfn.Batch, _ gfn.State, _ *Node, _ func() gfn.State) (*Node, []optim.Assignment) {
+				return x[0], nil
+			}
+		}},
 		{"RWS needs two or more trajectories", func(s *Spec) { s.Wake.Objective = gfn.RWS{} }},
 		{"VIMCO needs two or more trajectories", func(s *Spec) { s.Wake.Objective = gfn.VIMCO{} }},
 		{"VIMCO.Samples is 2, and an observation has 4", func(s *Spec) {

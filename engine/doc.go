@@ -28,6 +28,7 @@
 //	dot.go dot_max.go epilogue.go  products: which way each is computed; those of maxima; biases and rectifiers they take
 //	cluster.go plan.go             operations become steps; values that live between steps get memory
 //	program.go profile.go          steps and the frames they run in; what each costs
+//	peaks.go                       what the machine can do
 //
 // A step is a row program, which passes over rows a block at a time:
 //

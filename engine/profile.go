@@ -3,16 +3,12 @@ package engine
 import (
 	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gomlx/compute"
-
-	"github.com/gfnem/gfnem/engine/internal/gemm"
-	"github.com/gfnem/gfnem/engine/internal/par"
 )
 
 // Cost is what one step of a computation took while a profile was kept.
@@ -173,22 +169,4 @@ func (p *convPlan) flops() float64 {
 		meetings *= float64(n)
 	}
 	return 2 * float64(p.batch) * meetings * float64(p.inC) * float64(p.outC) * float64(p.groups)
-}
-
-// Peaks is what the machine can do at most, on all threads: float32 multiply-adds in registers (two operations each), and
-// reading and writing of memory beyond the caches.
-type Peaks struct{ Flops, Bytes float64 } // per second
-
-// MeasurePeaks takes a part of a second.
-func MeasurePeaks() Peaks {
-	threads := runtime.GOMAXPROCS(0)
-	p := Peaks{Flops: 1e9 * gemm.Peak32(threads)}
-	const n = 64 << 20
-	from, to := make([]byte, n), make([]byte, n)
-	for range 6 {
-		begin := time.Now()
-		par.For(n, n/(4*threads), func(lo, hi int) { copy(to[lo:hi], from[lo:hi]) })
-		p.Bytes = max(p.Bytes, 2*n/time.Since(begin).Seconds())
-	}
-	return p
 }

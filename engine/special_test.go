@@ -21,10 +21,17 @@ func special[T float32 | float64](most, least T) (list []T) {
 	return list
 }
 
-// righter are operations that the go backend gets wrong: it has no logarithm of numbers below the normal ones, and no sign
-// of NaN and of zeros.
+// righter are operations that the go backend gets wrong: it has no logarithm of numbers below the normal ones, no sign of
+// NaN and of zeros, and on ARM no exponentials below the normal numbers.
 var righter = map[string]func(float64) float64{
 	"abs": math.Abs,
+	"exp": exp,
+	"logistic": func(x float64) float64 {
+		if x < 0 {
+			return exp(x) / (1 + exp(x))
+		}
+		return 1 / (1 + exp(-x))
+	},
 	"log": func(x float64) float64 {
 		if x > 0 && x < 0x1p-1022 {
 			return math.Log(x*0x1p60) - 60*math.Ln2
@@ -37,6 +44,13 @@ var righter = map[string]func(float64) float64{
 		}
 		return math.Copysign(1, x)
 	},
+}
+
+func exp(x float64) float64 {
+	if x < -700 {
+		return math.Exp(x+64) * 1.6038108905486378e-28 // e^-64
+	}
+	return math.Exp(x)
 }
 
 // TestSpecial compares elementwise operations of special values with the go backend: what is not a number, infinite or
@@ -93,6 +107,9 @@ func TestSpecial(t *testing.T) {
 				a, b := want.Float(), got.Float()
 				if f := righter[name]; f != nil {
 					a = f(x.Index(i).Float())
+					if want.Type().Size() == 4 {
+						a = float64(float32(a))
+					}
 				}
 				same := a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= 8*u*math.Abs(a)
 				if same && a == 0 && math.Signbit(a) != math.Signbit(b) {

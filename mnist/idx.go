@@ -15,7 +15,6 @@ import (
 const (
 	magicImages = 0x0803  // unsigned bytes, three dimensions: image, row, column
 	magicLabels = 0x0801  // unsigned bytes, one dimension
-	threshold   = 128     // the least gray value that becomes 1: those above a half of 255
 	maxSide     = 2048    // of an image
 	maxPacked   = 1 << 28 // bytes of one file's images in memory
 	firstChunk  = 1 << 20 // bytes to allocate before any image of a file was seen
@@ -33,19 +32,19 @@ const (
 )
 
 // readFile reads a file of images in idx format, compressed with gzip or not.
-func readFile(path string) (Images, kind, error) {
+func (k inking) readFile(path string) (Images, kind, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Images{}, blank, err
 	}
 	defer f.Close()
-	m, k, err := readIDX(f)
-	return m, k, asInput(path, err)
+	m, found, err := k.readIDX(f)
+	return m, found, asInput(path, err)
 }
 
 // readIDX reads images in idx format, compressed with gzip or not. Memory follows what is really there, whatever the
 // header promises.
-func readIDX(r io.Reader) (Images, kind, error) {
+func (k inking) readIDX(r io.Reader) (Images, kind, error) {
 	in, err := decompress(r)
 	if err != nil {
 		return Images{}, blank, err
@@ -63,16 +62,16 @@ func readIDX(r io.Reader) (Images, kind, error) {
 		} else if err != nil {
 			return Images{}, blank, fmt.Errorf("image %d of %d: %w", i+1, count, err)
 		}
-		k := kindOf(pixels)
-		if k == gray && found == zeroOne {
+		own := kindOf(pixels)
+		if own == gray && found == zeroOne {
 			clear(m.bits) // what looked like ones were the darkest of grays
 		}
-		found = max(found, k)
-		least := byte(1)
-		if found == gray {
-			least = threshold
+		if found = max(found, own); found == gray {
+			for j, v := range pixels {
+				pixels[j] = k.pixel(uint32(v), 255)
+			}
 		}
-		m.bits = appendPacked(m.bits, pixels, least)
+		m.bits = appendPacked(m.bits, pixels)
 	}
 	if err := expectEnd(in, count); err != nil {
 		return Images{}, blank, err

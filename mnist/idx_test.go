@@ -48,7 +48,7 @@ func TestThreshold(t *testing.T) {
 		{"blank", make([]byte, 256), blank, 1},
 	} {
 		for _, file := range [][]byte{idx(magicImages, 4, 8, 8, c.pixels...), gz(idx(magicImages, 4, 8, 8, c.pixels...))} {
-			m, k, err := readIDX(bytes.NewReader(file))
+			m, k, err := inking{}.readIDX(bytes.NewReader(file))
 			if err != nil || k != c.kind {
 				t.Fatalf("%s: pixels %v, error %v", c.name, k, err)
 			}
@@ -65,7 +65,7 @@ func TestThreshold(t *testing.T) {
 func TestKindIsOfTheFile(t *testing.T) {
 	dark, light := []byte{0, 1, 1, 0, 1, 0}, []byte{0, 1, 200, 0, 128, 127}
 	want := NewImages(Size{2, 3}, []byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0})
-	m, k, err := readIDX(bytes.NewReader(idx(magicImages, 2, 2, 3, slices.Concat(dark, light)...)))
+	m, k, err := inking{}.readIDX(bytes.NewReader(idx(magicImages, 2, 2, 3, slices.Concat(dark, light)...)))
 	if err != nil || k != gray || !bytes.Equal(m.bits, want.bits) {
 		t.Errorf("%v, pixels %v, error %v", m.Floats(), k, err)
 	}
@@ -109,7 +109,7 @@ func TestBadIDX(t *testing.T) {
 		{"gzip and more", "gzip: invalid header", append(bytes.Clone(zipped), "and so on, for long"...)},
 		{"gzip of gzip", "not an idx file of images", gz(zipped)},
 	} {
-		_, _, err := readIDX(bytes.NewReader(c.file))
+		_, _, err := inking{}.readIDX(bytes.NewReader(c.file))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
@@ -125,7 +125,7 @@ func TestLyingHeader(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _, err := readIDX(bytes.NewReader(file))
+		_, _, err := inking{}.readIDX(bytes.NewReader(file))
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Fatal("a file without its images was read")
@@ -146,7 +146,7 @@ func FuzzIDX(f *testing.F) {
 	f.Add(idx(magicLabels, 5, 0, 0))
 	f.Add(gz(idx(magicImages, 1, 9, 9, make([]byte, 81)...))[:30])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, k, err := readIDX(bytes.NewReader(data))
+		m, k, err := inking{}.readIDX(bytes.NewReader(data))
 		if err != nil {
 			if m.Len() != 0 || strings.Contains(err.Error(), "\n") {
 				t.Fatalf("%d images and error %q", m.Len(), err)
@@ -160,7 +160,7 @@ func FuzzIDX(f *testing.F) {
 		if err := grayOf(m).Encode(&again, IDX); err != nil {
 			t.Fatal(err)
 		}
-		m2, _, err := readIDX(&again)
+		m2, _, err := inking{}.readIDX(&again)
 		if err != nil || m2.Size != m.Size || !bytes.Equal(m2.bits, m.bits) {
 			t.Fatalf("images of %v came back as %v, error %v", m.Size, m2.Size, err)
 		}

@@ -34,18 +34,18 @@ func NewImages(size Size, pixels []byte) Images {
 	}
 	m := Images{Size: size, bits: make([]byte, 0, len(pixels)/n*size.stride())}
 	for ; len(pixels) > 0; pixels = pixels[n:] {
-		m.bits = appendPacked(m.bits, pixels[:n], 1)
+		m.bits = appendPacked(m.bits, pixels[:n])
 	}
 	return m
 }
 
-// appendPacked appends an image whose pixels are 1 where the byte is at least least.
-func appendPacked(dst, pixels []byte, least byte) []byte {
+// appendPacked appends an image whose pixels are 1 where the byte is not 0.
+func appendPacked(dst, pixels []byte) []byte {
 	for len(pixels) > 0 {
 		n := min(8, len(pixels))
 		var packed byte
 		for i, v := range pixels[:n] {
-			if v >= least {
+			if v != 0 {
 				packed |= 1 << i
 			}
 		}

@@ -24,24 +24,47 @@ var (
 	testNames  = []string{"t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte", "test-images-idx3-ubyte", "test-images.idx3-ubyte"}
 )
 
-// Open returns the set that a user names: "digits" or "binarized", which are built in, or a folder with idx files of
-// training images (train-images-idx3-ubyte), test images (t10k-images-idx3-ubyte or test-images-idx3-ubyte) and, if you
-// like, validation images (valid-images-idx3-ubyte), each as it is or compressed with gzip and named .gz.
-func Open(name string) (*Set, error) {
+// Options say what a user's data leave open. The zero value is that of Open.
+type Options struct {
+	// Seed is that of the split of a folder without one, and of Stochastic.
+	Seed uint64
+	// Stochastic makes a pixel 1 with the probability that its gray value says, from 0 for black to 1 for white, drawn once.
+	// Otherwise it is 1 where it is brighter than half of white.
+	Stochastic bool
+}
+
+// Open returns the set that a user names: "digits" or "binarized", which are built in, or a folder. That has
+//
+//   - idx files of training images (train-images-idx3-ubyte), test images (t10k-images-idx3-ubyte or
+//     test-images-idx3-ubyte) and, if you like, validation images (valid-images-idx3-ubyte), each as it is or compressed
+//     with gzip and named .gz, as MNIST and its likes have;
+//   - or folders train, test and, if you like, valid with files of images as Read takes them, and folders of such;
+//   - or files of images, and folders of such, of which a tenth are for testing and a tenth for validation, drawn by a
+//     seed.
+//
+// All images must have one size.
+func Open(name string) (*Set, error) { return Options{}.Open(name) }
+
+// Open is the function of that name, with options.
+func (o Options) Open(name string) (*Set, error) {
 	if unpack, ok := builtIns[name]; ok {
+		if o.Stochastic {
+			return nil, badinput.Errorf("the images of %q are 0 and 1, without grays to draw from: %q has drawn ones, or name a folder "+
+				"of files with grays", name, Binarized)
+		}
 		return unpack()
 	}
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, badinput.Errorf("there is no data set %q: %q and %q are built in, "+
-			"any other name is that of a folder of idx files", name, Digits, Binarized)
+			"any other name is that of a folder of images", name, Digits, Binarized)
 	} else if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, badinput.Errorf("%s is a file: name the folder that holds %s and %s", name, trainNames[0], testNames[0])
+		return nil, badinput.Errorf("%s is a file: name the folder that it is in", name)
 	}
-	return openFolder(name)
+	return o.openFolder(name)
 }
 
 // split is a part of a set, as a file holds it.
@@ -51,16 +74,21 @@ type split struct {
 	kind   kind
 }
 
-func openFolder(dir string) (*Set, error) {
-	train, err := readSplit(dir, trainNames, true)
+func (o Options) openFolder(dir string) (*Set, error) {
+	if named, err := hasSplits(dir); err != nil {
+		return nil, err
+	} else if !named {
+		return o.openPictures(dir)
+	}
+	train, err := o.readSplit(dir, trainNames, true)
 	if err != nil {
 		return nil, err
 	}
-	valid, err := readSplit(dir, validNames, false)
+	valid, err := o.readSplit(dir, validNames, false)
 	if err != nil {
 		return nil, err
 	}
-	test, err := readSplit(dir, testNames, true)
+	test, err := o.readSplit(dir, testNames, true)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +97,21 @@ func openFolder(dir string) (*Set, error) {
 	}
 	s := &Set{Size: train.images.Size, Train: train.images, Valid: valid.images, Test: test.images}
 	s.Valid.Size = s.Size
-	s.Name = nameOf(s.Hash(), dir, max(train.kind, valid.kind, test.kind))
+	s.Name = nameOf(s.Hash(), dir, o.kindName(max(train.kind, valid.kind, test.kind)))
 	return s, nil
 }
 
-func readSplit(dir string, names []string, needed bool) (split, error) {
+// hasSplits reports whether a folder has an idx file with the name of a split.
+func hasSplits(dir string) (bool, error) {
+	for _, names := range [][]string{trainNames, validNames, testNames} {
+		if path, err := findSplit(dir, names); path != "" || err != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+func (o Options) readSplit(dir string, names []string, needed bool) (split, error) {
 	path, err := findSplit(dir, names)
 	if err != nil {
 		return split{}, err
@@ -85,7 +123,7 @@ func readSplit(dir string, names []string, needed bool) (split, error) {
 		}
 		return split{}, err
 	}
-	images, k, err := readFile(path)
+	images, k, err := o.ink(filepath.Base(path)).readFile(path)
 	return split{path, images, k}, err
 }
 
@@ -127,7 +165,7 @@ func findSplit(dir string, names []string) (string, error) {
 	return "", badinput.Errorf("%s could be the same: keep one of them in the folder", strings.Join(paths, " and "))
 }
 
-func nameOf(hash, dir string, k kind) string {
+func nameOf(hash, dir, kind string) string {
 	switch hash {
 	case digitsHash:
 		return Digits
@@ -137,8 +175,16 @@ func nameOf(hash, dir string, k kind) string {
 	if full, err := filepath.Abs(dir); err == nil {
 		dir = full
 	}
-	if k == zeroOne {
-		return filepath.Base(dir) + " (binary)"
+	return filepath.Base(dir) + " (" + kind + ")"
+}
+
+// kindName says how pixels became 0 and 1.
+func (o Options) kindName(k kind) string {
+	switch {
+	case k == zeroOne:
+		return "binary"
+	case o.Stochastic:
+		return "stochastic"
 	}
-	return filepath.Base(dir) + " (thresholded)"
+	return "thresholded"
 }

@@ -71,7 +71,7 @@ func TestBadFolder(t *testing.T) {
 		name, file, want string
 		files            map[string][]byte
 	}{
-		{"nothing", "folder", "holds no file train-images-idx3-ubyte", nil},
+		{"nothing", "folder", "holds no images: a set is idx files named train-images-idx3-ubyte", nil},
 		{"no test", "folder", "holds no file t10k-images-idx3-ubyte", map[string][]byte{train: grays}},
 		{"labels", train, "holds labels", map[string][]byte{train: []byte("\x00\x00\x08\x01\x00\x00\x00\x01\x07"), test: grays}},
 		{"size", test, "images of 3x2, but those of", map[string][]byte{train: grays, test: turned}},

@@ -14,7 +14,7 @@ import (
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
 // readPNG reads a PNG file as one image. What is transparent counts as black.
-func readPNG(in *bufio.Reader) (Images, error) {
+func (k inking) readPNG(in *bufio.Reader) (Images, error) {
 	head, err := in.Peek(24) // the signature and the start of the first block: length, "IHDR", width, height
 	if err != nil {
 		return Images{}, errors.New("cut short in its PNG header")
@@ -29,16 +29,16 @@ func readPNG(in *bufio.Reader) (Images, error) {
 	} else if err != nil {
 		return Images{}, err
 	}
-	return NewImages(size, bright(picture)), nil
+	return NewImages(size, k.pixels(picture)), nil
 }
 
-// bright returns 1 for each pixel that is brighter than half of white.
-func bright(picture image.Image) []byte {
+// pixels returns 1 for each pixel that has ink.
+func (k inking) pixels(picture image.Image) []byte {
 	b := picture.Bounds()
 	var out []byte
 	for y := b.Min.Y; y < b.Max.Y; y++ {
 		for x := b.Min.X; x < b.Max.X; x++ {
-			out = append(out, byte(color.Gray16Model.Convert(picture.At(x, y)).(color.Gray16).Y>>15))
+			out = append(out, k.pixel(uint32(color.Gray16Model.Convert(picture.At(x, y)).(color.Gray16).Y), 65535))
 		}
 	}
 	return out
@@ -53,7 +53,7 @@ func checkSides(height, width uint64) (Size, error) {
 }
 
 // readPGM reads a PGM file, binary (P5) or text (P2), as one image.
-func readPGM(in *bufio.Reader) (Images, error) {
+func (k inking) readPGM(in *bufio.Reader) (Images, error) {
 	var magic [2]byte
 	if _, err := io.ReadFull(in, magic[:]); err != nil {
 		return Images{}, err
@@ -89,9 +89,7 @@ func readPGM(in *bufio.Reader) (Images, error) {
 		if v > white {
 			return Images{}, fmt.Errorf("pixel %d is %d, but its header says that white is %d", i+1, v, white)
 		}
-		if 2*v > white {
-			out[i] = 1
-		}
+		out[i] = k.pixel(uint32(v), uint32(white))
 	}
 	return NewImages(size, out), expectPGMEnd(in, magic[1] == '2')
 }

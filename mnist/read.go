@@ -18,13 +18,17 @@ import (
 // All images must be of the given size; the zero Size means that of the first. The names say where each image comes
 // from: the file and, if it can hold several, a number counted from 0, as in "test.idx#17".
 func Read(size Size, paths ...string) (images Images, names []string, err error) {
+	return inking{}.read(size, paths...)
+}
+
+func (k inking) read(size Size, paths ...string) (images Images, names []string, err error) {
 	files, err := listFiles(paths)
 	if err != nil {
 		return Images{}, nil, err
 	}
 	images.Size = size
 	for _, path := range files {
-		m, many, err := readAny(path)
+		m, many, err := k.readAny(path)
 		if err != nil {
 			return Images{}, nil, err
 		}
@@ -79,14 +83,14 @@ func listFiles(paths []string) ([]string, error) {
 }
 
 // readAny reads a file of images, and says whether it is of a format for several.
-func readAny(path string) (images Images, many bool, err error) {
+func (k inking) readAny(path string) (images Images, many bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Images{}, false, err
 	}
 	defer f.Close()
 	in := bufio.NewReader(f)
-	read, many := sniff(in)
+	read, many := k.sniff(in)
 	if read == nil {
 		return Images{}, false, badinput.Errorf("%s: neither an idx file of images nor PNG nor PGM", path)
 	}
@@ -104,16 +108,16 @@ func asInput(path string, err error) error {
 }
 
 // sniff returns the reader for what a file begins with, or nil.
-func sniff(in *bufio.Reader) (read func(*bufio.Reader) (Images, error), many bool) {
+func (k inking) sniff(in *bufio.Reader) (read func(*bufio.Reader) (Images, error), many bool) {
 	start, _ := in.Peek(8)
 	switch {
 	case bytes.HasPrefix(start, []byte(pngSignature)):
-		return readPNG, false
+		return k.readPNG, false
 	case bytes.HasPrefix(start, []byte("P5")), bytes.HasPrefix(start, []byte("P2")):
-		return readPGM, false
+		return k.readPGM, false
 	case len(start) == 0, bytes.HasPrefix(start, []byte{0, 0}), bytes.HasPrefix(start, gzipSignature):
 		return func(in *bufio.Reader) (Images, error) {
-			m, _, err := readIDX(in)
+			m, _, err := k.readIDX(in)
 			return m, err
 		}, true
 	}

@@ -74,7 +74,7 @@ func TestPNGColours(t *testing.T) {
 		if err := png.Encode(&b, picture); err != nil {
 			t.Fatal(err)
 		}
-		m, err := readPNG(bufio.NewReader(&b))
+		m, err := inking{}.readPNG(bufio.NewReader(&b))
 		if err != nil || m.Size != (Size{1, 2}) || !slices.Equal(m.Floats(), []float32{0, 1}) {
 			t.Errorf("%s: %v of %v, error %v", name, m.Floats(), m.Size, err)
 		}
@@ -90,7 +90,7 @@ func TestPGM(t *testing.T) {
 		"P2 # text\n3 2 3 0 1 2 3 1 3",
 		"P2 3 2 1 0 0 1 1 0 1 \n\n",
 	} {
-		m, err := readPGM(bufio.NewReader(strings.NewReader(text)))
+		m, err := inking{}.readPGM(bufio.NewReader(strings.NewReader(text)))
 		if err != nil || m.Size != (Size{2, 3}) || !slices.Equal(m.Floats(), []float32{0, 0, 1, 1, 0, 1}) {
 			t.Errorf("%q is %v of %v, error %v", text, m.Floats(), m.Size, err)
 		}
@@ -209,7 +209,7 @@ func FuzzPicture(f *testing.F) {
 	f.Add([]byte("P5 3 2 1000\n\x00\x00\x01\xf4\x01\xf5\x03\xe8\x00\x01\x03\xe7"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in := bufio.NewReader(bytes.NewReader(data))
-		read, many := sniff(in)
+		read, many := inking{}.sniff(in)
 		if read == nil || many {
 			return
 		}

@@ -140,3 +140,10 @@ type Adjustable interface {
 	Reproducer
 	Adjustable()
 }
+
+// Uneven is one whose tables may have fewer runs of rows that train a GFlowNet: if a Study has both Seeds and Runs, the first
+// Runs of these.
+type Uneven interface {
+	Adjustable
+	Uneven()
+}

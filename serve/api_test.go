@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gfnem/gfnem/run"
 	"github.com/gfnem/gfnem/serve"
 )
 
@@ -163,26 +164,89 @@ func TestAnswersOfImages(t *testing.T) {
 // The description says what there is.
 func TestOpenAPI(t *testing.T) {
 	s := start(t, serve.Options{Dir: t.TempDir()})
-	r, err := http.Get(s.URL + "/api/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
+	_, _, text := get(t, s.URL+"/api/openapi.json")
 	var d struct {
 		OpenAPI string
-		Paths   map[string]map[string]any
+		Paths   map[string]map[string]struct{ Responses map[string]any }
 	}
-	if err := json.NewDecoder(r.Body).Decode(&d); err != nil {
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"about", "parse", "inside", "sample", "encode", "decode", "chart", "steps", "rules", "choose", "posterior", "diagnose"} {
-		if d.Paths["/api/"+path]["post"] == nil {
-			t.Errorf("%s is not described", path)
+	for path, method := range map[string]string{
+		"/api/runs": "get", "/api/status": "get", "/api/events": "get", "/api/openapi.json": "get", "/healthz": "get", "/metrics": "get", "/api/curves": "post",
+		"/api/about": "post", "/api/parse": "post", "/api/inside": "post", "/api/sample": "post", "/api/encode": "post", "/api/decode": "post", "/api/chart": "post",
+		"/api/steps": "post", "/api/rules": "post", "/api/choose": "post", "/api/weigh": "post", "/api/posterior": "post", "/api/diagnose": "post",
+	} {
+		if d.Paths[path][method].Responses["200"] == nil {
+			t.Errorf("%s %s is not described", method, path)
 		}
+		delete(d.Paths, path)
+	}
+	for path := range d.Paths {
+		t.Errorf("%s is described; what is it?", path)
 	}
 	if !strings.HasPrefix(d.OpenAPI, "3.1") {
 		t.Error(d.OpenAPI)
 	}
+}
+
+// Whatever is refused has a status that the description has, and its form.
+func TestDescribedErrors(t *testing.T) {
+	const token = "a token of some length"
+	s := start(t, serve.Options{Dir: fakeRuns(t, "a"), Tasks: []run.Task{&fake{}}, Token: token, Bytes: 1000})
+	_, _, text := get(t, s.URL+"/api/openapi.json", "Authorization", "Bearer "+token)
+	var d struct {
+		Paths map[string]map[string]struct{ Responses map[string]any }
+	}
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatal(err)
+	}
+	try := func(status int, method, path, body string, headers ...string) {
+		t.Helper()
+		r, err := http.NewRequest(strings.ToUpper(method), s.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		var failure struct{ Error struct{ Status int } }
+		if err := json.NewDecoder(answer.Body).Decode(&failure); err != nil || answer.StatusCode != status || failure.Error.Status != status {
+			t.Errorf("%s %s %s: status %d, not %d; %v %v", method, path, body, answer.StatusCode, status, failure, err)
+		}
+		path, _, _ = strings.Cut(path, "?")
+		if d.Paths[path][method].Responses[fmt.Sprint(status)] == nil {
+			t.Errorf("%s %s: status %d is not described", method, path, status)
+		}
+	}
+	for path, methods := range d.Paths {
+		for method := range methods {
+			if path == "/healthz" {
+				continue
+			}
+			try(401, method, path, "{}", "Authorization", "Bearer another")
+			try(403, method, path, "{}", "Origin", "https://elsewhere.example")
+			if method == "get" {
+				continue
+			}
+			try(400, method, path, "[")
+			if path != "/api/curves" {
+				try(413, method, path, strings.Repeat(" ", 2000))
+				try(415, method, path, "{}", "Content-Type", "text/plain")
+				try(404, method, path, `{"run":"none"}`)
+			}
+		}
+	}
+	try(400, "get", "/api/runs?q=a<b", "")
+	try(500, "post", "/api/double", `{"run":"a","n":13}`)
+	try(413, "post", "/api/curves", strings.Repeat(" ", 1<<20+1))
 }
 
 // Bad requests get one line and a status; none is a mistake of the program.

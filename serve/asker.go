@@ -24,8 +24,8 @@ var (
 // mostTogether is how much requests that are answered together ask for, unless one alone asks for more.
 const mostTogether = 256
 
-// failureLasts is how long a model that cannot be opened is not tried again: so that many requests do not try at once, and
-// what was mended is seen.
+// failureLasts is how long a model that cannot be opened is not tried again: so that many requests do not try at once,
+// and what was mended is seen.
 const failureLasts = 2 * time.Second
 
 // asker asks one model, by one goroutine. Requests that come while it computes wait, and those that can be answered
@@ -184,7 +184,8 @@ func (a *asker) ask(jobs []*job) (answers []any, err error) {
 	return jobs[0].ask(a.model, requests)
 }
 
-// begin opens the model. That is not stopped when a request's time is up: else a model that takes longer would never open.
+// begin opens the model. That is not stopped when a request's time is up: else a model that takes longer would never
+// open.
 func (a *asker) begin() error {
 	if a.model != nil {
 		return nil

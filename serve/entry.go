@@ -178,8 +178,8 @@ func put(curves map[string]*curve, name []byte, x, y float64) (beyond bool) {
 // places are where a run is looked at before it has been read: enough for a picture.
 const places = 24
 
-// look shows a metric's curve to a function, which must not keep it, and says whether it is whole. When it was asked for
-// is noted. A curve that was let go is asked for, and shown from a few places until it is there again.
+// look shows a metric's curve to a function, which must not keep it, and says whether it is whole. When it was asked
+// for is noted. A curve that was let go is asked for, and shown from a few places until it is there again.
 func (e *entry) look(name string, now uint64, f func(c *curve)) (whole bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -39,7 +39,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 		case r.URL.Path == "/healthz" || s.knows(r):
 			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && s.isToken(r.URL.Query().Get("token")):
-			// Not strict: a link that a colleague sends leads to a page. What else other sites may ask is up to sameSite.
+			// Not strict: a link that a colleague sends leads to a page. What else other sites may ask is up to
+			// sameSite.
 			http.SetCookie(w, &http.Cookie{
 				Name: tokenCookie, Value: r.URL.Query().Get("token"), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
 			})

@@ -59,8 +59,10 @@ func (e *trainError) Error() string { return "train " + e.name + ": " + e.text }
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	if dir, err := tiny(); err == nil && *served == "" && trained {
-		os.RemoveAll(dir)
+	if trained && *served == "" {
+		if dir, err := tiny(); err == nil {
+			os.RemoveAll(dir)
+		}
 	}
 	os.Exit(code)
 }

@@ -70,8 +70,8 @@ func (x *index) makeRoom() {
 	}
 }
 
-// wants returns the entries with curves that were let go and are asked for, as far as there is room beside those that were
-// asked for at the same time or later: others would be let go for them, and come back, without an end.
+// wants returns the entries with curves that were let go and are asked for, as far as there is room beside those that
+// were asked for at the same time or later: others would be let go for them, and come back, without an end.
 func (x *index) wants() map[*entry][]string {
 	type want struct {
 		*entry

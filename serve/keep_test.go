@@ -38,8 +38,9 @@ func journals(t *testing.T, runs, metrics, steps int) string {
 	return dir
 }
 
-// All curves together take no more memory than they may. Those that were let go come back when they are asked for, as they
-// were; if more are asked for than there is room for, some stay as a few places show them, and none is read in vain.
+// All curves together take no more memory than they may. Those that were let go come back when they are asked for, as
+// they were; if more are asked for than there is room for, some stay as a few places show them, and none is read in
+// vain.
 func TestRoomForCurves(t *testing.T) {
 	const runs, metrics = 6, 20
 	dir := journals(t, runs, metrics, 900)

@@ -18,8 +18,8 @@ type bodies struct {
 	taken atomic.Int64
 }
 
-// read reads a request of so many bytes at most. The bytes count until done is called, also if there is an error. That a
-// request breaks off or does not come in time is no mistake of ours.
+// read reads a request of so many bytes at most. The bytes count until done is called, also if there is an error. That
+// a request breaks off or does not come in time is no mistake of ours.
 func (b *bodies) read(w http.ResponseWriter, r *http.Request, most int64) (body []byte, done func(), err error) {
 	size := r.ContentLength
 	if size < 0 { // it does not say

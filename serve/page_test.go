@@ -114,6 +114,19 @@ func TestOverlay(t *testing.T) {
 	drawn(3)
 	b.shoot("groups")
 	b.shoot("parallel", "#sweep")
+	// The lines are one stop of the tab key, and arrow keys go from one to the next, which is told.
+	if got := eval[string](b, `(() => {
+		const lines = [...document.querySelectorAll("#parallel a")];
+		lines[0].focus();
+		document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+		const stops = lines.filter((l) => l.tabIndex === 0);
+		const told = document.getElementById("line").textContent === lines[1].getAttribute("aria-label");
+		const is = document.activeElement === lines[1] && stops.length === 1 && stops[0] === lines[1] && told;
+		document.activeElement.blur();
+		return String(is && lines.length > 2);
+	})()`); got != "true" {
+		t.Error("parallel coordinates do not go by keyboard")
+	}
 	b.do(chromedp.SendKeys(`#query`, " seed=0", chromedp.ByQuery))
 	b.until("fewer rows", `document.querySelectorAll("#runs tbody tr").length < 6`)
 	b.look(390, "dark")
@@ -207,6 +220,11 @@ func TestDrawPage(t *testing.T) {
 	b.shoot("prior", "#prior")
 	b.do(chromedp.Focus("#draw", chromedp.ByQuery), chromedp.SendKeys("#draw", " "+kb.ArrowDown+" \r", chromedp.ByQuery))
 	b.until("codes of what the keyboard drew", ready)
+	const named = `(() => { const d = document.getElementById("draw");
+		return d.getAttribute("role") + ", " + document.getElementById(d.getAttribute("aria-describedby")).textContent + document.getElementById("draw-at").textContent; })()`
+	if got := eval[string](b, named); !strings.HasPrefix(got, "application, Draw with") || !strings.Contains(got, "row 16, column 15, inked") {
+		t.Errorf("the drawing area is, for a screen reader: %s", got)
+	}
 	b.clean()
 }
 
@@ -226,5 +244,17 @@ func TestMixturePage(t *testing.T) {
 	b.do(chromedp.Click("#diagnose", chromedp.ByQuery))
 	b.until("a diagnosis", `document.querySelector("#diagnosis").textContent.includes("worth")`)
 	b.shoot("diagnosis", "#diagnosis")
+	// Play is a pause while it plays, and the slider begins anew.
+	if got := eval[string](b, `(() => {
+		const play = document.getElementById("play"), range = document.getElementById("iteration");
+		const out = [play.textContent];
+		play.click();
+		out.push(play.textContent, range.value);
+		play.click();
+		out.push(play.textContent);
+		return out.join(" ");
+	})()`); got != "Play Pause 0 Play" {
+		t.Errorf("the button Play: %s", got)
+	}
 	b.clean()
 }

@@ -30,12 +30,12 @@ var templates embed.FS
 var pages = template.Must(template.ParseFS(templates, "templates/*.html"))
 
 // assets serves scripts and styles.
-func assets() http.Handler {
+func assets() http.HandlerFunc {
 	files := http.FileServerFS(static)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-cache") // another version of the program has others
 		files.ServeHTTP(w, r)
-	})
+	}
 }
 
 // show writes a page whole.

@@ -21,29 +21,29 @@ import (
 
 // listed is a run as lists have it.
 type listed struct {
-	Name     string            `json:"name"`
+	Name     string            `json:"name" help:"its folder, below the one that is served"`
 	Task     string            `json:"task"`
-	Status   string            `json:"status"`
+	Status   string            `json:"status" help:"running, finished, stopped or broken"`
 	Step     uint64            `json:"step"`
-	Total    uint64            `json:"total"`
+	Total    uint64            `json:"total" help:"steps; 0 if that is not known"`
 	Seed     uint64            `json:"seed"`
-	Updated  time.Time         `json:"updated"`
-	Headline *run.Headline     `json:"headline,omitempty"`
-	Config   map[string]string `json:"config,omitempty"` // keys in which runs differ
-	Wrong    string            `json:"wrong,omitempty"`
-	Report   bool              `json:"report"`
+	Updated  time.Time         `json:"updated" help:"when it saved last"`
+	Headline *run.Headline     `json:"headline,omitempty" help:"its figure"`
+	Config   map[string]string `json:"config,omitempty" help:"the keys in which runs differ"`
+	Wrong    string            `json:"wrong,omitempty" help:"what could not be read"`
+	Report   bool              `json:"report" help:"whether it has one"`
 }
 
 // list is the answer to GET /api/runs.
 type list struct {
 	Runs    []listed `json:"runs"`
-	All     int      `json:"all"`     // without the query
-	Keys    []string `json:"keys"`    // of the configuration, in which these runs differ
-	Metrics []string `json:"metrics"` // that they log
-	Metric  string   `json:"metric"`  // of these, the one to look at first
-	Asked   []string `json:"asked"`   // tasks whose models can be asked
-	Version uint64   `json:"version"`
-	Reading int      `json:"reading"` // runs whose curves have not been read whole yet
+	All     int      `json:"all" help:"how many there are without the query"`
+	Keys    []string `json:"keys" help:"of the configuration, in which these runs differ"`
+	Metrics []string `json:"metrics" help:"that they log"`
+	Metric  string   `json:"metric" help:"of these, the one to look at first"`
+	Asked   []string `json:"asked" help:"tasks whose models can be asked"`
+	Version uint64   `json:"version" help:"greater whenever something has changed"`
+	Reading int      `json:"reading" help:"runs that have not been read whole yet"`
 }
 
 // name is that of a run for clients: its folder below the one that is served, with slashes.
@@ -154,14 +154,14 @@ func (s *server) choose(all []catalog.Run, q query, names []string) (out []catal
 
 // curvesRequest asks for a metric of many runs on shared steps.
 type curvesRequest struct {
-	Metric  string   `json:"metric"` // "" is the one to look at first
-	Query   string   `json:"q"`
-	Runs    []string `json:"runs"`    // none: all that the query holds of
-	Group   []string `json:"group"`   // keys: a mean and a band for each group of runs
-	Grouped bool     `json:"grouped"` // also without keys: one group of all
-	Smooth  float64  `json:"smooth"`  // 0: least and greatest values; from there up to 1: means, smoothed
-	Log     bool     `json:"log"`     // of the steps
-	Points  int      `json:"points"`
+	Metric  string   `json:"metric,omitempty" help:"if left out, the one to look at first"`
+	Query   string   `json:"q,omitempty" help:"as of /api/runs"`
+	Runs    []string `json:"runs,omitempty" help:"of these alone; if left out, all that the query holds of"`
+	Group   []string `json:"group,omitempty" help:"keys: a mean and a band for each group of runs with the same values"`
+	Grouped bool     `json:"grouped,omitempty" help:"also without keys: one group of all"`
+	Smooth  float64  `json:"smooth,omitempty" help:"0: least and greatest values; more, below 1: means, smoothed"`
+	Log     bool     `json:"log,omitempty" help:"a logarithmic axis of steps"`
+	Points  int      `json:"points,omitempty" help:"of each curve, about; 600 if left out, at most 2000"`
 }
 
 // drawnSeries describes one series of the answer.

@@ -10,10 +10,12 @@
 //
 //	serve.go, guard.go           the server; who may ask it
 //	pages.go                     HTML
-//	index.go, curve.go           runs and their curves, kept up to date and downsampled
+//	index.go, entry.go, curve.go runs and their curves, kept up to date and downsampled
+//	keep.go                      how much memory curves take
 //	runs.go, query.go, events.go what pages ask of them
 //	api.go, openapi.go, stats.go questions to models; their description; counters
 //	models.go, asker.go          opened models; requests that are answered together
+//	stoppable.go, limits.go      ends work that nobody waits for; how much is read at once
 package serve
 
 import (
@@ -120,22 +122,31 @@ func (v *Server) Handler() http.Handler { return v.s.guard(v.s.routes()) }
 
 func (s *server) routes() http.Handler {
 	m := http.NewServeMux()
-	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
-	m.Handle("GET /metrics", s.stats)
-	m.HandleFunc("GET /api/openapi.json", s.openAPI)
-	m.HandleFunc("GET /api/runs", s.listRuns)
-	m.HandleFunc("GET /api/events", s.events)
-	m.HandleFunc("GET /api/status", s.workers)
-	m.HandleFunc("POST /api/curves", s.curves)
-	m.HandleFunc("POST /api/{question}", s.question)
-	m.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, "there is nothing here: /api/openapi.json says what there is")
-	})
-	m.HandleFunc("GET /{$}", s.home)
-	m.HandleFunc("GET /run", s.runPage)
-	m.HandleFunc("GET /report/{path...}", s.report)
-	m.Handle("GET /static/", assets())
+	for pattern, h := range s.handlers() {
+		m.HandleFunc(pattern, h)
+	}
 	return m
+}
+
+// handlers answer requests, by pattern.
+func (s *server) handlers() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"GET /healthz":          func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) },
+		"GET /metrics":          s.stats.ServeHTTP,
+		"GET /api/openapi.json": s.openAPI,
+		"GET /api/runs":         s.listRuns,
+		"GET /api/events":       s.events,
+		"GET /api/status":       s.workers,
+		"POST /api/curves":      s.curves,
+		"POST /api/{question}":  s.question,
+		"/api/": func(w http.ResponseWriter, r *http.Request) {
+			refuse(w, http.StatusNotFound, "there is nothing here: /api/openapi.json says what there is")
+		},
+		"GET /{$}":              s.home,
+		"GET /run":              s.runPage,
+		"GET /report/{path...}": s.report,
+		"GET /static/":          assets(),
+	}
 }
 
 // stopWaiting ends what goes on until clients leave.

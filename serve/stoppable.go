@@ -10,8 +10,8 @@ import (
 	"github.com/gfnem/gfnem/backend"
 )
 
-// stoppable is a backend whose programs do not start any more when nobody waits for what they compute: so work ends with
-// the program that runs, whatever model does it.
+// stoppable is a backend whose programs do not start any more when nobody waits for what they compute: so work ends
+// with the program that runs, whatever model does it.
 type stoppable struct {
 	compute.Backend
 	asking atomic.Pointer[[]*job] // what is being computed for; nil, as while a model is opened: for whoever comes

@@ -52,6 +52,11 @@ func Build(in Inputs, o Options) (*Dataset, error) {
 	o = r.resolved()
 	if o.LearnLength == FitLength {
 		o.LearnLength = fitting(parts[Train], o.MinLength)
+		for _, name := range []string{Valid, Test} {
+			if len(parts[name]) > 0 {
+				o.LearnLength = max(o.LearnLength, fitting(parts[name], o.MinLength))
+			}
+		}
 	}
 	vocabulary := o.Vocabulary
 	if vocabulary == nil {

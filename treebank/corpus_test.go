@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -224,6 +225,35 @@ func TestFitting(t *testing.T) {
 	} {
 		if got := fitting(c.all, 2); got != c.want {
 			t.Errorf("%d sentences: %d, want %d", len(c.all), got, c.want)
+		}
+	}
+}
+
+// What fits is said by the split with the longest sentences, so that none loses more than a tenth.
+func TestFittingOfSplits(t *testing.T) {
+	dir := t.TempDir()
+	for name, words := range map[string]int{"train": 6, "valid": 25, "test": 31} {
+		line := strings.Repeat("a ", words-1) + "b\n"
+		if err := os.WriteFile(filepath.Join(dir, name+".txt"), []byte(strings.Repeat(line, 10)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, err := InputsAt(dir, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{31, 25, 6} {
+		d, err := Build(in, CorpusOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Options.LearnLength != want {
+			t.Errorf("%d words, want %d", d.Options.LearnLength, want)
+		}
+		if in.Test != nil {
+			in.Test = nil
+		} else {
+			in.Valid = nil
 		}
 	}
 }

@@ -44,7 +44,8 @@ type Options struct {
 	Vocabulary *Vocabulary `json:"-"`
 }
 
-// FitLength, as Options.LearnLength, is what nine tenths of the training sentences have at most, but from 20 to 40 words.
+// FitLength, as Options.LearnLength, is what nine tenths of the sentences of each split have at most, but from 20 to 40
+// words.
 const FitLength = -1
 
 // CorpusOptions prepare text to learn a grammar from: without punctuation, and with <unk> for words that are seen once.

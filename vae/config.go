@@ -42,6 +42,12 @@ const (
 	latentsWeighted = "weighted" // all of these, by their importance weights
 )
 
+// How gray pixels become 0 and 1.
+const (
+	pixelsThreshold  = "threshold"
+	pixelsStochastic = "stochastic"
+)
+
 // Images that are measured.
 const (
 	onTest       = "test"
@@ -51,7 +57,9 @@ const (
 // Config is the configuration of a training.
 type Config struct {
 	Seed        uint64 `toml:"seed" range:"0,9223372036854775807" help:"seed of all random numbers"`
-	Data        string `toml:"data" help:"digits, binarized, or a folder of idx files"`
+	Data        string `toml:"data" help:"digits, binarized, or a folder of images: idx, PNG or PGM files"`
+	DataSeed    uint64 `toml:"data_seed" range:"0,9223372036854775807" help:"seed of what data leave open: which images of a folder without train and test are for testing and validation, and stochastic pixels"`
+	Pixels      string `toml:"pixels" oneof:"threshold stochastic" help:"when a pixel of your images is 1: where it is brighter than half of white, or with the probability that its gray value says, drawn once"`
 	Method      string `toml:"method" oneof:"vq gfn gfn-gd gfn-gd-prior" help:"a VQ-VAE, or GFlowNet-EM: with greedy M-steps (gd), with a learned prior"`
 	TrainImages int    `toml:"train_images" range:"0,2147483647" help:"the first so many are used; 0 means all"`
 	TestImages  int    `toml:"test_images" range:"0,2147483647" help:"the first so many are used; 0 means all"`
@@ -117,56 +125,6 @@ type Config struct {
 	} `toml:"eval" help:"what is measured"`
 }
 
-// PaperConfig is the published configuration, apart from its seeds.
-func PaperConfig() Config {
-	c := Config{Data: mnist.Digits, Method: MethodGFN, Batch: 128}
-	c.Model.Size, c.Model.Gain = Size{Codes: 8, Rows: 4, Columns: 4, Channels: 128, Norm: normMethod, CodeWidth: 1}, 1
-	c.Policy.Network, c.Policy.Width, c.Policy.Layers = networkFeatures, 64, 2
-	c.Policy.Order, c.Policy.LogZ = orderRaster, logZScalar
-	c.Wake.Samples, c.Wake.Beta = 1, 1
-	c.Sleep.Probability, c.Sleep.Weight = 0.3, 10
-	c.Gate.Turn = 400
-	c.MStep.Latents, c.MStep.GreedyProbability = latentsMethod, 1
-	c.Optim.Phi.Rate, c.Optim.Phi.Drop, c.Optim.Phi.LogZRate = 2e-4, 0.25, 0.1
-	c.Optim.Theta.Rate, c.Optim.Theta.Drop = 2e-4, -1
-	c.Eval.On, c.Eval.Every, c.Eval.NLL, c.Eval.Samples, c.Eval.FitUpdates, c.Eval.ExtraEUpdates = onTest, 1000, true, 5000, 60_000, 400
-	return c
-}
-
-// QuickConfig is the experiment in little, for two cores and a few minutes: grids of 2x2 codes, small networks,
-// minibatches of 32 and, for every method alike, 5 epochs with ten times the published rates; and, for the GFlowNet,
-// what makes it learn faster than as published: an E- and an M-update of each minibatch instead of turns, several
-// latents per image, which are compared with each other instead of with a learned log Z and the best of which the
-// M-update takes, a sleep step after each E-step, a decoder's rate that falls too, and initial values that tell images
-// apart from the start.
-func QuickConfig() Config {
-	c := PaperConfig()
-	c.Method, c.TestImages, c.Batch, c.Epochs = MethodGD, 1000, 32, 5
-	c.Model.Rows, c.Model.Columns, c.Model.Channels, c.Model.Gain = 2, 2, 16, 2
-	c.Policy.LogZ, c.Wake.Samples, c.Sleep.Probability = logZNone, 4, 1
-	c.Gate.Turn, c.MStep.Latents = 0, latentsBest
-	c.Optim.DropOn = 4
-	c.Optim.Phi.Rate, c.Optim.Phi.Drop, c.Optim.Theta.Rate, c.Optim.Theta.Drop = 2e-3, 0.15, 2e-3, 0.15
-	c.Eval.Images, c.Eval.Samples, c.Eval.FitUpdates, c.Eval.ExtraEUpdates = 500, 500, 3000, 0
-	return c
-}
-
-// BestConfig is what GFlowNet-EM can do on a GPU, by what the table vae-ablation measures on validation images: a policy that
-// sees each position and attends to the codes before, several latents of each image, which are compared with each other
-// instead of with a learned log Z and teach the decoder by their importance weights, a sleep step after each E-step, both
-// updates on each minibatch, batch normalisation in the decoder, codes of several numbers, and rates that fall smoothly.
-func BestConfig() Config {
-	c := PaperConfig()
-	c.Epochs, c.Model.Norm, c.Model.CodeWidth = 100, normBatch, 16
-	c.Policy.Network, c.Policy.Width, c.Policy.LogZ = networkAttention, 128, logZNone
-	c.Wake.Samples, c.Sleep.Probability = 8, 1
-	c.Gate.Turn, c.MStep.Latents = 0, latentsWeighted
-	c.Optim.DropOn, c.Optim.Smooth = 50, true
-	c.Optim.Phi.Rate, c.Optim.Phi.Drop, c.Optim.Theta.Rate, c.Optim.Theta.Drop = 5e-4, 0.05, 5e-4, 0.05
-	c.Eval.ExtraEUpdates = 0
-	return c
-}
-
 // MemoryKeys lists the keys that memory grows with.
 func (c *Config) MemoryKeys() []string {
 	keys := []string{"model.channels", "batch", "model.rows", "model.columns", "model.codes"}
@@ -174,24 +132,6 @@ func (c *Config) MemoryKeys() []string {
 		keys = append(keys, "wake.samples", "wake.memory", "policy.width", "policy.layers")
 	}
 	return keys
-}
-
-var presets = map[string]func() Config{"quick": QuickConfig, "paper": PaperConfig, "best": BestConfig}
-
-// published are the epochs of a method and the epoch, from 1, of its lower rate. The loop of the VQ-VAE's code counts
-// from 0 and includes its end, so that 50 epochs are 51.
-func published(method string, codes int) (epochs, dropOn int) {
-	switch {
-	case method == MethodGFN:
-		return 500, 400
-	case method == MethodGD:
-		return 250, 180
-	case method == MethodPrior:
-		return 400, 300
-	case codes >= 10:
-		return 81, 51
-	}
-	return 51, 26
 }
 
 // publishedNorm is the normalisation of a method's decoder.

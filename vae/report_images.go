@@ -95,7 +95,7 @@ func (s *session) reconstructionFigure(pixels, means []float32) report.Named {
 		}
 		f.Panels = append(f.Panels, above, below)
 	}
-	caption := "Test images, and below them the decoder's means for their most probable codes."
+	caption := fmt.Sprintf("Images for %s, and below them the decoder's means for their most probable codes.", s.Eval.On)
 	return report.Named{Name: "reconstructions", Caption: caption, Figure: f}
 }
 

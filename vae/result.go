@@ -145,6 +145,9 @@ func (r *Result) table() *report.Table {
 	return t
 }
 
+// Title is the name of a method, for people.
+func Title(method string) string { return titles[method] }
+
 // titles are the names of methods.
 var titles = map[string]string{
 	MethodVQ: "VQ-VAE", MethodGFN: "GFlowNet-EM", MethodGD: "GFlowNet-EM + GD", MethodPrior: "GFlowNet-EM + GD + prior",

@@ -28,7 +28,7 @@ var _ run.Grown = Task{}
 func (Task) Name() string { return "vae" }
 
 // Presets implements run.Task.
-func (Task) Presets() []string { return []string{"quick", "best", "paper"} }
+func (Task) Presets() []string { return []string{"quick", "best", "paper", "static"} }
 
 // Config implements run.Task.
 func (Task) Config(preset string) any { return run.PresetOf(presets, preset) }
@@ -39,7 +39,7 @@ func (Task) Before() any { return Task{}.Config("paper") }
 // Start implements run.Task.
 func (Task) Start(b compute.Backend, config any) (run.Session, error) {
 	c := *config.(*Config)
-	set, err := mnist.Open(c.Data)
+	set, err := mnist.Options{Seed: c.DataSeed, Stochastic: c.Pixels == pixelsStochastic}.Open(c.Data)
 	if err != nil {
 		return nil, err
 	}

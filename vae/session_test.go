@@ -399,6 +399,42 @@ func TestPresets(t *testing.T) {
 	}
 }
 
+// A run that was made before there were all keys is read as it was made: with what is published.
+func TestBefore(t *testing.T) {
+	for method, norm := range map[string]string{MethodVQ: normBatch, MethodGD: normNone} {
+		old := QuickConfig()
+		old.Method = method
+		text, err := config.Encode(&old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for line := range strings.Lines(text) {
+			key, _, _ := strings.Cut(line, " = ")
+			if !slices.Contains([]string{
+				"norm", "code_width", "bias", "network", "width", "layers", "order", "memory", "steps", "persist", "smooth", "clip", "on",
+				"pixels", "data_seed",
+			}, strings.TrimSpace(key)) {
+				lines = append(lines, line)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "run.toml")
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		c := run.Before(Task{}).(*Config)
+		if err := config.Resolve(c, config.File(path)); err != nil {
+			t.Fatal(err)
+		}
+		want := PaperConfig()
+		if c.Model.Norm != norm || c.Model.CodeWidth != 1 || c.Model.Bias || c.Policy.Network != want.Policy.Network ||
+			c.Policy.Order != want.Policy.Order || c.Moves != want.Moves || c.Wake.Memory != 0 || c.Optim.Smooth ||
+			c.Pixels != want.Pixels || c.Eval.On != onTest || c.Batch != old.Batch {
+			t.Errorf("%s: %+v", method, c)
+		}
+	}
+}
+
 func TestBadConfig(t *testing.T) {
 	for want, set := range map[string]config.Set{
 		`method = "vqvae" is not one of vq gfn gfn-gd gfn-gd-prior`:   {"method=vqvae"},

@@ -57,7 +57,8 @@ func (s Size) Validate() error {
 	case s.Height < 1 || s.Width < 1:
 		return fmt.Errorf("images of %dx%d pixels do not exist", s.Height, s.Width)
 	case s.Rows < 1 || s.Columns < 1 || s.Rows > s.Height || s.Columns > s.Width:
-		return fmt.Errorf("a grid of %dx%d codes does not fit an image of %dx%d pixels", s.Rows, s.Columns, s.Height, s.Width)
+		return fmt.Errorf("a grid of %dx%d codes does not fit an image of %dx%d pixels: images of %[1]dx%[2]d pixels and more do, "+
+			"or set model.rows and model.columns lower", s.Rows, s.Columns, s.Height, s.Width)
 	case s.Codes < 2:
 		return fmt.Errorf("%d codes say nothing: K is at least 2", s.Codes)
 	case s.Codes > 256:

@@ -95,6 +95,10 @@ func TestScripts(t *testing.T) {
 			"waitfor": func(ts *testscript.TestScript, neg bool, args []string) {
 				waitFor(ts, ts.MkAbs(args[0]))
 			},
+			// pictures DIR COUNT WIDTH HEIGHT makes PNG files, each with a bright bar on noise that is dark.
+			"pictures": func(ts *testscript.TestScript, neg bool, args []string) {
+				ts.Check(pictures(ts.MkAbs(args[0]), args[1:]))
+			},
 			// damage DIR flips a byte of the newest checkpoint below it.
 			"damage": func(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Check(damage(ts.MkAbs(args[0])))

@@ -55,7 +55,7 @@ func spans(z grammar.Trees, live *Node) (first, last *Node) {
 }
 
 // Fold computes a value [B,w] of every node from those of its children, step by step: [B,n+G,w] by slot. Leaves are [B,n,w].
-func (p Plan) Fold(leaves *Node, node func(gap, left, right *Node) *Node) *Node {
+func (p Plan) Fold(leaves *Node, node func(step int, left, right *Node) *Node) *Node {
 	done := leaves
 	for step := range p.gap.Shape().Dim(1) {
 		of := func(x *Node) *Node { return Squeeze(SliceAxis(x, 1, AxisElem(step)), 1) }
@@ -63,7 +63,7 @@ func (p Plan) Fold(leaves *Node, node func(gap, left, right *Node) *Node) *Node 
 		hot := OneHot(pair, done.Shape().Dim(1), done.DType())                // [B,2,n+step]
 		both := DotGeneral(hot, []int{2}, []int{0}, done, []int{1}, []int{0}) // [B,2,w]
 		child := func(i int) *Node { return Squeeze(SliceAxis(both, 1, AxisElem(i)), 1) }
-		done = Concatenate([]*Node{done, InsertAxes(node(of(p.gap), child(0), child(1)), 1)}, 1)
+		done = Concatenate([]*Node{done, InsertAxes(node(step, child(0), child(1)), 1)}, 1)
 	}
 	return done
 }
@@ -71,17 +71,19 @@ func (p Plan) Fold(leaves *Node, node func(gap, left, right *Node) *Node) *Node 
 // embed computes embeddings of all nodes of trees over leaves [B,n], by slot. Symbols are Inside.Symbols where labels are summed out,
 // and nil where trees have them.
 func (w *weights) embed(p Plan, leaves *Node, z grammar.Trees, symbols *Node) *Node {
-	switch {
-	case symbols != nil:
-		labels := w.expected(w.labels(SliceAxis(symbols, 1, AxisRangeToEnd(leaves.Shape().Dim(1))))) // [B,G,d]
-		if w.Rolled {
-			return w.rolled(p, w.token(leaves), rows(labels, p.gap))
-		}
-		return p.Fold(w.token(leaves), func(gap, left, right *Node) *Node { return w.layers(rows(labels, gap), left, right).out })
-	case w.Rolled:
-		return w.rolled(p, w.token(leaves), w.symbol(rows(z.Label, p.gap)))
+	var labels *Node // [B,G,d] by step
+	if symbols != nil {
+		byGap := w.expected(w.labels(SliceAxis(symbols, 1, AxisRangeToEnd(leaves.Shape().Dim(1)))))
+		labels = rows(byGap, p.gap)
+	} else {
+		labels = w.symbol(rows(z.Label, p.gap))
 	}
-	return p.Fold(w.token(leaves), func(gap, left, right *Node) *Node { return w.tree(rows(z.Label, gap), left, right) })
+	if w.Rolled {
+		return w.rolled(p, w.token(leaves), labels)
+	}
+	return p.Fold(w.token(leaves), func(step int, left, right *Node) *Node {
+		return w.layers(Squeeze(SliceAxis(labels, 1, AxisElem(step)), 1), left, right).out
+	})
 }
 
 // Top reads values by slot [B,n+G,w] at the tops of whole trees over so many words [B].

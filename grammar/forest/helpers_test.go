@@ -109,8 +109,8 @@ func (r *rig) finish(t testing.TB, back int, s RolloutTensors) WalkTensors {
 	for pass := 0; trees > 1; pass++ {
 		one := int32(1)
 		s = call[RolloutTensors](t, r, func(in segmentIn[*Node, Rollout]) Rollout {
-			return r.Segment(r.scope(), in.Rollout, in.Passes, in.MaxTrees)
-		}, segmentTensors{trees, &one, s})
+			return r.Segment(r.scope(), in.Rollout, in.Passes, in.MaxTrees, Part{})
+		}, segmentTensors{trees, Part{}, &one, s})
 		if pass < back-1 {
 			trees++
 		} else {

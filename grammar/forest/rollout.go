@@ -85,13 +85,13 @@ func (m Network) Run(scope *model.Scope, s Rollout, maxTrees int) Walk {
 	}
 	more := func(s state) *Node { return s.Rollout.More }
 	return nn.Loop(state{s, w.list()}, more, func(s state) state {
-		return state{w.with(s.Weights).pass(s.Rollout, maxTrees), s.Weights}
+		return state{w.with(s.Weights).pass(s.Rollout, maxTrees, Part{}), s.Weights}
 	}).Rollout.Walk
 }
 
 // Segment runs so many passes (int32 scalar, at least 1) of the loop, or fewer if the rollouts end. It cannot be nn.Repeat, whose
 // rounds are fixed when a program is compiled.
-func (m Network) Segment(scope *model.Scope, s Rollout, passes *Node, maxTrees int) Rollout {
+func (m Network) Segment(scope *model.Scope, s Rollout, passes *Node, maxTrees int, part Part) Rollout {
 	w := m.weights(scope, s.Nodes.Graph()).halved()
 	type state struct {
 		GoesOn, Left *Node // whether the segment does, and passes that are left to it
@@ -100,15 +100,15 @@ func (m Network) Segment(scope *model.Scope, s Rollout, passes *Node, maxTrees i
 	}
 	more := func(s state) *Node { return s.GoesOn }
 	return nn.Loop(state{s.More, passes, s, w.list()}, more, func(s state) state {
-		next := w.with(s.Weights).pass(s.Rollout, maxTrees)
+		next := w.with(s.Weights).pass(s.Rollout, maxTrees, part)
 		left := SubScalar(s.Left, 1)
 		return state{LogicalAnd(next.More, GreaterThan(left, ZerosLike(left))), left, next, s.Weights}
 	}).Rollout
 }
 
 // pass makes one pass of the loop.
-func (w *weights) pass(r Rollout, maxTrees int) Rollout {
-	s := stepper{r, w, maxTrees}
+func (w *weights) pass(r Rollout, maxTrees int, part Part) Rollout {
+	s := stepper{r, w, maxTrees, part}
 	s.pass()
 	return s.Rollout
 }
@@ -118,6 +118,28 @@ type stepper struct {
 	Rollout
 	*weights
 	maxTrees int
+	part     Part
+}
+
+// Part says which rows of a larger batch of rollouts, with room for so many words, are made apart from the others: so that they draw the random
+// numbers that they would draw there. The zero value is no part.
+type Part struct{ First, Of, Words int }
+
+// draws are uniform numbers for a pass, [B,most+kinds]: as many as for the most trees, so that draws do not depend on the maximum.
+func (s *stepper) draws() (u *Node, most int) {
+	rows, words := s.Gap.Shape().Dim(0), s.Forest.Words()
+	p := s.part
+	if p == (Part{}) {
+		p = Part{0, rows, words}
+	}
+	most = min(p.Words, s.Positions)
+	random := rng.In(s.Key)
+	u = random.Uniform(s.DType, p.Of, most+s.kinds())
+	s.Key = random.State()
+	if p.Of > rows {
+		u = SliceAxis(u, 0, AxisRange(p.First, p.First+rows))
+	}
+	return u, most
 }
 
 // Kinds of steps.
@@ -148,11 +170,8 @@ func (s *stepper) pass() {
 	}
 
 	// Where the last step was, and where the next one will be. Both read a label.
-	g, b, m, most := r.hidden.Graph(), s.Gap.Shape().Dim(0), mayJoin.Shape().Dim(1), min(s.Forest.Words(), s.Positions)
-	// As many random numbers as for the most trees, so that draws do not depend on the maximum.
-	random := rng.In(s.Key)
-	u := random.Uniform(s.DType, b, most+s.kinds())
-	s.Key = random.State()
+	g, m := r.hidden.Graph(), mayJoin.Shape().Dim(1)
+	u, most := s.draws()
 	was := rows(r.place, rows(s.Forest.First, s.Gap))
 	next := rng.Choose(SliceAxis(u, 1, AxisRange(0, m)), Exp(choice(logSplit, logJoin)))
 	logWas, logNext := rows(logJoin, was), rows(logJoin, next) // of the last step and the next

@@ -84,6 +84,7 @@ type (
 	}
 	segmentIn[P, R any] struct {
 		MaxTrees int
+		Part     Part
 		Passes   P // nil: all of them
 		Rollout  R
 	}
@@ -127,7 +128,7 @@ func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogPr
 		return s.Rollout(in.Walk, rng.In(in.Key), in.Back, Const(in.Key.Graph(), false), gfn.Behaviour{})
 	})
 	s.segment = program.New[segmentTensors, RolloutTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Rollout {
-		return s.Segment(s.scope(), in.Rollout, in.Passes, in.MaxTrees)
+		return s.Segment(s.scope(), in.Rollout, in.Passes, in.MaxTrees, in.Part)
 	})
 	s.whole = program.New[segmentTensors, WalkTensors](set, "rollout", func(in segmentIn[*Node, Rollout]) Walk {
 		return s.Run(s.scope(), in.Rollout, in.MaxTrees)

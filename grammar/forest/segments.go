@@ -52,6 +52,11 @@ const fewTrees = 10
 // trees are nearly whole. Elsewhere, where a call costs more than this saves, one program runs the whole loop: that for few trees, if
 // there are never more. A network that says nothing finite may leave forests with more trees than that; its walks mean nothing anyway.
 func (s *Sampler) Finish(trees []int, r RolloutTensors) (WalkTensors, error) {
+	return s.FinishPart(trees, r, Part{})
+}
+
+// FinishPart does so with a part of a larger batch, where programs are quick to compile.
+func (s *Sampler) FinishPart(trees []int, r RolloutTensors, of Part) (WalkTensors, error) {
 	if !s.Quick {
 		most := s.Positions
 		if len(trees) > 0 && slices.Max(trees) <= fewTrees {
@@ -61,7 +66,7 @@ func (s *Sampler) Finish(trees []int, r RolloutTensors) (WalkTensors, error) {
 	}
 	for _, part := range plan(trees, r.Forest.Words()) {
 		var err error
-		if r, err = s.segment.Call(segmentTensors{part.maxTrees, &part.passes, r}); err != nil {
+		if r, err = s.segment.Call(segmentTensors{part.maxTrees, of, &part.passes, r}); err != nil {
 			return WalkTensors{}, err
 		}
 	}

@@ -16,10 +16,12 @@ func Together(a, b Walk) Walk {
 
 // Apart returns the first rows of walks and the others, over so many words.
 func Apart(w Walk, rows, words, otherWords int) (a, b Walk) {
-	some := func(from, to int) Walk {
-		return program.Map(w, func(x *Node) *Node { return SliceAxis(x, 0, AxisRange(from, to)) })
-	}
-	return some(0, rows).resize(words), some(rows, w.Forest.Length.Shape().Dim(0)).resize(otherWords)
+	return w.Some(0, rows, words), w.Some(rows, w.Forest.Length.Shape().Dim(0), otherWords)
+}
+
+// Some returns some rows of walks, over so many words.
+func (w Walk) Some(from, to, words int) Walk {
+	return program.Map(w, func(x *Node) *Node { return SliceAxis(x, 0, AxisRange(from, to)) }).resize(words)
 }
 
 // resize makes room for more words, which are padding, or takes it away.

@@ -43,6 +43,9 @@ type (
 	}
 )
 
+// Rows is the number of forests.
+func (f ForestTensors) Rows() int { return f.Root.Shape().Dim(0) }
+
 // Words is the number of words that the tensors have room for.
 func (f ForestTensors) Words() int { return f.Root.Shape().Dim(1) }
 

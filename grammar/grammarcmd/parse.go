@@ -29,7 +29,7 @@ type parseCmd struct {
 	sentenceFlags
 	Decode string `help:"Which tree: viterbi, mbr, sample, gfn or gfn-mbr." default:"viterbi"`
 	Seed   uint64 `help:"Seed of --decode sample, gfn and gfn-mbr."`
-	Format string `help:"How trees are printed: bracket, json or conllu." default:"bracket"`
+	Format string `help:"How trees are printed: bracket, json or conllu (default: bracket)."`
 	JSON   bool   `help:"The same as --format json: one JSON object a line."`
 	SVG    string `name:"svg" help:"Draw the tree of line N into N.svg in a folder, too." placeholder:"DIR"`
 }
@@ -71,14 +71,11 @@ func (c parseCmd) Run(con command.Console) error {
 	if err := command.CheckSeed(c.Seed); err != nil {
 		return err
 	}
-	known := []string{formatBracket, formatJSON, formatCoNLL}
-	if !slices.Contains(known, c.Format) {
-		return command.Unknown("format", c.Format, known)
+	format, err := c.format()
+	if err != nil {
+		return err
 	}
-	p := &parsing{decode: parse.Decode(c.Decode), seed: c.Seed, format: c.Format, svg: c.SVG}
-	if c.JSON {
-		p.format = formatJSON
-	}
+	p := &parsing{decode: parse.Decode(c.Decode), seed: c.Seed, format: format, svg: c.SVG}
 	if c.SVG != "" {
 		if err := os.MkdirAll(c.SVG, 0o777); err != nil {
 			return err
@@ -106,6 +103,20 @@ func (c parseCmd) Run(con command.Console) error {
 		a.instead = complaint
 	}
 	return c.answer(con, g, a)
+}
+
+// format is how trees are printed.
+func (c parseCmd) format() (string, error) {
+	known := []string{formatBracket, formatJSON, formatCoNLL}
+	switch {
+	case c.Format != "" && !slices.Contains(known, c.Format):
+		return "", command.Unknown("format", c.Format, known)
+	case !c.JSON:
+		return cmp.Or(c.Format, formatBracket), nil
+	case c.Format != "" && c.Format != formatJSON:
+		return "", badinput.Errorf("--json is --format json: leave out --json, or --format %s", c.Format)
+	}
+	return formatJSON, nil
 }
 
 // The formats of trees.

@@ -44,8 +44,8 @@ func (Task) Commands() any {
 // Shortcuts implements command.Shortener.
 func (Task) Shortcuts() []command.Shortcut {
 	return []command.Shortcut{
-		{Flag: "data", Key: "data", Placeholder: "DATA",
-			Help: "a file or folder of text, CoNLL or trees, a folder of \"gfnem data treebank\", synthetic, synthetic-ncfg or small"},
+		{Flag: "data", Key: "data", Placeholder: "DATA", Help: "a file or folder of text, CoNLL or trees, " +
+			"a folder of \"gfnem data treebank\", synthetic, synthetic-ncfg or small"},
 		{Flag: "method", Key: "method", Placeholder: "NAME", Help: "how to learn: marginal, exact, mcem or gfn"},
 		{Flag: "grammar", Key: "model.grammar", Placeholder: "KIND", Help: "cfg, or ncfg, whose rules depend on the parent"},
 		{Flag: "ebm", Key: "prior.on", On: "true", Help: "with mcem and gfn, learn a prior on the shapes of trees first"},
@@ -63,7 +63,7 @@ func (Task) Examples(of string) []string {
 	case "train":
 		return []string{
 			"gfnem train grammar                                             the synthetic treebank, about a minute",
-			"gfnem train grammar --data corpus.txt --out runs/mine           your own text; or .txt.gz, .conllu, .trees, a folder",
+			"gfnem train grammar --data corpus.txt --out runs/mine           your text; or .txt.gz, .conllu, .trees, a folder",
 			"gfnem train grammar --method gfn                                GFlowNet-EM, some minutes",
 			"gfnem train grammar --set restarts=4 --set restart_updates=500  the best of four starts",
 			"gfnem train grammar --method gfn --preset best --backend xla    the same at the paper's size, on a GPU",
@@ -87,7 +87,9 @@ func (Task) Examples(of string) []string {
 			"gfnem sample runs/english --trees none --seed 3     sentences alone",
 		}
 	case "eval":
-		return []string{"gfnem eval runs/wsj --max-length 200        also sentences that are longer than those of the training"}
+		return []string{
+			"gfnem eval runs/wsj --max-length 200        also sentences that are longer than those of the training",
+		}
 	case "verify":
 		return []string{"gfnem verify data/wsj                      a data set, from \"gfnem data treebank\""}
 	}
@@ -98,12 +100,13 @@ func (Task) Examples(of string) []string {
 func (Task) Notes(of string) string {
 	switch of {
 	case "eval":
-		return `With eval.select = "best" a grammar is measured as it was when validation sentences were most probable; a note says at which step.
-A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn) and of the best spans of 32
-(gfn-mbr), a bound on log p(x), the flow estimate, which is no bound, and the divergence to the exact posterior.`
+		return `With eval.select = "best" a grammar is measured as it was when validation sentences were most probable; a note says at
+which step. A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn)
+and of the best spans of 32 (gfn-mbr), a bound on log p(x), the flow estimate, which is no bound, and the divergence to
+the exact posterior.`
 	case "sample":
-		return `Of a grammar, sentences are drawn with their trees, in brackets; with --trees json also log p(x,z,tags). Words that training
-sentences had too rarely are <unk>.`
+		return `Of a grammar, sentences are drawn with their trees, in brackets; with --trees json also log p(x,z,tags). Words that
+training sentences had too rarely are <unk>.`
 	case "reproduce":
 		return `The tables of grammars:
   grammar             methods, context-free and not, with and without the prior on shapes of trees
@@ -121,7 +124,7 @@ func (Task) EvalFlags() command.EvalFlags { return &evalFlags{} }
 
 // evalFlags say which sentences a grammar is measured on.
 type evalFlags struct {
-	MaxLength int `help:"Measure a grammar on sentences of at most so many words (default: the run's eval.max_length)." placeholder:"N"`
+	MaxLength int `help:"Measure a grammar on sentences of at most so many words (default: the run's)." placeholder:"N"`
 }
 
 // Settings implements command.EvalFlags.

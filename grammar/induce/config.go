@@ -47,7 +47,7 @@ type Config struct {
 	// the GFlowNet.
 	Fixed string `toml:"fixed" help:"a grammar that stays as it is: a run's folder, a JSON file, small, synthetic or synthetic-ncfg"`
 
-	MaxLength int `toml:"max_length" range:"2,200" or:"0" help:"longer sentences are left out, in training and evaluation; 0 means 20, or of text what nine tenths have at most, but from 20 to 40"`
+	MaxLength int `toml:"max_length" range:"2,200" or:"0" help:"longer sentences are left out, in training and evaluation; 0 means 20, or of text what nine tenths of each split have at most, but from 20 to 40"`
 	Batch     int `toml:"batch" range:"1,65536" help:"sentences of an update"`
 	Updates   int `toml:"updates" range:"1,2147483647" or:"0" resume:"may change" help:"of the grammar; 0 means some minutes: 10,000, or 2,500 for gfn"`
 	// With horizon = 10000 a shorter training follows the published schedules, as far as it goes.

@@ -36,8 +36,8 @@ type Text struct {
 }
 
 var usualText = Text{
-	Format: treebank.FormatAuto, Tokens: treebank.TokensAuto, Sentences: treebank.SentencesAuto, Rare: 1, Vocabulary: 10_000,
-	Valid: 0.1, Test: 0.1,
+	Format: treebank.FormatAuto, Tokens: treebank.TokensAuto, Sentences: treebank.SentencesAuto,
+	Rare: 1, Vocabulary: 10_000, Valid: 0.1, Test: 0.1,
 }
 
 // usualLength is that of the published experiments.
@@ -78,8 +78,9 @@ func (c *Config) make() error {
 	}
 	in.Format = c.Text.Format
 	o := treebank.CorpusOptions()
-	o.Tokens, o.Sentences, o.DropPunctuation, o.KeepCase = c.Text.Tokens, c.Text.Sentences, !c.Text.Punctuation, c.Text.KeepCase
-	o.KeepNumbers, o.Rare, o.Suffixes, o.VocabSize = c.Text.KeepNumbers, c.Text.Rare, c.Text.Suffixes, c.Text.Vocabulary
+	o.Tokens, o.Sentences, o.DropPunctuation = c.Text.Tokens, c.Text.Sentences, !c.Text.Punctuation
+	o.KeepCase, o.KeepNumbers = c.Text.KeepCase, c.Text.KeepNumbers
+	o.Rare, o.Suffixes, o.VocabSize = c.Text.Rare, c.Text.Suffixes, c.Text.Vocabulary
 	if c.Text.Punctuation {
 		o.KeepTags = []string{treebank.AllTags}
 	}
@@ -117,8 +118,9 @@ func (Task) Prepare(config any) (said []string, err error) {
 	for i := range d.Splits {
 		s := &d.Splits[i]
 		st := d.Stats(s)
-		said = append(said, fmt.Sprintf("%s: %s of %d tokens read, %d kept with %d words, %s %% of them <unk>; %d too short, %d of more than %d words",
-			s.Name, count(st.Sentences+s.Dropped.Short+s.Dropped.Long, "sentence"), s.Leaves, st.Sentences, st.Words,
+		said = append(said, fmt.Sprintf(
+			"%s: %s of %d tokens read, %d kept with %d words, %s %% of them <unk>; %d too short, %d of more than %d words",
+			s.Name, report.Count(st.Sentences+s.Dropped.Short+s.Dropped.Long, "sentence"), s.Leaves, st.Sentences, st.Words,
 			report.Number(100*float64(st.Unknown)/float64(max(st.Words, 1)), 1), s.Dropped.Short, s.Dropped.Long, c.MaxLength))
 	}
 	if c.ofText {
@@ -151,19 +153,13 @@ func (c *Config) leftOut(d *treebank.Dataset) string {
 	if 10*long <= all {
 		return ""
 	}
-	return fmt.Sprintf("max_length = %d leaves out %d of %d training sentences: longer ones take time with the third power of their length",
+	return fmt.Sprintf(
+		"max_length = %d leaves out %d of %d training sentences: longer ones take time with the third power of their length",
 		c.MaxLength, long, all)
 }
 
 // Dataset is what is learned from, and a note if much was left out of it.
 func (s *Session) Dataset() (d *treebank.Dataset, note string) { return s.data, s.leftOut(s.data) }
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
 
 func times(n int) string {
 	if n == 1 {
@@ -186,7 +182,8 @@ func (c *Config) House(dir string, files []string) (key string, err error) {
 	return "data", nil
 }
 
-// Keeps implements run.Keeper: a data set that was made of files, and what words of any that is not built in went through.
+// Keeps implements run.Keeper: a data set that was made of files, and what words of any that is not built in went
+// through.
 func (s *Session) Keeps() (files map[string][]byte, err error) {
 	if slices.Contains(builtIn, s.Config.Data) || s.opened == nil {
 		return nil, nil
@@ -201,10 +198,11 @@ func (s *Session) Keeps() (files map[string][]byte, err error) {
 	return files, err
 }
 
-// preparation is what the training data of a run went through, for new text; nil where that is not known, as of older runs.
+// preparation is what the training data of a run went through, for new text; nil where that is not known, as of older
+// runs.
 func (c *Config) preparation(r *run.Run) (*treebank.Preparation, error) {
-	if slices.Contains(builtIn, c.Data) {
-		return &treebank.Preparation{Tokens: treebank.TokensEnglish}, nil // their words are in lower case, without punctuation
+	if slices.Contains(builtIn, c.Data) { // their words are in lower case, without punctuation
+		return &treebank.Preparation{Tokens: treebank.TokensEnglish}, nil
 	}
 	data, err := r.Kept(preparationName)
 	if data == nil || err != nil {

@@ -138,11 +138,13 @@ func (w *walker) update(rates []float32) (learnResult, error) {
 // the first move.
 func (w *walker) walk() error {
 	w.recall()
-	dream, walks, err := w.rollOut()
+	dream, up, down, err := w.rollOut()
 	if err != nil {
 		return err
 	}
-	out, err := w.propose.Call(proposeArgs{Moves: w.keys, Knobs: w.knobs, Target: w.target, Recalled: w.recalled, Walk: walks})
+	out, err := w.propose.Call(proposeArgs{
+		Moves: w.keys, Knobs: w.knobs, Target: w.target, Recalled: w.recalled, Walk: up, Down: down,
+	})
 	if err != nil {
 		return err
 	}
@@ -165,43 +167,54 @@ func (w *walker) walk() error {
 	return nil
 }
 
-// rollOut makes the walks of wake and, behind them, those that take replayed trees apart, and those of sleep, which take the dreams apart
-// that it returns; nil without sleep.
-func (w *walker) rollOut() (dream *dreamTensors, walks forest.WalkTensors, err error) {
+// rollOut makes the walks of wake, and those down to bare words: first those that take recalled trees apart, then those of sleep, which take
+// the dreams apart that it returns; nil without sleep. Without walks of their own, they are behind those of wake.
+func (w *walker) rollOut() (dream *dreamTensors, up forest.WalkTensors, down *forest.WalkTensors, err error) {
 	longest, x := w.batch.Longest(), w.batch.SentenceTensors
-	down := 0
+	steps := 0 // down
 	if w.recalled != nil {
-		down = longest - 1
+		steps = longest - 1
 	}
 	if w.Sleep.Weight > 0 {
 		d, err := w.dream.Call(dreamArgs{x, w.key("dream")})
 		if err != nil {
-			return nil, walks, err
+			return nil, up, nil, err
 		}
 		w.aim(d.Weights)
 		dream = &d.Dream
 		if w.Quick { // elsewhere to read the dreams here would be to wait for them
-			down = max(down, slices.Max(w.undone(dream.Lengths)))
+			steps = max(steps, slices.Max(w.undone(dream.Lengths)))
 		} else {
-			down = max(down, w.dreamt()-1)
+			steps = max(steps, w.dreamt()-1)
 		}
 	} else {
 		weights, err := w.Potentials.Call(x)
 		if err != nil {
-			return nil, walks, err
+			return nil, up, nil, err
 		}
 		w.aim(weights)
 	}
 	if dream == nil && w.recalled == nil {
-		walks, err = w.Draw(w.key("wake"), w.knobs, x, longest)
-		return nil, walks, err
+		up, err = w.Draw(w.key("wake"), w.knobs, x, longest)
+		return nil, up, nil, err
 	}
 	r, err := w.start.Call(startArgs{w.key("wake"), w.knobs, x, w.recalled, dream})
 	if err != nil {
-		return nil, walks, err
+		return nil, up, nil, err
 	}
-	walks, err = w.Finish(forest.Alongside(forest.Rising(longest), forest.Falling(1+down)), r)
-	return dream, walks, err
+	rise, fall := forest.Rising(longest), forest.Falling(1+steps)
+	if r.Down == nil {
+		up, err = w.Finish(forest.Alongside(rise, fall), r.Up)
+		return dream, up, nil, err
+	}
+	rows := len(w.batch.LengthOf)
+	both := forest.Part{Of: rows + r.Down.Forest.Rows(), Words: max(r.Up.Forest.Words(), r.Down.Forest.Words())}
+	if up, err = w.FinishPart(rise, r.Up, both); err != nil {
+		return nil, up, nil, err
+	}
+	both.First = rows
+	apart, err := w.FinishPart(fall, *r.Down, both)
+	return dream, up, &apart, err
 }
 
 // undone are the steps of each dreamt tree that are undone, by the lengths of dreams.

@@ -23,11 +23,11 @@ type gflownet struct {
 	*forest.Sampler
 	optimizer optim.Optimizer
 
-	dream   *program.Program[dreamArgs, dreamResult]           // weights of derivations, and trees of the grammar, from tables made once
-	start   *program.Program[startArgs, forest.RolloutTensors] // from bare words up and from dreamt trees down
-	propose *program.Program[proposeArgs, proposeResult]       // what start led to, rewarded; starts the first move
-	resume  *program.Program[resumeArgs, resumeResult]         // starts the first move where chains are that persist
-	accept  *program.Program[acceptArgs, acceptResult]         // ends a move, starts the next one
+	dream   *program.Program[dreamArgs, dreamResult]     // weights of derivations, and trees of the grammar, from tables made once
+	start   *program.Program[startArgs, startResult]     // from bare words up, and down from recalled and dreamt trees
+	propose *program.Program[proposeArgs, proposeResult] // what start led to, rewarded; starts the first move
+	resume  *program.Program[resumeArgs, resumeResult]   // starts the first move where chains are that persist
+	accept  *program.Program[acceptArgs, acceptResult]   // ends a move, starts the next one
 	learn   *program.Program[learnArgs, learnResult]
 	chains  *keptTrees // where moves go on; nil if no chains persist
 	replay  *keptTrees // what wake goes back to; nil without replay
@@ -70,7 +70,7 @@ func newGFlowNet(set *program.Set, tables func(*Graph) grammar.LogProbs, words i
 		group(forest.FlowScope, o.FlowRate),
 	}}
 	e.dream = program.New[dreamArgs, dreamResult](set, "dream", e.dreams)
-	e.start = program.New[startArgs, forest.RolloutTensors](set, "start", e.rollouts)
+	e.start = program.New[startArgs, startResult](set, "start", e.rollouts)
 	e.propose = program.New[proposeArgs, proposeResult](set, "propose", e.proposed)
 	e.resume = program.New[resumeArgs, resumeResult](set, "resume", e.resumed)
 	e.accept = program.New[acceptArgs, acceptResult](set, "accept", e.accepted)
@@ -111,6 +111,13 @@ type (
 		Dream     *dreamt[T, Z]      // nil without a sleep phase
 	}
 
+	// startOut has walks from bare words and those down to them, or all of them in Up.
+	startOut[R any] struct {
+		Up   R
+		Down *R
+	}
+
+	startResult  = startOut[forest.RolloutTensors]
 	dreamTensors = dreamt[*tensors.Tensor, grammar.TreeTensors]
 	dreamArgs    = dreamIn[*tensors.Tensor, forest.SentenceTensors]
 	dreamResult  = dreamOut[*tensors.Tensor, grammar.TreeTensors]
@@ -126,28 +133,50 @@ func (e *gflownet) dreams(in dreamIn[*Node, forest.Sentences]) dreamOut[*Node, g
 	}
 }
 
-// rollouts starts an iteration: walks from bare words, and then those that take recalled trees and dreams apart. Dreams are taken apart by
-// the policy as it is, without exploring.
-func (e *gflownet) rollouts(in startIn[*Node, forest.Sentences, grammar.Trees]) forest.Rollout {
-	walks, back := e.Begin(e.phi(), in.Sentences), ZerosLike(in.Sentences.Lengths)
-	explores := Equal(back, back)
+// rollouts starts an iteration: walks from bare words, and those that take recalled trees and dreams apart, if there are any. Dreams are taken
+// apart by the policy as it is, without exploring.
+//
+// Where a call costs more than what it computes, all are one batch. Elsewhere they are two, of which neither waits for the other nor has
+// room for its trees; they draw the same numbers.
+func (e *gflownet) rollouts(in startIn[*Node, forest.Sentences, grammar.Trees]) (out startOut[forest.Rollout]) {
+	up := e.Begin(e.phi(), in.Sentences)
+	var down []forest.Walk
+	var back, explores []*Node // of these
 	undo := func(z grammar.Trees, leaves, lengths, steps, how *Node) {
-		walks = forest.Together(walks, e.Embed(e.phi(), forest.FromTrees(z, lengths), leaves))
-		back, explores = Concatenate([]*Node{back, steps}, 0), Concatenate([]*Node{explores, how}, 0)
+		down = append(down, e.Embed(e.phi(), forest.FromTrees(z, lengths), leaves))
+		back, explores = append(back, steps), append(explores, how)
 	}
 	if r := in.Recalled; r != nil { // one step more than there are: see forest.Walk
-		undo(r.Trees, r.Sentences.Words, r.Sentences.Lengths, r.Sentences.Lengths, Equal(r.There, r.There))
+		n := r.Sentences.Lengths
+		undo(r.Trees, r.Sentences.Words, n, n, Equal(n, n))
 	}
 	if d := in.Dream; d != nil {
-		steps := MinScalar(SubScalar(d.Lengths, 1), e.Sleep.Steps)
-		undo(d.Trees, d.Leaves, d.Lengths, steps, NotEqual(steps, steps))
+		n := d.Lengths
+		undo(d.Trees, d.Leaves, n, MinScalar(SubScalar(n, 1), e.Sleep.Steps), NotEqual(n, n))
 	}
-	how := e.explore().Behaviour(in.Knobs)
-	if how.Beta != nil {
-		how.Beta = Where(explores, how.Beta, OnesLike(how.Beta))
+	begin := func(walks []forest.Walk, back, explores []*Node) forest.Rollout {
+		all := walks[0]
+		for _, w := range walks[1:] {
+			all = forest.Together(all, w)
+		}
+		steps, on := Concatenate(back, 0), Concatenate(explores, 0)
+		how := e.explore().Behaviour(in.Knobs)
+		if how.Beta != nil {
+			how.Beta = Where(on, how.Beta, OnesLike(how.Beta))
+		}
+		if how.Epsilon != nil {
+			how.Epsilon = Where(on, how.Epsilon, ZerosLike(how.Epsilon))
+		}
+		return e.Rollout(all, rng.In(in.Key), steps, Equal(steps, ZerosLike(steps)), how)
 	}
-	if how.Epsilon != nil {
-		how.Epsilon = Where(explores, how.Epsilon, ZerosLike(how.Epsilon))
+	none := ZerosLike(in.Sentences.Lengths)
+	awake := Equal(none, none)
+	if !e.Quick {
+		out.Up = begin(append([]forest.Walk{up}, down...), append([]*Node{none}, back...), append([]*Node{awake}, explores...))
+		return out
 	}
-	return e.Rollout(walks, rng.In(in.Key), back, Equal(back, ZerosLike(back)), how)
+	out.Up = begin([]forest.Walk{up}, []*Node{none}, []*Node{awake})
+	apart := begin(down, back, explores)
+	out.Down = &apart
+	return out
 }

@@ -39,6 +39,7 @@ type (
 		Target   forest.Target[T]
 		Recalled *recalled[T, S, Z] // nil without replay
 		Walk     W
+		Down     *W // those down to bare words; nil if they are behind the others, or there are none
 	}
 	proposeOut[T, I, W, R any] struct {
 		Wake           W
@@ -70,19 +71,21 @@ type (
 	acceptResult  = acceptOut[*tensors.Tensor, forest.WalkTensors, forest.RolloutTensors]
 )
 
-// proposed parts the walks of wake from those to recalled trees and those of dreams, if there are any, rewards all but dreams, and starts
-// the first move.
+// proposed tells the walks of wake from those to recalled trees and those of dreams, if there are any, rewards all but dreams, and starts the
+// first move.
 func (e *gflownet) proposed(in proposeNodes) (out proposeGraph) {
-	out.Wake = in.Walk
 	wake, again, room := e.Batch*e.Wake.Samples, e.Batch*e.Wake.Replay, in.Target.Weights.Terms.Shape().Dim(1)
-	if e.Sleep.Weight > 0 {
-		awake, down := forest.Apart(in.Walk, wake+again, room, e.Sleep.Leaves)
-		out.Wake, out.Sleep = awake, &down
+	out.Wake = in.Walk
+	down, first := in.Down, 0
+	if down == nil && (e.Sleep.Weight > 0 || in.Recalled != nil) {
+		out.Wake, down, first = in.Walk.Some(0, wake, room), &in.Walk, wake
 	}
-	if in.Recalled != nil {
-		var back forest.Walk
-		out.Wake, back = forest.Apart(out.Wake, wake, room, room)
-		out.Replay, out.LogAgain = e.replayed(in.Target, *in.Recalled, back)
+	if r := in.Recalled; r != nil {
+		out.Replay, out.LogAgain = e.replayed(in.Target, *r, down.Some(first, first+again, room))
+	}
+	if e.Sleep.Weight > 0 {
+		dreams := down.Some(first+again, first+again+e.Batch, e.Sleep.Leaves)
+		out.Sleep = &dreams
 	}
 	out.Rewards = e.RewardOf(in.Target, out.Wake.Forest, out.Wake.Inside)
 	out.LogW = Add(out.Rewards.LogR, Sub(out.Wake.MadeBack, out.Wake.MadeForward))

@@ -24,7 +24,7 @@ func Energies(parameters *Node, z grammar.Trees, lengths *Node) *Node {
 	order := forest.NewPlan(z, live)
 	leaf := SliceAxis(parameters, 0, AxisRange(0, width))
 	leaves := BroadcastToDims(ExpandLeftToRank(leaf, 3), b, k+1, width)
-	nodes := order.Fold(leaves, func(_, left, right *Node) *Node {
+	nodes := order.Fold(leaves, func(_ int, left, right *Node) *Node {
 		return all(compose, Concatenate([]*Node{left, right}, -1))
 	})
 	return Squeeze(all(readout, order.Top(nodes, lengths)), -1)

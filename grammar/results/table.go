@@ -16,6 +16,9 @@ import (
 // Adjustable implements run.Adjustable.
 func (Task) Adjustable() {}
 
+// Uneven implements run.Uneven.
+func (Task) Uneven() {}
+
 // paperTable is a table of Hu et al. (2023) on grammars, or one of ours, as a grid of trainings.
 type paperTable struct {
 	name, title string
@@ -61,10 +64,10 @@ func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 	if s.Preset == "" {
 		s.Preset = t.preset
 	}
-	if s.Runs == 0 {
-		s.Runs = 3
-	}
 	if s.Seeds == nil {
+		if s.Runs == 0 {
+			s.Runs = 3
+		}
 		for k := range s.Runs {
 			s.Seeds = append(s.Seeds, s.Seed+uint64(k))
 		}
@@ -89,14 +92,15 @@ func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 	return r, s.Publish(r.page)
 }
 
-// cells lists the trainings of a table, row by row.
+// cells lists the trainings of a table, row by row: with all seeds, or the first ones for rows that train a GFlowNet, if there are to be fewer
+// runs of these.
 func (t paperTable) cells(s run.Study) ([]run.Cell, error) {
 	if err := t.heeds(s.Set); err != nil {
 		return nil, err
 	}
 	var cells []run.Cell
 	for _, row := range t.rows {
-		for _, seed := range s.Seeds {
+		for i, seed := range s.Seeds {
 			c := Task{}.Config(s.Preset).(*induce.Config)
 			if t.unless != nil {
 				t.unless(c)
@@ -110,6 +114,9 @@ func (t paperTable) cells(s run.Study) ([]run.Cell, error) {
 			}
 			if err != nil {
 				return nil, err
+			}
+			if c.Method == induce.GFN && s.Runs > 0 && i >= s.Runs {
+				break
 			}
 			cells = append(cells, run.Cell{Row: row.key, Index: int(seed), Config: c})
 		}

@@ -21,6 +21,7 @@ type reproduced struct {
 	Data   string        `json:"data"`
 	Split  string        `json:"split"` // which the numbers shown are of
 	Seeds  []uint64      `json:"seeds"`
+	Fewer  int           `json:"runs_of_gflownets,omitempty"` // how many of these seeds rows have that train a GFlowNet; 0 means all
 	Shown  *report.Table `json:"shown"`
 	Rows   []rowResult   `json:"rows"`
 
@@ -39,7 +40,9 @@ type rowResult struct {
 // newReproduced sorts the results of cells by row.
 func newReproduced(t paperTable, s run.Study, cells []run.Cell, results []json.RawMessage) (*reproduced, error) {
 	r := &reproduced{Table: t.name, Preset: s.Preset, Data: cells[0].Config.(*induce.Config).Data, Seeds: s.Seeds, of: t}
-	for _, row := range t.rows {
+	at := map[string]int{}
+	for i, row := range t.rows {
+		at[row.key] = i
 		r.Rows = append(r.Rows, rowResult{Key: row.key, tableRow: row})
 	}
 	for i, data := range results {
@@ -51,8 +54,11 @@ func newReproduced(t paperTable, s run.Study, cells []run.Cell, results []json.R
 		if err != nil {
 			return nil, fmt.Errorf("result of %s, seed %d: %w", cells[i].Row, cells[i].Index, err)
 		}
-		row := &r.Rows[i/len(s.Seeds)]
+		row := &r.Rows[at[cells[i].Row]]
 		row.Runs = append(row.Runs, one)
+		if one.Method == induce.GFN && s.Runs > 0 && s.Runs < len(s.Seeds) {
+			r.Fewer = s.Runs
+		}
 		r.Split = one.shown().Name
 	}
 	r.Shown = t.show(r)
@@ -88,6 +94,9 @@ func (r *reproduced) Print(w io.Writer) error {
 func (r *reproduced) table(columns []string, notes ...string) *report.Table {
 	about := []string{fmt.Sprintf("ours: preset %s, data %s, %s sentences; mean ± standard deviation over seeds %s",
 		r.Preset, r.Data, r.Split, strings.Trim(fmt.Sprint(r.Seeds), "[]"))}
+	if r.Fewer > 0 {
+		about[0] += fmt.Sprintf("; rows that train a GFlowNet over the first %d of these", r.Fewer)
+	}
 	if !r.of.own {
 		about = append(about, "paper: Penn Treebank, sentences of at most 20 words, mean ± standard deviation over five seeds")
 	}

@@ -46,6 +46,7 @@ func methodTable() paperTable {
 		row("ncfg-gfn", "ncfg", "false", induce.GFN, "Non-CFG, GFlowNet-EM",
 			report.Text("≤ 5.46 ± 0.07"), paper(38.68, 1.90)),
 		row("ncfg-marginal", "ncfg", "false", induce.Marginal, "Non-CFG, marginalisation", none, none),
+		row("ncfg-exact", "ncfg", "false", induce.Exact, "Non-CFG, exact-sampling EM", none, none),
 	)
 }
 

@@ -60,6 +60,7 @@ func TestTableRows(t *testing.T) {
 			"marginal": of("marginal", "cfg", false), "exact": of("exact", "cfg", false), "mcem": of("mcem", "cfg", false),
 			"mcem-ebm": of("mcem", "cfg", true), "gfn": of("gfn", "cfg", false), "gfn-ebm": of("gfn", "cfg", true),
 			"ncfg-mcem": of("mcem", "ncfg", false), "ncfg-gfn": of("gfn", "ncfg", false), "ncfg-marginal": of("marginal", "ncfg", false),
+			"ncfg-exact": of("exact", "ncfg", false),
 		} {
 			same(row, rows[row], change)
 		}
@@ -72,7 +73,7 @@ func TestTableRows(t *testing.T) {
 				t.Errorf("%s, %s: the threshold goes from %v to %v, want %v", preset, row, c.Gate.Threshold, c.Gate.ThresholdEnd, want)
 			}
 		}
-		if len(rows) != 9 {
+		if len(rows) != 10 {
 			t.Errorf("%d rows", len(rows))
 		}
 
@@ -286,6 +287,43 @@ func TestCompare(t *testing.T) {
 	}
 	if _, err := newReproduced(table, s, cells, []json.RawMessage{json.RawMessage(`{}`)}); err == nil {
 		t.Error("an empty result is read")
+	}
+}
+
+// Rows that train a GFlowNet may have fewer seeds than the others; every result goes to its row, and the table says so.
+func TestUnevenRows(t *testing.T) {
+	table := findTable("grammar")
+	table.rows = slices.DeleteFunc(table.rows, func(r tableRow) bool { return !slices.Contains([]string{"exact", "gfn", "ncfg-exact"}, r.key) })
+	for runs, want := range map[int]string{0: "exact 7,exact 8,exact 9,gfn 7,gfn 8,gfn 9,ncfg-exact 7,ncfg-exact 8,ncfg-exact 9",
+		2: "exact 7,exact 8,exact 9,gfn 7,gfn 8,ncfg-exact 7,ncfg-exact 8,ncfg-exact 9"} {
+		s := run.Study{Runs: runs, Adjustments: run.Adjustments{Preset: "quick", Seeds: []uint64{7, 8, 9}}}
+		cells, err := table.cells(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		var results []json.RawMessage
+		for _, c := range cells {
+			got = append(got, fmt.Sprint(c.Row, " ", c.Index))
+			results = append(results, fakeResult(c.Config.(*induce.Config).Method, uint64(c.Index), float64(len(c.Row))))
+		}
+		if strings.Join(got, ",") != want {
+			t.Errorf("cells %s, want %s", got, want)
+		}
+		r, err := newReproduced(table, s, cells, results)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range r.Rows {
+			for _, one := range row.Runs {
+				if one.nll() != float64(len(row.Key)) {
+					t.Errorf("%s has a result of %v nats", row.Key, one.nll())
+				}
+			}
+		}
+		if said := strings.Contains(r.Shown.Notes[0], "GFlowNet over the first 2 of these"); said != (runs == 2) {
+			t.Errorf("%d runs: the table says %q", runs, r.Shown.Notes[0])
+		}
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 // time measures how long M-steps of every row take, now that no training is going on beside them.
 func (r *reproduced) time(ctx context.Context, s run.Study, cells []run.Cell) error {
 	for i := range r.Rows {
-		took, err := timed(ctx, s, *cells[i*len(s.Seeds)].Config.(*induce.Config))
+		first := slices.IndexFunc(cells, func(c run.Cell) bool { return c.Row == r.Rows[i].Key })
+		took, err := timed(ctx, s, *cells[first].Config.(*induce.Config))
 		if err != nil {
 			return err
 		}

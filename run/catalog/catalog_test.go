@@ -165,8 +165,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindUnlocked is the broken twin of the running one: the same folder, of which nobody holds the lock. To look at a run
-// must not keep anybody from opening it either.
+// TestFindUnlocked is the broken twin of the running one: the same folder, of which nobody holds the lock. To look at a
+// run must not keep anybody from opening it either.
 func TestFindUnlocked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
 	must(t, train(t, dir, "a", &counting{total: 3}))

@@ -152,7 +152,7 @@ func (g Group) seeds() string {
 
 // Table shows the settings and the figures that were asked for.
 func (c *Comparison) Table() *report.Table {
-	t := &report.Table{Title: fmt.Sprintf("%s by setting", counted(len(c.Runs), "run")), Notes: []string{"mean ± standard deviation over runs (divisor n−1); n: how many runs are averaged"}}
+	t := &report.Table{Title: fmt.Sprintf("%s by setting", report.Count(len(c.Runs), "run")), Notes: []string{"mean ± standard deviation over runs (divisor n−1); n: how many runs are averaged"}}
 	t.Notes = append(t.Notes, c.Notes()...)
 	names := slices.Concat(c.Keys, c.Figures, []string{"n"})
 	if len(c.Keys) == 0 {
@@ -201,13 +201,6 @@ func value(v string) report.Cell {
 	return report.Text(v)
 }
 
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // setting is a group as JSON.
 type setting struct {
 	Values  map[string]string `json:"values"`
@@ -248,8 +241,8 @@ func (c *Comparison) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// Rows are a table for other programs, its head first: for each setting the values of the keys, n, and the mean and standard
-// deviation of every figure; empty where there is none.
+// Rows are a table for other programs, its head first: for each setting the values of the keys, n, and the mean and
+// standard deviation of every figure; empty where there is none.
 func (c *Comparison) Rows() [][]string {
 	all := c.AllFigures()
 	head := append(slices.Clone(c.Keys), "n")

@@ -28,8 +28,9 @@ type Follower struct {
 const followBytes = 1 << 18
 
 // Next calls value for each value that was logged since the last call, in order; the name is valid until it returns.
-// If the journal was cut, as by a run that was resumed from an earlier checkpoint, it calls anew and begins at the beginning.
-// Lines that are none of metrics are passed over; as long as there are some, each call returns an error that says so.
+// If the journal was cut, as by a run that was resumed from an earlier checkpoint, it calls anew and begins at the
+// beginning. Lines that are none of metrics are passed over; as long as there are some, each call returns an error that
+// says so.
 func (f *Follower) Next(anew func(), value func(step float64, name []byte, y float64)) error {
 	if f.path == "" {
 		f.path = filepath.Join(f.Dir, metricsName)
@@ -112,8 +113,8 @@ func (f *Follower) damage() error {
 	return badinput.Errorf("%s: %d lines are left out, the first of them line %d: %w", f.path, f.bad, f.firstBad, errLine)
 }
 
-// Values calls value for each value of some whole lines of metrics, and wrong, if it is not nil, for the number of each line
-// that is none, from 1. It returns the number of lines.
+// Values calls value for each value of some whole lines of metrics, and wrong, if it is not nil, for the number of each
+// line that is none, from 1. It returns the number of lines.
 func Values(text []byte, wrong func(line int), value func(step float64, name []byte, y float64)) (lines int) {
 	for len(text) > 0 {
 		line, rest, _ := bytes.Cut(text, []byte{'\n'})

@@ -34,8 +34,8 @@ func (r Run) Value(key string) (string, bool) {
 	return fmt.Sprint(v), ok
 }
 
-// Differ returns the keys of the configuration that are not the same in all runs of a task, in order, and first "task" if
-// there are several tasks. Repeats are left out, and so are broken runs.
+// Differ returns the keys of the configuration that are not the same in all runs of a task, in order, and first "task"
+// if there are several tasks. Repeats are left out, and so are broken runs.
 func Differ(runs []Run) []string {
 	first := map[string]Run{} // of each task
 	differ := map[string]bool{}

@@ -14,8 +14,9 @@ const (
 	mostCurves = 6   // on a page, unless some are asked for
 )
 
-// Page shows a comparison: the table, curves of metrics over all settings with bands over seeds, every figure, the runs, and
-// what they have in common. Metrics choose the curves; nil means the first ones, what was measured before losses.
+// Page shows a comparison: the table, curves of metrics over all settings with bands over seeds, every figure, the
+// runs, and what they have in common. Metrics choose the curves; nil means the first ones, what was measured before
+// losses.
 func (c *Comparison) Page(metrics []string) (*report.Page, error) {
 	page := &report.Page{Title: c.title(), Lead: c.lead()}
 	page.Section("Result").Table(c.Table())
@@ -33,8 +34,8 @@ func (c *Comparison) title() string {
 	for _, r := range c.Runs {
 		tasks[r.Task] = true
 	}
-	return fmt.Sprintf("%s · %s, %s", strings.Join(sortedKeys(tasks), ", "), counted(len(c.Runs), "run"),
-		counted(len(c.Groups), "setting"))
+	return fmt.Sprintf("%s · %s, %s", strings.Join(sortedKeys(tasks), ", "), report.Count(len(c.Runs), "run"),
+		report.Count(len(c.Groups), "setting"))
 }
 
 func (c *Comparison) lead() string {

@@ -65,8 +65,8 @@ func BandOf(series []Series, points int) Band {
 	return out
 }
 
-// BandAt averages series at some steps, interpolating each between its own. Where a series has no finite value it does not
-// count; where none has one, the mean is NaN.
+// BandAt averages series at some steps, interpolating each between its own. Where a series has no finite value it does
+// not count; where none has one, the mean is NaN.
 func BandAt(series []Series, steps []float64) (out Band) {
 	for _, x := range steps {
 		var values []float64

@@ -48,8 +48,8 @@ func TestSampledKeepsExtremes(t *testing.T) {
 	}
 }
 
-// TestBandOf compares with averages point by point, for series with the same steps; every second step is asked for, so that
-// interpolation is seen where one series has other steps.
+// TestBandOf compares with averages point by point, for series with the same steps; every second step is asked for, so
+// that interpolation is seen where one series has other steps.
 func TestBandOf(t *testing.T) {
 	x := []float64{0, 10, 20, 30, 40}
 	a := catalog.Series{X: x, Y: []float64{1, 2, 3, 4, 5}}

@@ -37,8 +37,8 @@ func flatten(out map[string]string, section string, table map[string]any) {
 }
 
 // Numbers returns the numbers of a result, a JSON object, with dots between the names of nested ones. Arrays of objects
-// count where these have a text "name" or "trees", which then names them; other arrays are left out, and so are texts that
-// are no numbers.
+// count where these have a text "name" or "trees", which then names them; other arrays are left out, and so are texts
+// that are no numbers.
 func Numbers(text []byte) (map[string]float64, error) {
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/run"
-	"github.com/gfnem/gfnem/vae"
+	"github.com/gfnem/gfnem/vae/results"
 )
 
 // Task learns images as grids of codes, and has commands.
-type Task struct{ vae.Task }
+type Task struct{ results.Task }
 
 var (
 	_ run.Reproducer     = Task{}
@@ -36,7 +36,7 @@ func (Task) Commands() any {
 // Shortcuts implements command.Shortener.
 func (Task) Shortcuts() []command.Shortcut {
 	return []command.Shortcut{
-		{Flag: "data", Key: "data", Placeholder: "DATA", Help: "digits, binarized or a folder of idx files"},
+		{Flag: "data", Key: "data", Placeholder: "DATA", Help: "digits, binarized or a folder of images"},
 		{Flag: "method", Key: "method", Placeholder: "NAME", Help: "how to learn: vq, gfn, gfn-gd or gfn-gd-prior"},
 		{Flag: "k", Key: "model.codes", Placeholder: "K", Help: "number of codes"},
 	}

@@ -2,7 +2,8 @@
 //
 // builder.go, block.go and alloc.go build a function: a block is straight-line code on lanes whose registers are chosen
 // here, between blocks stands text. file.go and constants.go write files of functions, walk.go makes loops over
-// elements. Files vec*.go and gemm*.go are the functions of each package.
+// elements. Files vec*.go and gemm*.go are the functions of each package. Files neon*.go are what is of its own for ARM:
+// neon_encode.go makes words of instructions that Go's assembler lacks, neon_block.go has the operations of blocks.
 package main
 
 import (

@@ -7,13 +7,16 @@ import (
 
 // Loops over elements for NEON. Pointers move with the elements; a counter says how many are left.
 
+// oneLane is the tail of a block that loads and stores but does not ask for the mask of its lane.
+const oneLane V = -2
+
 func log2(n int) int { return bits.TrailingZeros(uint(n)) }
 
 // FReg names the low part of a pinned register.
 func (f *Fn) FReg(v V) string { return fmt.Sprintf("F%d", f.vals[v].phys) }
 
 // neonFirst loads and stores one lane.
-func (f *Fn) neonFirst() string { return map[int]string{1: "FMOVB", 4: "FMOVS", 8: "FMOVD"}[f.el.size] }
+func (f *Fn) neonFirst() string { return map[int]string{4: "FMOVS", 8: "FMOVD"}[f.el.size] }
 
 // neonLoop makes a loop that is made while step elements are left, by the count in a register, and moves pointers, each
 // to elements of so many bytes.
@@ -58,8 +61,7 @@ func (f *Fn) neonWalk(sizes []int, scalars []string, unroll int, body func(s *St
 		pins = append(pins, v)
 	}
 	f.Text("constants")
-	// Nothing needs the mask of the tail here but that there is one.
-	f.neonLoops(0, unroll, "R4", regs, sizes, func(i int, tail V) {
+	f.neonLoops(oneLane, unroll, "R4", regs, sizes, func(i int, tail V) {
 		f.Block(func(b *Block) {
 			b.tail = tail
 			body(&Step{b, sizes, i * f.lanes(), pins})
@@ -129,6 +131,6 @@ func (f *Fn) neonColumns(r reduction) {
 	}
 	columns(wide, wide*f.lanes(), none)
 	columns(1, f.lanes(), none)
-	columns(1, 1, 0)
+	columns(1, 1, oneLane)
 	f.Text("RET")
 }

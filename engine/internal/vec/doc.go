@@ -12,7 +12,7 @@
 //   - Exp, Expm1, Log, Log1p, Tanh, Logistic and Erf are within 2 ulp everywhere;
 //   - sums are taken in an order that depends on lengths alone, so results repeat bit for bit at one level.
 //
-// The levels are AVX-512, AVX2 with FMA, and plain Go (see package cpu).
+// The levels are AVX-512, AVX2 with FMA, NEON, and plain Go (see package cpu).
 //
 // # Where things are
 //
@@ -21,9 +21,9 @@
 //	rows.go transpose.go            reductions of rows and columns, transposes, in plain Go
 //	bools.go convert.go random.go   what is in no table: logic, conversions, gathers, random bits
 //	table_*.go misc_*.go            which kernels a level has
-//	wrap_amd64.go lanes_amd64.go    kernels on pointers become kernels on slices
-//	rows_amd64.go tall_amd64.go     the same for rows; short rows, many at once
-//	pow_amd64.go                    powers by logarithms
+//	wrap.go lanes.go misc.go        kernels on pointers become kernels on slices
+//	row_kernels.go tall.go          the same for rows; short rows, many at once
+//	pow.go                          powers by logarithms
 //	zz_*.go                         the kernels, written by engine/internal/gen
 package vec
 

@@ -144,10 +144,13 @@ func logistic(x float64) float64 {
 	return e / (1 + e)
 }
 
-// exp is math.Exp, which overflows too early on amd64 (Go 1.26).
+// exp is math.Exp, which overflows too early on amd64 and is 0 where it should be subnormal on arm64 (Go 1.26).
 func exp(x float64) float64 {
-	if x > 709 && x < 709.8 {
+	switch {
+	case x > 709 && x < 709.8:
 		return math.Exp(x-16) * 8886110.520507872 // e^16
+	case x < -708:
+		return math.Exp(x+64) * 1.6038108905486378e-28 // e^-64
 	}
 	return math.Exp(x)
 }
