@@ -306,37 +306,39 @@ func TestSweepOverhead(t *testing.T) {
 		"mixture": fmt.Sprintf("task = \"mixture\"\npreset = \"quick\"\nseeds = %d\n", seeds),
 		"grammar": grammars,
 	} {
-		s := newSweeping(t, text)
-		var least, cpu [2]time.Duration // of the loop and of the sweep
-		for k := range times {
-			for kind, cmd := range []*exec.Cmd{
-				programNamed(t, "gfnem-plain", s.file, s.out("plain")),
-				program(t, "sweep", s.file, "--out", s.out("sweep"), "--workers", "1"),
-			} {
-				begin := time.Now()
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, out)
+		t.Run(task, func(t *testing.T) {
+			s := newSweeping(t, text)
+			var least, cpu [2]time.Duration // of the loop and of the sweep
+			for k := range times {
+				for kind, cmd := range []*exec.Cmd{
+					programNamed(t, "gfnem-plain", s.file, s.out("plain")),
+					program(t, "sweep", s.file, "--out", s.out("sweep"), "--workers", "1"),
+				} {
+					begin := time.Now()
+					if out, err := cmd.CombinedOutput(); err != nil {
+						t.Fatalf("%v\n%s", err, out)
+					}
+					took, used := time.Since(begin), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
+					t.Logf("turn %d, %s: %.2f s, of which the processor %.2f s", k, []string{"loop", "sweep"}[kind], took.Seconds(),
+						used.Seconds())
+					if least[kind] == 0 || took < least[kind] {
+						least[kind] = took
+					}
+					if cpu[kind] == 0 || used < cpu[kind] {
+						cpu[kind] = used
+					}
 				}
-				took, used := time.Since(begin), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
-				t.Logf("%s, turn %d, %s: %.2f s, of which the processor %.2f s", task, k, []string{"loop", "sweep"}[kind], took.Seconds(),
-					used.Seconds())
-				if least[kind] == 0 || took < least[kind] {
-					least[kind] = took
-				}
-				if cpu[kind] == 0 || used < cpu[kind] {
-					cpu[kind] = used
+				if err := errors.Join(os.RemoveAll(s.out("plain")), os.RemoveAll(s.out("sweep"))); err != nil {
+					t.Fatal(err)
 				}
 			}
-			if err := errors.Join(os.RemoveAll(s.out("plain")), os.RemoveAll(s.out("sweep"))); err != nil {
-				t.Fatal(err)
+			more := func(d [2]time.Duration) float64 { return 100 * (float64(d[1])/float64(d[0]) - 1) }
+			t.Logf("a sweep takes %+.1f %% of time, and %+.1f %% of the processor's, %+.1f ms for each training", more(least),
+				more(cpu), (cpu[1]-cpu[0]).Seconds()*1000/seeds)
+			if more(cpu) > 3 {
+				t.Errorf("a sweep costs %.1f %% more than a plain loop", more(cpu))
 			}
-		}
-		more := func(d [2]time.Duration) float64 { return 100 * (float64(d[1])/float64(d[0]) - 1) }
-		t.Logf("%s: a sweep takes %+.1f %% of time, and %+.1f %% of the processor's, %+.1f ms for each training", task, more(least),
-			more(cpu), (cpu[1]-cpu[0]).Seconds()*1000/seeds)
-		if more(cpu) > 3 {
-			t.Errorf("%s: a sweep costs %.1f %% more than a plain loop", task, more(cpu))
-		}
+		})
 	}
 }
 
