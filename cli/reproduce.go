@@ -25,7 +25,7 @@ import (
 type reproduceCmd struct {
 	Table string   `arg:"" help:"Which table: ${tables}."`
 	Rows  []string `help:"Only these rows, by name (default: all)." placeholder:"ROW"`
-	Runs  int      `help:"Repetitions of rows that train a GFlowNet (default: the table's); of grammars beside --seeds of all others."`
+	Runs  int      `help:"Repetitions of rows that train a GFlowNet (default: the table's). Grammars: also beside --seeds."`
 	Seed  uint64   `help:"Seed of all random numbers."`
 	adjustments
 	command.Backend
@@ -159,8 +159,8 @@ func (c *reproduceCmd) adjust(task run.Reproducer) (run.Adjustments, error) {
 	case c.Runs > 0 && !ok:
 		return out, badinput.Errorf("--runs and --seeds say the same: give one of them")
 	case c.Runs >= many:
-		return out, badinput.Errorf("--runs %d is of rows that train a GFlowNet, beside --seeds of all others: give fewer than %d",
-			c.Runs, many)
+		return out, badinput.Errorf(
+			"--runs %d is of rows that train a GFlowNet, beside --seeds of all others: give fewer than %d", c.Runs, many)
 	case c.Runs == 0 && seeds == nil:
 		c.Runs = many
 	case seeds == nil:

@@ -1,11 +1,13 @@
 package grammar
 
 import (
+	"flag"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -26,18 +28,21 @@ func normal(r *rand.Rand, plus float32, dims ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(x, dims...)
 }
 
+var benchWords = flag.Int("words", 20, "words of the sentences of benchmarks")
+
 // inference is a function of potentials that is measured.
 type inference func(p Potentials) []*Node
 
-// forSizes benchmarks functions of potentials at 30 nonterminals, 60 preterminals, 20 words, 32 sentences: with one table of
-// rules, with one for each sentence, and with rules that see the parent.
-func forSizes(b *testing.B, bench func(b *testing.B, compile func(f inference) (call func()))) {
-	const nt, pt, n, batch = 30, 60, 20, 32
+// forSizes benchmarks functions of potentials at 30 nonterminals, 60 preterminals, 20 words or as -words says, 32
+// sentences: with one table of rules, with one for each sentence, and with rules that see the parent.
+func forSizes(b *testing.B, bench func(b *testing.B, compile func(f inference) (call func(), took time.Duration))) {
+	const nt, pt, batch = 30, 60, 32
+	n := *benchWords
 	const s = nt + pt
 	r := rand.New(rand.NewPCG(1, 1))
 	lengths := make([]int32, batch)
 	for i := range lengths {
-		lengths[i] = n
+		lengths[i] = int32(n)
 	}
 	lens := tensors.FromFlatDataAndDimensions(lengths, batch)
 	for _, c := range []struct {
@@ -50,7 +55,7 @@ func forSizes(b *testing.B, bench func(b *testing.B, compile func(f inference) (
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			args := []any{normal(r, 0, nt), normal(r, 0, c.rules...), normal(r, -5, c.term...), lens}
-			bench(b, func(f inference) func() {
+			bench(b, func(f inference) (func(), time.Duration) {
 				exec := MustNewExec(newBackend(), func(root, raw, terms, lengths *Node) []*Node {
 					rules := Reshape(LogSoftmax(Reshape(raw, c.rules[0], c.rules[1], -1)), c.rules...)
 					if c.name == "shared" {
@@ -58,7 +63,16 @@ func forSizes(b *testing.B, bench func(b *testing.B, compile func(f inference) (
 					}
 					return f(Potentials{Root: root, Rules: rules, Terms: terms, Lengths: lengths})
 				})
-				return func() { exec.MustCall(args...) }
+				var shapesOf []shapes.Shape
+				for _, x := range args {
+					shapesOf = append(shapesOf, x.(*tensors.Tensor).Shape())
+				}
+				took := timed(func() {
+					if _, err := exec.Compile(shapesOf...); err != nil {
+						b.Fatal(err)
+					}
+				})
+				return func() { exec.MustCall(args...) }, took
 			})
 		})
 	}
@@ -72,10 +86,9 @@ func timed(call func()) time.Duration {
 }
 
 func benchInference(b *testing.B, f inference) {
-	forSizes(b, func(b *testing.B, compile func(f inference) func()) {
-		call := compile(f)
-		first, least := timed(call), timed(call)
-		compilation := first - least
+	forSizes(b, func(b *testing.B, compile func(f inference) (func(), time.Duration)) {
+		call, compilation := compile(f)
+		least := timed(call)
 		for b.Loop() {
 			least = min(least, timed(call))
 		}
@@ -84,25 +97,41 @@ func benchInference(b *testing.B, f inference) {
 	})
 }
 
-func BenchmarkInside(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node { return []*Node{LogLikelihood(p)} })
+func likelihoodOf(p Potentials) []*Node { return []*Node{LogLikelihood(p)} }
+func gradientOf(p Potentials) []*Node {
+	return Gradient(ReduceAllSum(LogLikelihood(p)), p.Root, p.Rules, p.Terms)
 }
-
-func BenchmarkInsideGradient(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node {
-		return Gradient(ReduceAllSum(LogLikelihood(p)), p.Root, p.Rules, p.Terms)
-	})
+func viterbiOf(p Potentials) []*Node { return program.Nodes(p.Viterbi()) }
+func sampleOf(p Potentials) []*Node {
+	return program.Nodes(p.Sample(rng.In(Const(p.Root.Graph(), []uint64{1, 2, 3}))))
 }
+func mbrOf(p Potentials) []*Node { return program.Nodes(p.MBR()) }
 
-func BenchmarkViterbi(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node { return program.Nodes(p.Viterbi()) })
+func BenchmarkInside(b *testing.B)         { benchInference(b, likelihoodOf) }
+func BenchmarkInsideGradient(b *testing.B) { benchInference(b, gradientOf) }
+func BenchmarkViterbi(b *testing.B)        { benchInference(b, viterbiOf) }
+
+// BenchmarkCompile compiles what a training and its evaluation need for sentences of one length, and runs none of it.
+func BenchmarkCompile(b *testing.B) {
+	for _, what := range []struct {
+		name string
+		inference
+	}{{"inside", likelihoodOf}, {"gradient", gradientOf}, {"viterbi", viterbiOf}, {"mbr", mbrOf}, {"sample", sampleOf}} {
+		b.Run(what.name, func(b *testing.B) {
+			forSizes(b, func(b *testing.B, compile func(f inference) (func(), time.Duration)) {
+				for b.Loop() {
+					compile(what.inference)
+				}
+			})
+		})
+	}
 }
 
 // BenchmarkViterbiOverInside measures both in alternation.
 func BenchmarkViterbiOverInside(b *testing.B) {
-	forSizes(b, func(b *testing.B, compile func(f inference) func()) {
-		inside := compile(func(p Potentials) []*Node { return []*Node{LogLikelihood(p)} })
-		viterbi := compile(func(p Potentials) []*Node { return program.Nodes(p.Viterbi()) })
+	forSizes(b, func(b *testing.B, compile func(f inference) (func(), time.Duration)) {
+		inside, _ := compile(likelihoodOf)
+		viterbi, _ := compile(viterbiOf)
 		inside()
 		viterbi()
 		var times [2][]time.Duration
@@ -116,15 +145,8 @@ func BenchmarkViterbiOverInside(b *testing.B) {
 	})
 }
 
-func BenchmarkSample(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node {
-		return program.Nodes(p.Sample(rng.In(Const(p.Root.Graph(), []uint64{1, 2, 3}))))
-	})
-}
-
-func BenchmarkMBR(b *testing.B) {
-	benchInference(b, func(p Potentials) []*Node { return program.Nodes(p.MBR()) })
-}
+func BenchmarkSample(b *testing.B) { benchInference(b, sampleOf) }
+func BenchmarkMBR(b *testing.B)    { benchInference(b, mbrOf) }
 
 // benchTrees measures the gradient of a score of a tree of each sentence to all potentials.
 func benchTrees(b *testing.B, score func(p Potentials, z Trees) *Node) {
@@ -132,9 +154,9 @@ func benchTrees(b *testing.B, score func(p Potentials, z Trees) *Node) {
 		r := rand.New(rand.NewPCG(1, 2))
 		var trees []*Tree
 		for range p.Terms.Shape().Dim(0) {
-			trees = append(trees, RandomTree(r, 20, 30))
+			trees = append(trees, RandomTree(r, *benchWords, 30))
 		}
-		return Gradient(ReduceAllSum(score(p, constTrees(p.Root.Graph(), trees, 20))), p.Root, p.Rules, p.Terms)
+		return Gradient(ReduceAllSum(score(p, constTrees(p.Root.Graph(), trees, *benchWords))), p.Root, p.Rules, p.Terms)
 	})
 }
 

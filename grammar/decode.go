@@ -73,8 +73,8 @@ func BestSpans(spans, lengths *Node) Parses {
 }
 
 // decode chooses a derivation top-down, in the order of a walk that visits a node before its left part, and that before
-// the right part. A choice is among weights [walks,k] of a semiring: the best of maxima, or a draw in proportion to sums.
-// There are some walks for each sentence.
+// the right part. A choice is among weights [walks,k] of a semiring: the best of maxima, or a draw in proportion to
+// sums. There are some walks for each sentence.
 func (p Potentials) decode(r semiring, choose func(weights *Node) *Node, each int) Parses {
 	p = p.stopped()
 	d := &descent{chart: inside(p.layout(), r), choose: choose}

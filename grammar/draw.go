@@ -12,8 +12,8 @@ type Drawn struct {
 	LogP  float64 // log p(x,z,tags): of all that was drawn
 }
 
-// Draw draws a sentence with its tree, or returns nil if it has more than so many words. Draws that are thrown away so leave
-// the others their proportions.
+// Draw draws a sentence with its tree, or returns nil if it has more than so many words. Draws that are thrown away so
+// leave the others their proportions.
 func (g *Grammar) Draw(r *rand.Rand, longest int) *Drawn {
 	d := drawing{Grammar: g, r: r, least: 2, longest: longest}
 	d.Tree = &Tree{}

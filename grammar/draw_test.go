@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Trees come as often as their probabilities say: a frequency is off by more than 5 deviations once in 1.7 million draws of the
-// seed, and there are 144 trees, so that the test fails by chance once in 12,000 runs. It sees it when half of the trees that
-// branch to the right are missing.
+// Trees come as often as their probabilities say: a frequency is off by more than 5 deviations once in 1.7 million
+// draws of the seed, and there are 144 trees, so that the test fails by chance once in 12,000 runs. It sees it when
+// half of the trees that branch to the right are missing.
 func TestDraw(t *testing.T) {
 	for _, kind := range []Kind{CFG, NCFG} {
 		g := New(kind, []string{"A", "B"}, []string{"T"}, []string{"a", "b"})

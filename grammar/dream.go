@@ -12,24 +12,24 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// Dreams are trees drawn from a grammar, top-down, one in each row. A tree that grew to the greatest number of leaves n may
-// have symbols among its leaves, which were not expanded any more.
+// Dreams are trees drawn from a grammar, top-down, one in each row. A tree that grew to the greatest number of leaves n
+// may have symbols among its leaves, which were not expanded any more.
 //
-// Nodes have numbers that do not depend on the order in which they were made: leaves are 0 to n-1 from left to right, and the
-// inner node whose left part ends at leaf g is n+g. Its children and its label are at g. A tree of k leaves has all inner nodes
-// from n to n+k-2; behind them are zeros.
+// Nodes have numbers that do not depend on the order in which they were made: leaves are 0 to n-1 from left to right,
+// and the inner node whose left part ends at leaf g is n+g. Its children and its label are at g. A tree of k leaves has
+// all inner nodes from n to n+k-2; behind them are zeros.
 type Dreams struct {
 	Trees
-	// Leaves [B,n] int32 are words, or V+1+s for a symbol s (V is kept for ROOT): V+1+x for a nonterminal x, V+1+N+t for a
-	// preterminal t. Behind the last leaf are zeros.
+	// Leaves [B,n] int32 are words, or V+1+s for a symbol s (V is kept for ROOT): V+1+x for a nonterminal x, V+1+N+t
+	// for a preterminal t. Behind the last leaf are zeros.
 	Leaves   *Node
 	Lengths  *Node // [B] int32: the number of leaves, 2 to n
 	Complete *Node // [B] bool: all leaves are words
 }
 
-// Dream draws trees of at most the given number of leaves. Symbols are expanded in the order in which they were made, first
-// in, first out: a nonterminal becomes two symbols, a preterminal its word. As soon as there are as many leaves as allowed,
-// words and waiting symbols counted, nothing is expanded any more.
+// Dream draws trees of at most the given number of leaves. Symbols are expanded in the order in which they were made,
+// first in, first out: a nonterminal becomes two symbols, a preterminal its word. As soon as there are as many leaves
+// as allowed, words and waiting symbols counted, nothing is expanded any more.
 //
 // No gradient flows through a dream.
 func (t LogProbs) Dream(r *rng.Stream, rows, leaves int) Dreams {
@@ -39,9 +39,9 @@ func (t LogProbs) Dream(r *rng.Stream, rows, leaves int) Dreams {
 	return d.read(r, nn.Loop(s, more, d.expand))
 }
 
-// What a loop runs (expand and what it calls) keeps to what can be built there on every backend (see nn.Loop): all it reads is in the
-// state, constants are made by count, sums are matrix products, and what is broadcast goes to Where alone, since the go backend loses
-// it on the way to other operations.
+// What a loop runs (expand and what it calls) keeps to what can be built there on every backend (see nn.Loop): all it
+// reads is in the state, constants are made by count, sums are matrix products, and what is broadcast goes to Where
+// alone, since the go backend loses it on the way to other operations.
 
 // count is a constant of the function that is being built.
 func count(g *Graph, value int) *Node { return Const(g, int32(value)) }
@@ -86,8 +86,8 @@ func (t LogProbs) check() error {
 	return nil
 }
 
-// growth is the state of growing trees. The nodes of a tree are in the order in which they were made: the top is node 0, and
-// expansion j, counted from 0, made nodes 2j+1 and 2j+2. All that is not said otherwise is [B,2n-1] int32.
+// growth is the state of growing trees. The nodes of a tree are in the order in which they were made: the top is node
+// 0, and expansion j, counted from 0, made nodes 2j+1 and 2j+2. All that is not said otherwise is [B,2n-1] int32.
 type growth struct {
 	Symbol *Node // a preterminal where there is no node yet
 	Parent *Node // the nonterminal above, 0 for ROOT
@@ -128,7 +128,8 @@ func column(x *Node, columns int) *Node {
 	return BroadcastToDims(Reshape(x, rows, 1), rows, columns)
 }
 
-// expand expands the first nonterminal of each queue. A leaf p becomes leaves p and p+1, so what is to the right of it moves.
+// expand expands the first nonterminal of each queue. A leaf p becomes leaves p and p+1, so what is to the right of it
+// moves.
 func (d *dreamer) expand(s *growth) *growth {
 	g := s.Symbol.Graph()
 	plus := func(x *Node, value int) *Node { return Add(x, count(g, value)) }
@@ -249,8 +250,8 @@ func (d *dreamer) emits(s *growth, complete *Node) *Node {
 	return LogicalAnd(LogicalNot(d.nonterminal(s.Symbol)), LogicalOr(early, column(complete, d.k)))
 }
 
-// sortTo returns a function that brings columns to new places 0 to size-1, at [B,columns]. Columns with another place are
-// dropped, places of no column are 0.
+// sortTo returns a function that brings columns to new places 0 to size-1, at [B,columns]. Columns with another place
+// are dropped, places of no column are 0.
 func sortTo(at *Node, size int) func(x *Node) *Node {
 	rows, columns := at.Shape().Dim(0), at.Shape().Dim(1)
 	place := Iota(at.Graph(), shapes.Make(dtypes.Int32, rows, size, columns), 1)
@@ -261,8 +262,8 @@ func sortTo(at *Node, size int) func(x *Node) *Node {
 	}
 }
 
-// word draws the word of preterminals below nonterminals, both [B,n]: first a block of some neighbouring words, then one of
-// them, so that about 2 sqrt(V) words are looked at instead of V.
+// word draws the word of preterminals below nonterminals, both [B,n]: first a block of some neighbouring words, then
+// one of them, so that about 2 sqrt(V) words are looked at instead of V.
 func (d *dreamer) word(r *rng.Stream, tag, parent *Node) *Node {
 	row, rows := tag, d.pt
 	if d.parents {

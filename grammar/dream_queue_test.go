@@ -135,8 +135,8 @@ func distribution(f func(choose func(p []float64) int) string) map[string]float6
 	}
 }
 
-// Dreams have the distribution of all that a queue can give, trees that were cut included, and not that of a queue with a
-// mistake. The false-alarm rate is alpha for each of four checks.
+// Dreams have the distribution of all that a queue can give, trees that were cut included, and not that of a queue with
+// a mistake. The false-alarm rate is alpha for each of four checks.
 func TestDreamDistribution(t *testing.T) {
 	seed := testkit.Seed(t)
 	const rows, calls = 2000, 10
@@ -179,7 +179,8 @@ func TestDreamDistribution(t *testing.T) {
 }
 
 // dreamGrammar draws a grammar of which a queue gives few outcomes, trees of all lengths and cut ones among them: two
-// nonterminals, two preterminals, two words, and four rules of each nonterminal. What depends on the parent does so clearly.
+// nonterminals, two preterminals, two words, and four rules of each nonterminal. What depends on the parent does so
+// clearly.
 func dreamGrammar(r *rand.Rand, kind Kind) *Grammar {
 	g := New(kind, names("A", 2), names("T", 2), names("w", 2))
 	for x := range 2 {

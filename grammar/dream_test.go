@@ -145,8 +145,8 @@ func (d dream) text(g *Grammar) (string, error) {
 	return names[len(names)-1], nil
 }
 
-// Every dream is a tree by gaps whose rules and words are all possible, on both backends that are always there. A key decides
-// all of it.
+// Every dream is a tree by gaps whose rules and words are all possible, on both backends that are always there. A key
+// decides all of it.
 func TestDreamLaws(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -256,8 +256,8 @@ func (d dream) possible(g *Grammar) error {
 	return nil
 }
 
-// Words of large vocabularies have their probabilities, wherever blocks of words end. The false-alarm rate is alpha for each
-// of sixteen checks.
+// Words of large vocabularies have their probabilities, wherever blocks of words end. The false-alarm rate is alpha for
+// each of sixteen checks.
 func TestDreamWords(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))

@@ -37,11 +37,11 @@ func Load(path string) (*Grammar, error) {
 //	{"kind": "cfg", "nonterminals": ["A"], "preterminals": ["T"], "words": ["w"], "root": {"A": 1},
 //	 "binary": {"A": {"A T": 0.5, "T T": 0.5}}, "emit": {"T": {"w": 1}}}
 //
-// Optional is {"prepared": {"tokens": "english", "punctuation": false, "keep_case": false, "keep_numbers": false}}: what became
-// of the text that the grammar was learned from, and new text is to go through.
+// Optional is {"prepared": {"tokens": "english", "punctuation": false, "keep_case": false, "keep_numbers": false}}:
+// what became of the text that the grammar was learned from, and new text is to go through.
 //
-// Rules that are absent have probability 0. In an "ncfg" the keys of binary and emit carry the parent after a bar: "A|ROOT",
-// "A|A", "T|A". Every distribution that can be needed must be there, and sum to one within 1e-6.
+// Rules that are absent have probability 0. In an "ncfg" the keys of binary and emit carry the parent after a bar:
+// "A|ROOT", "A|A", "T|A". Every distribution that can be needed must be there, and sum to one within 1e-6.
 func Read(r io.Reader, file string) (g *Grammar, err error) {
 	data, err := io.ReadAll(r)
 	if err != nil {

@@ -8,11 +8,13 @@ import (
 
 // chart holds what every span of every sentence weighs under every symbol, and what was computed on the way.
 //
-// A nonterminal covers two words or more and a preterminal exactly one, so of the four blocks of a table of rules a span of
-// width 2 uses the one with two preterminals alone, and a longer one never that. A preterminal below a longer span meets
-// its word at once: atRight and atLeft are rules with that word already taken in, and what is left to do per span is small.
+// A nonterminal covers two words or more and a preterminal exactly one, so of the four blocks of a table of rules a
+// span of width 2 uses the one with two preterminals alone, and a longer one never that. A preterminal below a longer
+// span meets its word at once: atRight and atLeft are rules with that word already taken in, and what is left to do per
+// span is small.
 //
-// Values are relative to a shift for each span (its best symbol), so that products do not underflow and float32 will do.
+// Values are relative to a shift for each span (its best symbol), so that products do not underflow and float32 will
+// do.
 type chart struct {
 	*layout
 	semiring
@@ -179,8 +181,8 @@ func appendRight(parts, newest *Node) *Node {
 	return Concatenate([]*Node{newest, dropFirst(parts)}, 3)
 }
 
-// stackWidths lays values of spans of several widths, each [A,B,m,k], side by side: [A,B,n,widths,k], by the first word of
-// a span, or by its last word. Where there is no span stands fill.
+// stackWidths lays values of spans of several widths, each [A,B,m,k], side by side: [A,B,n,widths,k], by the first word
+// of a span, or by its last word. Where there is no span stands fill.
 func stackWidths(pieces []*Node, n int, fill float64, byLast bool) *Node {
 	var out []*Node
 	for _, x := range pieces {

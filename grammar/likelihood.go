@@ -6,19 +6,19 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// LogLikelihood is log p(x) of each sentence, [B], all derivations added up: the inside algorithm, by matrix products in
-// the domain of probabilities. It is -Inf for a sentence without derivations. Its gradient to all potentials is exact, and
-// costs about twice as much again; it cannot be differentiated twice.
+// LogLikelihood is log p(x) of each sentence, [B], all derivations added up: the inside algorithm, by matrix products
+// in the domain of probabilities. It is -Inf for a sentence without derivations. Its gradient to all potentials is
+// exact, and costs about twice as much again; it cannot be differentiated twice.
 //
-// The work is that of the published recursion (Neural PCFG; or with the parent as part of the symbol, for which the cost per
-// sentence is n³NS² + n²N²S²), less all that concerns a nonterminal over one word or a preterminal over more.
+// The work is that of the published recursion (Neural PCFG; or with the parent as part of the symbol, for which the
+// cost per sentence is n³NS² + n²N²S²), less all that concerns a nonterminal over one word or a preterminal over more.
 func LogLikelihood(p Potentials) *Node {
 	c := inside(p.stopped().layout(), sumProduct)
 	return p.differentiable(c, c.outside)
 }
 
-// differentiable is the total of a chart, whose gradients are counts. All of them come from one pass, made when the first
-// is asked for.
+// differentiable is the total of a chart, whose gradients are counts. All of them come from one pass, made when the
+// first is asked for.
 func (p Potentials) differentiable(c *chart, outside func(weight *Node) counts) *Node {
 	operands := p.list()
 	var weight *Node

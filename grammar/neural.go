@@ -58,8 +58,8 @@ func (m Neural) Parameters() int {
 //	log p(w | t,x)   = logsoftmax(W_u f_t(E_t + U_x)/m + b_u)
 //	log p(x | ROOT)  = logsoftmax(W_u f_r(E_0 + U_0)/m + b_u)
 //
-// with U = 0 in a CFG, m = Width/128, and f(e) = e + g_2(e + g_1(e)) for two blocks g of two rectified layers each. Roots and
-// words have rows of their own in W_u. What cannot be (ROOT below a nonterminal, special words) has no row.
+// with U = 0 in a CFG, m = Width/128, and f(e) = e + g_2(e + g_1(e)) for two blocks g of two rectified layers each.
+// Roots and words have rows of their own in W_u. What cannot be (ROOT below a nonterminal, special words) has no row.
 func (m Neural) LogProbs(scope *model.Scope, g *Graph) LogProbs {
 	if err := m.check(); err != nil {
 		panic(err)

@@ -251,8 +251,8 @@ func TestNeuralGradient(t *testing.T) {
 			}
 			return tensors.MustCopyFlatData[float64](exec.MustCall(words, lengths)[0])[0]
 		}
-		// The error of central differences is eps² of the third derivative, which is large for so narrow a network (m = 1/32),
-		// and 1e-15/eps of rounding.
+		// The error of central differences is eps² of the third derivative, which is large for so narrow a network (m =
+		// 1/32), and 1e-15/eps of rounding.
 		if got := (at(eps) - at(-eps)) / (2 * eps); !(math.Abs(got-slope) <= 1e-6*math.Abs(slope)) || slope == 0 {
 			t.Errorf("%s %s: slope %v, gradient says %v", c.kind, c.init, got, slope)
 		}

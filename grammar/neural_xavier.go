@@ -21,9 +21,9 @@ const (
 //	log p(w | t,x)   = logsoftmax(W_w f_w(E_t + U_x) + b_w)
 //	log p(x | ROOT)  = logsoftmax(W_r f_r(E_0 + U_0) + b_r)
 //
-// with U = 0 in a CFG, and f(e) = h_2(h_1(W e + b)) for two residual blocks h(x) = x + g(x) of two rectified layers each.
-// All matrices, embeddings too, are uniform within sqrt(6/(rows+columns)) at the start (Glorot and Bengio, 2010), those
-// of parents times ParentScale; biases within 1/sqrt(inputs).
+// with U = 0 in a CFG, and f(e) = h_2(h_1(W e + b)) for two residual blocks h(x) = x + g(x) of two rectified layers
+// each. All matrices, embeddings too, are uniform within sqrt(6/(rows+columns)) at the start (Glorot and Bengio, 2010),
+// those of parents times ParentScale; biases within 1/sqrt(inputs).
 func (m Neural) xavier(scope *model.Scope, g *Graph) LogProbs {
 	n, s := m.Nonterminals, m.Nonterminals+m.Preterminals
 	root, binary, words := scope.At("root"), scope.At("binary"), scope.At("words")

@@ -101,9 +101,9 @@ func TestXavierAgainstLoops(t *testing.T) {
 }
 
 // uniformity says what is wrong with values that are to be uniform within a bound; "" if nothing is. The mean of n of
-// them deviates by bound/sqrt(3n), and the mean of their squares, bound²/3, by bound² sqrt(4/45n). Sums of uniform values,
-// and of their squares, have lighter tails than normal ones, of which one in 1.7 million is 5 deviations off: a test of 30
-// variables fails by chance once in 25,000 times at most.
+// them deviates by bound/sqrt(3n), and the mean of their squares, bound²/3, by bound² sqrt(4/45n). Sums of uniform
+// values, and of their squares, have lighter tails than normal ones, of which one in 1.7 million is 5 deviations off: a
+// test of 30 variables fails by chance once in 25,000 times at most.
 func uniformity(values []float64, bound float64) string {
 	n, mean, square := float64(len(values)), 0.0, 0.0
 	for _, v := range values {

@@ -122,8 +122,8 @@ func (c *chart) wordRuleCounts(rates []*Node) (atRight, atLeft *Node) {
 	return join(lastRates, lastParts, true), join(firstRates, firstParts, false)
 }
 
-// quotient is x/y, and 0 where y is so small that the result might overflow: a span that is that unlikely next to its parts
-// has lost its digits, too.
+// quotient is x/y, and 0 where y is so small that the result might overflow: a span that is that unlikely next to its
+// parts has lost its digits, too.
 func quotient(x, y *Node) *Node {
 	least := 1e-300
 	if y.DType() == dtypes.Float32 {

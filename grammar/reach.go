@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// reachable checks that every symbol can come up below ROOT, and that each that does, below each parent that it has, has a
-// distribution.
+// reachable checks that every symbol can come up below ROOT, and that each that does, below each parent that it has,
+// has a distribution.
 func (g *Grammar) reachable() error {
 	n, s := len(g.Nonterminals), g.symbols()
 	seen := make([]bool, s)

@@ -25,8 +25,8 @@ type sampled[G, T any] struct {
 	Key   T
 }
 
-// Samples have the distribution of the enumerated posterior, with tags and without, for sentences as long as the batch and
-// for padded ones. A sampler that flattens its choices is caught.
+// Samples have the distribution of the enumerated posterior, with tags and without, for sentences as long as the batch
+// and for padded ones. A sampler that flattens its choices is caught.
 func TestSample(t *testing.T) {
 	seed := testkit.Seed(t)
 	const copies, calls, n = 1000, 20, 4
@@ -84,8 +84,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// chi2 returns the probability of counts at least as far from what p expects of draws as these. Outcomes that are expected
-// less than ten times are taken together.
+// chi2 returns the probability of counts at least as far from what p expects of draws as these. Outcomes that are
+// expected less than ten times are taken together.
 func chi2(counts, p map[string]float64, draws float64) float64 {
 	x, cells, seen := 0.0, 0, 0.0
 	add := func(count, want float64) {
@@ -110,8 +110,9 @@ func chi2(counts, p map[string]float64, draws float64) float64 {
 	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(x)
 }
 
-// Two derivations of one sentence are drawn independently: pairs of shapes with labels have the product of the posterior
-// with itself. Taking the first one twice is caught. There are four checks, so that it fails by chance once in 50,000 runs.
+// Two derivations of one sentence are drawn independently: pairs of shapes with labels have the product of the
+// posterior with itself. Taking the first one twice is caught. There are four checks, so that it fails by chance once
+// in 50,000 runs.
 func TestSamplesOfOneSentence(t *testing.T) {
 	seed := testkit.Seed(t)
 	const copies, n = 4000, 3

@@ -8,8 +8,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// LogTree is log p(x,z) of a given tree of each sentence, [B], with preterminals summed out. It takes time in proportion to
-// the length, and can be differentiated. Potentials of spans must be nil. Merges may be in any order.
+// LogTree is log p(x,z) of a given tree of each sentence, [B], with preterminals summed out. It takes time in
+// proportion to the length, and can be differentiated. Potentials of spans must be nil. Merges may be in any order.
 func (p Potentials) LogTree(z Trees) *Node {
 	s := p.ScoreTrees(z)
 	return Add(ReduceSum(s.Nodes, 1), s.Root)
@@ -21,8 +21,8 @@ type TreeScores struct {
 	Root  *Node // [B]: of the label at the top
 }
 
-// ScoreTrees is LogTree by parts. Of a node, the probability depends on what its children are: two nonterminals have one rule;
-// with words, rules of all preterminals are added up, each with its words.
+// ScoreTrees is LogTree by parts. Of a node, the probability depends on what its children are: two nonterminals have
+// one rule; with words, rules of all preterminals are added up, each with its words.
 func (p Potentials) ScoreTrees(z Trees) TreeScores {
 	s := p.scorer(z)
 	leftWord, rightWord := s.wordAt(z.Left), s.wordAt(z.Right) // [B,n-1,T]

@@ -67,8 +67,8 @@ type score[T any] struct{ LogP, Root, Rules, Terms T }
 // scores are those of trees and of derivations.
 type scores[T any] struct{ Tree, Derivation score[T] }
 
-// The score of a tree is the sum over all its tags, the score of a derivation is that of the enumerated one, and gradients are
-// expected counts given the tree.
+// The score of a tree is the sum over all its tags, the score of a derivation is that of the enumerated one, and
+// gradients are expected counts given the tree.
 func TestScoresAgainstEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for _, s := range sizes {

@@ -9,8 +9,8 @@ import (
 // never is the logarithm of a weight that is zero for all purposes. It is finite, so that differences of two exist.
 const never = -1e30
 
-// semiring is what "add up over derivations" means: sums of weights for likelihoods and samples, maxima of their logarithms
-// for best derivations. All of a semiring's values are kept relative to a shift, near its unit.
+// semiring is what "add up over derivations" means: sums of weights for likelihoods and samples, maxima of their
+// logarithms for best derivations. All of a semiring's values are kept relative to a shift, near its unit.
 type semiring struct {
 	lift, lower func(x *Node) *Node // from a logarithm, and back
 	times       func(x, y *Node) *Node

@@ -13,8 +13,8 @@ import (
 // tree has n-1 of them. It can be differentiated once, by hand as LogLikelihood is. Potentials of spans must be nil.
 // Merges may be in any order.
 //
-// By Fisher's identity the gradient of log p(x) is the posterior mean of that of log p(x,s), which varies less than that of
-// log p(x,z).
+// By Fisher's identity the gradient of log p(x) is the posterior mean of that of log p(x,s), which varies less than
+// that of log p(x,z).
 func (p Potentials) LogShape(z Trees) *Node {
 	if p.Spans != nil {
 		panic(errors.New("grammar: the score of a shape has no potentials of spans; leave them nil"))
@@ -23,9 +23,9 @@ func (p Potentials) LogShape(z Trees) *Node {
 	return p.differentiable(s.chart, s.outside)
 }
 
-// shaped is a chart of the nodes of one shape for each sentence, M = n-1 of them, in place of all spans. As there, values
-// are relative to shifts. A child is a word or a node; where it is not the one, its weights as that are 0, so that of the
-// four products of a merge one counts.
+// shaped is a chart of the nodes of one shape for each sentence, M = n-1 of them, in place of all spans. As there,
+// values are relative to shifts. A child is a word or a node; where it is not the one, its weights as that are 0, so
+// that of the four products of a merge one counts.
 type shaped struct {
 	*chart
 	merges

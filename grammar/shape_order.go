@@ -6,8 +6,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// merges are those of a tree of each sentence, in an order in which a node comes after what is below it. Word i is node i,
-// and merge t makes node n+t. All are [sentences,M] but for words, which are [sentences,n].
+// merges are those of a tree of each sentence, in an order in which a node comes after what is below it. Word i is node
+// i, and merge t makes node n+t. All are [sentences,M] but for words, which are [sentences,n].
 type merges struct {
 	leftNode, rightNode *Node
 	parent              *Node // 2u or 2u+1 for the left or right child of merge u

@@ -95,8 +95,8 @@ func shapeArgs(t testing.TB, g *Grammar, words, lengths *tensors.Tensor, trees [
 	return in
 }
 
-// The probability of a shape is the sum over all its labels and tags, and gradients are expected counts given the shape,
-// each sentence times its weight; whatever the labels of the tree and the order of its merges.
+// The probability of a shape is the sum over all its labels and tags, and gradients are expected counts given the
+// shape, each sentence times its weight; whatever the labels of the tree and the order of its merges.
 func TestShapesAgainstEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	weights := []float64{1, -2, 0.5, 3}

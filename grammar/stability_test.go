@@ -22,7 +22,8 @@ func ofPotentials[Out, NodesOut any](f func(Potentials) NodesOut) *program.Progr
 	return program.New[potentialTensors, Out](program.NewSet(newBackend(), nil), "potentials", f)
 }
 
-// inferred is likelihoods, of sentences, of best derivations and of a shape, and the gradients of the first and the last.
+// inferred is likelihoods, of sentences, of best derivations and of a shape, and the gradients of the first and the
+// last.
 type inferred[T any] struct {
 	LogX, Viterbi, Shape T
 	Gradient, OfShape    []T
@@ -75,8 +76,8 @@ func TestLongSentencesInFloat32(t *testing.T) {
 		for i, x := range wide.all() {
 			wide, narrow := floats(x), floats(narrow.all()[i])
 			for j := range wide {
-				// A likelihood is a sum of about 80 terms rounded at 2^-24 of 400; counts (up to 80 in all) inherit the same
-				// relative error.
+				// A likelihood is a sum of about 80 terms rounded at 2^-24 of 400; counts (up to 80 in all) inherit the
+				// same relative error.
 				if d := math.Abs(wide[j] - narrow[j]); !(d <= 1e-4*max(1, math.Abs(wide[j]))) {
 					t.Fatalf("%s: output %d[%d] is %v in float32, %v in float64", kind, i, j, narrow[j], wide[j])
 				}
@@ -88,8 +89,8 @@ func TestLongSentencesInFloat32(t *testing.T) {
 // whole is all that is inferred, and scores of the best derivations.
 type whole[T any] struct{ LogX, Best, Label, Tree, Derivation, Shape, Root, Rules, Terms T }
 
-// A table for each sentence gives what sentences with these tables give alone, and each its own gradient; and a batch is
-// the same in any order and with more padding.
+// A table for each sentence gives what sentences with these tables give alone, and each its own gradient; and a batch
+// is the same in any order and with more padding.
 func TestOwnTables(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	const nt, pt, vocabulary = 2, 3, 3
@@ -139,8 +140,8 @@ func TestOwnTables(t *testing.T) {
 	}
 }
 
-// Grammars that are sharper and sharper, as training makes them: float32 follows float64, and its gradient stays finite even
-// where it no longer can.
+// Grammars that are sharper and sharper, as training makes them: float32 follows float64, and its gradient stays finite
+// even where it no longer can.
 func TestSharpGrammarsInFloat32(t *testing.T) {
 	r := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	const n, b, vocabulary = 12, 3, 5

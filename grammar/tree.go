@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Tree is a binary tree over the words of one sentence, bottom-up: words are nodes 0 to n-1, and the t-th merge of two nodes
-// makes node n+t with a label. The last merge makes the top.
+// Tree is a binary tree over the words of one sentence, bottom-up: words are nodes 0 to n-1, and the t-th merge of two
+// nodes makes node n+t with a label. The last merge makes the top.
 type Tree struct {
 	Left, Right, Label []int // of each merge
 	Tags               []int // the preterminal of each word; nil if they are not known
@@ -85,8 +85,8 @@ func (t *Tree) Spans() []Span {
 	return out
 }
 
-// Shape writes the tree with numbers alone, such as "1(0 0(1 2))": labels before brackets, words by position. Two trees are
-// equal, tags aside, exactly when their shapes are.
+// Shape writes the tree with numbers alone, such as "1(0 0(1 2))": labels before brackets, words by position. Two trees
+// are equal, tags aside, exactly when their shapes are.
 func (t *Tree) Shape() string {
 	n := t.Words()
 	text := make([]string, 2*n-1)
@@ -101,8 +101,8 @@ func (t *Tree) Shape() string {
 
 var brackets = strings.NewReplacer("(", "-LRB-", ")", "-RRB-")
 
-// Format writes the tree over its words in brackets, such as "(S the (NP old man))", or with tags "(S (D the) (NP (A old) (N man)))".
-// Brackets in words become -LRB- and -RRB-.
+// Format writes the tree over its words in brackets, such as "(S the (NP old man))", or with tags "(S (D the) (NP (A
+// old) (N man)))". Brackets in words become -LRB- and -RRB-.
 func (g *Grammar) Format(t *Tree, words []string) string {
 	var b strings.Builder
 	var write func(node int)

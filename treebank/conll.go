@@ -13,8 +13,8 @@ var (
 	conllOther = regexp.MustCompile(`^[0-9]+[-.][0-9]+$`) // several words that are written as one, and words that are not written
 )
 
-// readCoNLL reads sentences of CoNLL-U or CoNLL-X: a word a line with its number, form and part of speech in columns 1, 2
-// and 4, an empty line after each sentence, comments after #.
+// readCoNLL reads sentences of CoNLL-U or CoNLL-X: a word a line with its number, form and part of speech in columns 1,
+// 2 and 4, an empty line after each sentence, comments after #.
 func readCoNLL(t *text, o Options, visit func(raw)) error {
 	s, start := raw{}, 0
 	end := func() {

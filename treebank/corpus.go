@@ -13,8 +13,8 @@ import (
 // parts are words in names of files that say which split they are.
 var parts = regexp.MustCompile(`(?i)(^|[^a-z])(train|training|valid|validation|val|dev|development|test)([^a-z]|$)`)
 
-// InputsAt are the files at a path: a file, or a folder, to be divided, or a folder whose files have train, valid or dev, and
-// test in their names.
+// InputsAt are the files at a path: a file, or a folder, to be divided, or a folder whose files have train, valid or
+// dev, and test in their names.
 func InputsAt(path string, valid, test float64) (Inputs, error) {
 	in := Inputs{All: []string{path}, ValidFraction: valid, TestFraction: test}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// One small corpus as text, as CoNLL-U and in brackets: what is read, dropped and unknown, counted by hand. In brackets the
-// same words have tags that say what punctuation is.
+// One small corpus as text, as CoNLL-U and in brackets: what is read, dropped and unknown, counted by hand. In brackets
+// the same words have tags that say what punctuation is.
 func TestCorpusFigures(t *testing.T) {
 	for _, ending := range []string{"txt", "conllu", "trees"} {
 		o := CorpusOptions()
@@ -134,8 +134,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// The layout of a text, and whether it has spaces between tokens, are seen in the text; what looks like a tree is one only if
-// the rest does, too.
+// The layout of a text, and whether it has spaces between tokens, are seen in the text; what looks like a tree is one
+// only if the rest does, too.
 func TestSniffing(t *testing.T) {
 	wrapped := strings.Repeat("A dog came to\nthe house. It saw a\ncat there. It ran\naway.\n\n", 3)
 	for _, c := range []struct{ name, text, note, first string }{

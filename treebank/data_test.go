@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// dataFile returns the path of a file of treebanks: below $GFNEM_DATA, or in the project's folder data. It skips the test
-// where there is none.
+// dataFile returns the path of a file of treebanks: below $GFNEM_DATA, or in the project's folder data. It skips the
+// test where there is none.
 func dataFile(t testing.TB, name string) string {
 	t.Helper()
 	folder := os.Getenv("GFNEM_DATA")

@@ -32,7 +32,8 @@ func TestF1(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The published formula adds 1e-8 to denominators; with numerators up to 1 in percent that moves F1 by some 1e-6.
+			// The published formula adds 1e-8 to denominators; with numerators up to 1 in percent that moves F1 by some
+			// 1e-6.
 			if !(math.Abs(got.Sentence-c.sentence) <= 5e-6) || !(math.Abs(got.Corpus-c.corpus) <= 1e-9) {
 				t.Errorf("F1 %v, want %v and %v", got, c.sentence, c.corpus)
 			}

@@ -83,8 +83,8 @@ func written(sentence []leaf) (text string, tokens []string) {
 	return text, tokens
 }
 
-// Two thousand sentences of many genres, written as people do: each line is one, and nearly all of them have the tokens that
-// annotators gave them. Their trees and CoNLL give the counts that a recount of leaves gives.
+// Two thousand sentences of many genres, written as people do: each line is one, and nearly all of them have the tokens
+// that annotators gave them. Their trees and CoNLL give the counts that a recount of leaves gives.
 func TestGUM(t *testing.T) {
 	const n = 2000
 	sentences, trees := readGUM(t, n)

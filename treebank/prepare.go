@@ -33,8 +33,8 @@ type Options struct {
 	Sentences       string `json:"sentences,omitempty"`        // how its sentences are found; "" means SentencesLines
 	DropPunctuation bool   `json:"drop_punctuation,omitempty"` // leave out words without a letter or a digit
 
-	// Words that kept training sentences have at most so often become <unk>. 0 means that all training words count for the
-	// vocabulary, in sentences that are left out, too.
+	// Words that kept training sentences have at most so often become <unk>. 0 means that all training words count for
+	// the vocabulary, in sentences that are left out, too.
 	Rare        int  `json:"rare,omitempty"`
 	Suffixes    bool `json:"suffixes,omitempty"`     // with Rare, classes of unknown words by their endings, see UnknownClass
 	LearnLength int  `json:"learn_length,omitempty"` // with Rare, training sentences of more words do not count either; 0 means no limit

@@ -167,7 +167,8 @@ func TestSaveOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestLoadAside kills Save between its two renames, where there are two: Load reads the old data set and says where it is.
+// TestLoadAside kills Save between its two renames, where there are two: Load reads the old data set and says where it
+// is.
 func TestLoadAside(t *testing.T) {
 	old, new := twins(t)
 	said := 0

@@ -214,7 +214,8 @@ func (r *reading) resolved() Options {
 	return o
 }
 
-// fitting is the length that nine tenths of the sentences have at most: between 20 and 40 words, or that of the longest.
+// fitting is the length that nine tenths of the sentences have at most: between 20 and 40 words, or that of the
+// longest.
 func fitting(all []raw, least int) int {
 	var lengths []int
 	for _, s := range all {

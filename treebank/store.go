@@ -58,8 +58,8 @@ func (d *Dataset) manifest(files []namedData) manifest {
 	return m
 }
 
-// Save writes the data set to a folder, whole or not at all: a kill or a power cut leaves the old folder or the new one.
-// A folder that holds something is refused, but a data set in it is replaced if replace is true.
+// Save writes the data set to a folder, whole or not at all: a kill or a power cut leaves the old folder or the new
+// one. A folder that holds something is refused, but a data set in it is replaced if replace is true.
 //
 // The same data set always gives the same bytes.
 func (d *Dataset) Save(dir string, replace bool) error { return d.save(disk.OS{}, dir, replace) }

@@ -9,8 +9,8 @@ import (
 // suffixes tell unknown words apart, the longest first.
 var suffixes = strings.Fields("ation ment ness able ible ally ity ing ion ers est ous ful ive ed er or ly al en ic th y s")
 
-// UnknownClass names the class of a word that is not in the vocabulary, such as <unk-ing>: by its ending, or <unk-N> if it
-// has a digit and <unk-hyphen> if it has a hyphen. A word of none of these is <unk> itself.
+// UnknownClass names the class of a word that is not in the vocabulary, such as <unk-ing>: by its ending, or <unk-N> if
+// it has a digit and <unk-hyphen> if it has a hyphen. A word of none of these is <unk> itself.
 func UnknownClass(word string) string {
 	lower := strings.ToLower(word)
 	switch {

@@ -42,8 +42,8 @@ func (v *Vocabulary) Size() int { return len(v.words) }
 // Words returns all words in order of their numbers; the caller must not change them.
 func (v *Vocabulary) Words() []string { return v.words }
 
-// ID returns the number of a word. If it is not in the vocabulary that is the number of its class, if not of <unk>, and -1
-// if that is not there either.
+// ID returns the number of a word. If it is not in the vocabulary that is the number of its class, if not of <unk>, and
+// -1 if that is not there either.
 func (v *Vocabulary) ID(word string) int32 {
 	if id, ok := v.ids[word]; ok {
 		return id

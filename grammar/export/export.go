@@ -36,8 +36,8 @@ func rows(g *grammar.Grammar) iter.Seq[[]float64] {
 	}
 }
 
-// Above returns a grammar with only the rules of at least a probability, and the most probable one of every symbol, whose
-// probabilities sum to one again.
+// Above returns a grammar with only the rules of at least a probability, and the most probable one of every symbol,
+// whose probabilities sum to one again.
 func Above(g *grammar.Grammar, least float64) *grammar.Grammar {
 	out := *g
 	out.Root, out.Rules, out.Emit = slices.Clone(g.Root), slices.Clone(g.Rules), slices.Clone(g.Emit)
@@ -66,8 +66,8 @@ type production struct {
 	p     float64
 }
 
-// productions lists the rules of at least a probability, those of ROOT first, of each symbol the most probable first. Where
-// rules depend on the parent, a symbol is named together with it.
+// productions lists the rules of at least a probability, those of ROOT first, of each symbol the most probable first.
+// Where rules depend on the parent, a symbol is named together with it.
 func productions(g *grammar.Grammar, least float64, name func(symbol, parent string) string) (out []production) {
 	with := func(p []float64, make func(i int) production) {
 		first := len(out)

@@ -1,5 +1,5 @@
-// Package forest is a GFlowNet that builds parse trees bottom-up, and what it learns from: the E-step of GFlowNet-EM for
-// grammars (Hu et al., "GFlowNet-EM for Learning Compositional Latent Variable Models", 2023).
+// Package forest is a GFlowNet that builds parse trees bottom-up, and what it learns from: the E-step of GFlowNet-EM
+// for grammars (Hu et al., "GFlowNet-EM for Learning Compositional Latent Variable Models", 2023).
 //
 // # Glossary
 //

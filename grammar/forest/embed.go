@@ -15,7 +15,8 @@ type Plan struct {
 	gap, left, right *Node
 }
 
-// NewPlan orders the live nodes [B,G] of trees in order of gaps; the others come last, and what they become means nothing.
+// NewPlan orders the live nodes [B,G] of trees in order of gaps; the others come last, and what they become means
+// nothing.
 func NewPlan(z grammar.Trees, live *Node) Plan {
 	g := z.Label.Graph()
 	b, k := z.Label.Shape().Dim(0), z.Label.Shape().Dim(1)
@@ -39,8 +40,8 @@ func NewPlan(z grammar.Trees, live *Node) Plan {
 	return p
 }
 
-// spans are the first and last words of the live nodes of trees: what their leftmost and rightmost descendants are, found by jumps
-// that double.
+// spans are the first and last words of the live nodes of trees: what their leftmost and rightmost descendants are,
+// found by jumps that double.
 func spans(z grammar.Trees, live *Node) (first, last *Node) {
 	k := z.Label.Shape().Dim(1)
 	follow := func(child *Node) *Node {
@@ -54,7 +55,8 @@ func spans(z grammar.Trees, live *Node) (first, last *Node) {
 	return follow(z.Left), follow(z.Right)
 }
 
-// Fold computes a value [B,w] of every node from those of its children, step by step: [B,n+G,w] by slot. Leaves are [B,n,w].
+// Fold computes a value [B,w] of every node from those of its children, step by step: [B,n+G,w] by slot. Leaves are
+// [B,n,w].
 func (p Plan) Fold(leaves *Node, node func(step int, left, right *Node) *Node) *Node {
 	done := leaves
 	for step := range p.gap.Shape().Dim(1) {
@@ -68,8 +70,8 @@ func (p Plan) Fold(leaves *Node, node func(step int, left, right *Node) *Node) *
 	return done
 }
 
-// embed computes embeddings of all nodes of trees over leaves [B,n], by slot. Symbols are Inside.Symbols where labels are summed out,
-// and nil where trees have them.
+// embed computes embeddings of all nodes of trees over leaves [B,n], by slot. Symbols are Inside.Symbols where labels
+// are summed out, and nil where trees have them.
 func (w *weights) embed(p Plan, leaves *Node, z grammar.Trees, symbols *Node) *Node {
 	var labels *Node // [B,G,d] by step
 	if symbols != nil {

@@ -10,11 +10,13 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// rolled computes embeddings of all nodes by slot, as Fold does with tree, in a loop over steps: a program of few operations, where one
-// that is unrolled has dozens for each step. Leaves are [B,n,d], and e, embeddings of labels, [B,G,d] by step.
+// rolled computes embeddings of all nodes by slot, as Fold does with tree, in a loop over steps: a program of few
+// operations, where one that is unrolled has dozens for each step. Leaves are [B,n,d], and e, embeddings of labels,
+// [B,G,d] by step.
 //
-// No gradient goes through a loop. So all nodes are computed once more, all at once, from the embeddings of their children that
-// the loop has found, and that can be differentiated; and gradients go down from node to node in a loop of their own, the other way round.
+// No gradient goes through a loop. So all nodes are computed once more, all at once, from the embeddings of their
+// children that the loop has found, and that can be differentiated; and gradients go down from node to node in a loop
+// of their own, the other way round.
 func (w *weights) rolled(p Plan, leaves, e *Node) *Node {
 	found := w.up(p, leaves, e)
 	h := w.layers(e, rows(found, p.left), rows(found, p.right))
@@ -57,8 +59,8 @@ type rising struct {
 	First, Second, Third       *Node // weights
 }
 
-// down is the loop from tops to leaves. Given gradients of embeddings as they were used, v [B,n+G,d], it adds to each what comes through the
-// parent.
+// down is the loop from tops to leaves. Given gradients of embeddings as they were used, v [B,n+G,d], it adds to each
+// what comes through the parent.
 func (w *weights) down(p Plan, h treeLayers, v *Node) *Node {
 	d, steps := w.Width, p.gap.Shape().Dim(1)
 	b, n := v.Shape().Dim(0), v.Shape().Dim(1)-steps
@@ -91,8 +93,9 @@ type falling struct {
 	First, Second, Third *Node // weights
 }
 
-// above says, for each slot [B,n+G], the step of its parent and which child it is: 2 step, or 2 step+1 for the right one; 2G where there is
-// no parent. Steps of nodes that are not live come last, so they count where no other step has the slot for a child, and what they give is 0.
+// above says, for each slot [B,n+G], the step of its parent and which child it is: 2 step, or 2 step+1 for the right
+// one; 2G where there is no parent. Steps of nodes that are not live come last, so they count where no other step has
+// the slot for a child, and what they give is 0.
 func (p Plan) above() *Node {
 	b, steps, slots := p.gap.Shape().Dim(0), p.gap.Shape().Dim(1), p.slot.Shape().Dim(1)
 	all := shapes.Make(dtypes.Int32, b, slots, 2*steps)

@@ -9,8 +9,8 @@ import (
 	"github.com/gfnem/gfnem/internal/program"
 )
 
-// Env builds labelled trees over sentences of at most Words words. Action g*Labels+y closes gap g under label y; backward action g
-// opens it again. An observation is Sentences.
+// Env builds labelled trees over sentences of at most Words words. Action g*Labels+y closes gap g under label y;
+// backward action g opens it again. An observation is Sentences.
 type Env struct{ Words, Labels int }
 
 var _ gfn.Env = Env{}

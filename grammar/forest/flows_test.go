@@ -96,8 +96,8 @@ type results struct {
 	sleep    float64            // the greatest element of the expected gradient of sleep
 }
 
-// scoredPaths are what objectives evaluate: paths from bare words, with weights, and pairs of paths from anywhere that meet in
-// the middle.
+// scoredPaths are what objectives evaluate: paths from bare words, with weights, and pairs of paths from anywhere that
+// meet in the middle.
 type scoredPaths[H, T any] struct {
 	Whole, All        H
 	One, Two, Weights T
@@ -187,8 +187,8 @@ func (o *optimum) evaluate(t testing.TB, r *rig, kind grammar.Kind) results {
 	return res
 }
 
-// TestOptimum: flows that a grammar and a backward policy determine make all losses of all paths zero, and every move be accepted; and
-// there the gradient of sleep vanishes in expectation.
+// TestOptimum: flows that a grammar and a backward policy determine make all losses of all paths zero, and every move
+// be accepted; and there the gradient of sleep vanishes in expectation.
 func TestOptimum(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -236,8 +236,8 @@ func (o *optimum) checkZero(t *testing.T, what string, got results) {
 	checkNumber(t, what+": expected gradient of sleep", got.sleep, 0, 1e-10)
 }
 
-// checkTwins sees that what is not the optimum is told from it: partial rewards of the other kind of grammar, and a forward policy and
-// flows that are a little off.
+// checkTwins sees that what is not the optimum is told from it: partial rewards of the other kind of grammar, and a
+// forward policy and flows that are a little off.
 func (o *optimum) checkTwins(t *testing.T, what string, r *rig, kind grammar.Kind) {
 	t.Helper()
 	other := grammar.NCFG

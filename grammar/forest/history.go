@@ -9,8 +9,8 @@ import (
 	"github.com/gfnem/gfnem/internal/program"
 )
 
-// History is a batch of trajectories, each of which ends in a whole tree: the tree, and the step at which each gap was closed. One of
-// k steps goes through forests of k+1, k, ..., 1 trees.
+// History is a batch of trajectories, each of which ends in a whole tree: the tree, and the step at which each gap was
+// closed. One of k steps goes through forests of k+1, k, ..., 1 trees.
 type History struct {
 	Trees  grammar.Trees // in order of gaps, [P,G]
 	Leaves *Node         // [P,n]
@@ -28,8 +28,8 @@ func (r Route) Built(leaves *Node) History {
 	}
 }
 
-// UndoneHistory is what a walk undid, in forward order, given its numbers of steps: from is the walk's start, and in what is known
-// of its nodes if labels are summed out.
+// UndoneHistory is what a walk undid, in forward order, given its numbers of steps: from is the walk's start, and in
+// what is known of its nodes if labels are summed out.
 func UndoneHistory(undone *Node, from Forest, in Inside, leaves *Node) History {
 	steps := made(undone)
 	when := Where(GreaterOrEqual(undone, ZerosLike(undone)), Sub(InsertAxes(SubScalar(steps, 1), -1), undone), undone)
@@ -75,8 +75,8 @@ func below(x, y *Node) *Node { return Concatenate([]*Node{x, y}, 0) }
 // made counts steps.
 func made(when *Node) *Node { return OnePlus(ReduceMax(when, 1)) }
 
-// Tokens is the number of trees that all forests of a path have, the last one left out, which has one and nothing to decide: k+1, k, ..., 2
-// for k steps.
+// Tokens is the number of trees that all forests of a path have, the last one left out, which has one and nothing to
+// decide: k+1, k, ..., 2 for k steps.
 func Tokens(steps int) int { return steps * (steps + 3) / 2 }
 
 // Tokens is that of each path.

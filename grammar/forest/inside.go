@@ -11,9 +11,10 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 )
 
-// Inside is what is known of the nodes of shapes, whose labels are summed out (Network.Grammar): what the words below a node weigh as each
-// symbol s, seen from each context k. In a context-free grammar there is one context. Where the parent matters, the context of a node is
-// the symbol above it, 0 for ROOT; that of a word is the nonterminal above its preterminal.
+// Inside is what is known of the nodes of shapes, whose labels are summed out (Network.Grammar): what the words below a
+// node weigh as each symbol s, seen from each context k. In a context-free grammar there is one context. Where the
+// parent matters, the context of a node is the symbol above it, 0 for ROOT; that of a word is the nonterminal above its
+// preterminal.
 type Inside struct {
 	Symbols *Node // [B,n+G,K*S]: weights that add up to 1
 	Log     *Node // [B,n+G]: the logarithm of what they would add up to
@@ -46,7 +47,8 @@ func (m Network) kinds() int {
 // Env is the environment over sentences of at most so many words.
 func (m Network) Env(words int) Env { return Env{Words: words, Labels: m.kinds()} }
 
-// of returns the network with a grammar that is there already, so that its tables are not made again. Words are not asked for.
+// of returns the network with a grammar that is there already, so that its tables are not made again. Words are not
+// asked for.
 func (m Network) of(rules *Node) Network {
 	if m.Grammar != nil {
 		m.Grammar = func(*Graph) grammar.LogProbs { return grammar.LogProbs{Rules: rules} }
@@ -88,7 +90,8 @@ func normalised(x *Node) (weights, logSum *Node) {
 	return Div(x, InsertAxes(total, -1)), Log(total)
 }
 
-// merged is what two neighbours [B,K*S] become: [B,K*S], and the logarithm [B] that is added to theirs. Rules are probabilities.
+// merged is what two neighbours [B,K*S] become: [B,K*S], and the logarithm [B] that is added to theirs. Rules are
+// probabilities.
 func (m Network) merged(rules, left, right *Node) (symbols, added *Node) {
 	b, k, s := left.Shape().Dim(0), contexts(rules), m.Labels+m.Preterminals
 	var out *Node // [B,K,N]
@@ -126,7 +129,8 @@ func (m Network) inside(p Plan, leaves *Node) Inside {
 	return all
 }
 
-// labels are the probabilities of labels of nodes [...,N], whatever is above them, from what they weigh as symbols [...,K*S].
+// labels are the probabilities of labels of nodes [...,N], whatever is above them, from what they weigh as symbols
+// [...,K*S].
 func (m Network) labels(symbols *Node) *Node {
 	d := symbols.Shape().Dimensions
 	s := m.Labels + m.Preterminals
@@ -140,8 +144,9 @@ func (w *weights) expected(labels *Node) *Node {
 	return DotGeneral(labels, []int{-1}, nil, table, []int{0}, nil)
 }
 
-// shapeRewards are log p(x,s) of whole shapes, and the scores that partial rewards are sums of: what a node has beyond its children, by
-// u(node), the logarithm of the mean weight of its words over labels and contexts, which is 0 for words.
+// shapeRewards are log p(x,s) of whole shapes, and the scores that partial rewards are sums of: what a node has beyond
+// its children, by u(node), the logarithm of the mean weight of its words over labels and contexts, which is 0 for
+// words.
 func (m Network) shapeRewards(root *Node, f Forest, in Inside) Rewards[*Node] {
 	words, s := f.Words(), m.Labels+m.Preterminals
 	k := in.Symbols.Shape().Dim(2) / s

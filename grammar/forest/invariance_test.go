@@ -13,7 +13,8 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// TestUniformWalks: a network that says nothing takes all paths alike, so that a tree comes as often as there are orders to make it in.
+// TestUniformWalks: a network that says nothing takes all paths alike, so that a tree comes as often as there are
+// orders to make it in.
 func TestUniformWalks(t *testing.T) {
 	t.Parallel()
 	const rows = 6000
@@ -64,8 +65,8 @@ var allOf = map[int][][]closing{4: allPaths(4, 2), 5: allPaths(5, 2)}
 // surely is a behaviour so cold that it does not depend on random numbers.
 var surely = tempered(1e6)
 
-// TestPaddingAndOrder: more columns of padding, with whatever words in them, change neither scores nor walks; and sentences in another
-// order have the same of both in that order.
+// TestPaddingAndOrder: more columns of padding, with whatever words in them, change neither scores nor walks; and
+// sentences in another order have the same of both in that order.
 func TestPaddingAndOrder(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -118,8 +119,8 @@ func sameNumbers(t *testing.T, what string, got, want []float64) {
 // threeSizes are histories to score together, with room for more words and fewer.
 type threeSizes[H any] struct{ Given, Narrow, Wide H }
 
-// describe collects, for each sentence, what the network says of a path, and what walks do that leave nothing to chance: their trees,
-// with the embeddings of all nodes, and the probabilities of another way to the same trees.
+// describe collects, for each sentence, what the network says of a path, and what walks do that leave nothing to
+// chance: their trees, with the embeddings of all nodes, and the probabilities of another way to the same trees.
 func (r *rig) describe(t *testing.T, seed uint64, paths []hostPath) [][]float64 {
 	t.Helper()
 	// Other paths of the same evaluation, over more words and less, do not matter either.
@@ -157,8 +158,8 @@ func (r *rig) describe(t *testing.T, seed uint64, paths []hostPath) [][]float64 
 	return out
 }
 
-// TestEmbeddingsSurvive: a tree has one embedding, whether it was made by a walk, computed from nothing, or came back to light when the
-// tree above it was split.
+// TestEmbeddingsSurvive: a tree has one embedding, whether it was made by a walk, computed from nothing, or came back
+// to light when the tree above it was split.
 func TestEmbeddingsSurvive(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)

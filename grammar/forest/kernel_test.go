@@ -69,7 +69,8 @@ func (l *listing) outcomes(p gfn.Table, from, back int) (out []outcome) {
 	return out
 }
 
-// kernel is where moves lead from the target: the distribution after one move, by object, and the fraction that was accepted.
+// kernel is where moves lead from the target: the distribution after one move, by object, and the fraction that was
+// accepted.
 func (l *listing) kernel(p gfn.Table, logR []float64, back int, ratio func(o outcome) float64) (next []float64, accepted float64) {
 	number := map[int]int{}
 	for i, s := range l.Objects {
@@ -127,8 +128,9 @@ func TestReferenceAcceptance(t *testing.T) {
 	}
 }
 
-// TestKernelIsStationary sums over all ways that moves can go, with the probabilities of an arbitrary network: the target is kept, with
-// and without a factor of the trees' shapes, tempered or not; and not if a term of the ratio is left out.
+// TestKernelIsStationary sums over all ways that moves can go, with the probabilities of an arbitrary network: the
+// target is kept, with and without a factor of the trees' shapes, tempered or not; and not if a term of the ratio is
+// left out.
 func TestKernelIsStationary(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -210,8 +212,8 @@ type movable[T, F any] struct {
 	From                   F
 }
 
-// TestMoves compares tempered moves of the loop with what the plain policy says: the four probabilities that each reports, and how often
-// it goes each of the ways there are.
+// TestMoves compares tempered moves of the loop with what the plain policy says: the four probabilities that each
+// reports, and how often it goes each of the ways there are.
 func TestMoves(t *testing.T) {
 	t.Parallel()
 	const beta, rows = 0.5, 6000
@@ -223,7 +225,8 @@ func TestMoves(t *testing.T) {
 	cold.temper(t, beta)
 	policy := l.table(t, cold)
 
-	// Half of the moves begin at one tree, with two ways to take it apart, and the others anywhere. Of these, some only go back.
+	// Half of the moves begin at one tree, with two ways to take it apart, and the others anywhere. Of these, some only
+	// go back.
 	balanced := slices.IndexFunc(l.Objects, func(s int) bool { return l.forest[s][0].shape() == "((0 1) (2 3))" })
 	from, back, rise := make([]int, rows), make([]int32, rows), make([]bool, rows)
 	for i := range from {

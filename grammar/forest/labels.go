@@ -9,11 +9,11 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// drawLabels draws the labels of whole shapes from the grammar's posterior given the shape, exactly, from the top down: one more than
-// the label of the node at each gap, as in Forest.Label, and 0 for padding.
+// drawLabels draws the labels of whole shapes from the grammar's posterior given the shape, exactly, from the top down:
+// one more than the label of the node at each gap, as in Forest.Label, and 0 for padding.
 //
-// The top is A with a probability in proportion to p(A | ROOT) v_top[A], and what is below A is B and C in proportion to
-// p(B,C | A) v_left[B] v_right[C], with the weights v of Inside; where the parent matters, all are seen from there.
+// The top is A with a probability in proportion to p(A | ROOT) v_top[A], and what is below A is B and C in proportion
+// to p(B,C | A) v_left[B] v_right[C], with the weights v of Inside; where the parent matters, all are seen from there.
 func (m Network) drawLabels(t grammar.LogProbs, r *rng.Stream, f Forest, in Inside) *Node {
 	g := f.Label.Graph()
 	b, gaps, n := f.Label.Shape().Dim(0), f.Label.Shape().Dim(1), f.Words()

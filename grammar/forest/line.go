@@ -8,9 +8,10 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// line holds the trees of all forests of many paths, one after another, so that no padding is computed: the forests of a path before
-// each of its steps, path by path. Matrix products see the line as it is. For attention it is cut into blocks that are at least as
-// long as a forest; a block looks at itself and at its neighbours, as far as they belong to the same forest.
+// line holds the trees of all forests of many paths, one after another, so that no padding is computed: the forests of
+// a path before each of its steps, path by path. Matrix products see the line as it is. For attention it is cut into
+// blocks that are at least as long as a forest; a block looks at itself and at its neighbours, as far as they belong to
+// the same forest.
 type line struct {
 	steps
 	plan        Plan
@@ -88,8 +89,8 @@ func (l *line) ranks() *Node {
 	return ConvertDType(n, dtypes.Int32)
 }
 
-// entries are what the line says of each top: the number of its embedding, its place, the number of its forest, and whether it is an
-// inner node.
+// entries are what the line says of each top: the number of its embedding, its place, the number of its forest, and
+// whether it is an inner node.
 func (l *line) entries(ranks *Node) *Node {
 	g := l.When.Graph()
 	rows, k := l.When.Shape().Dim(0), l.When.Shape().Dim(1)

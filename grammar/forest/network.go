@@ -15,8 +15,8 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// Network reads a forest: an embedding of each tree, made bottom-up, a transformer over the trees, and heads that say which trees
-// to join, under which label, which to split, and how much flows through the state.
+// Network reads a forest: an embedding of each tree, made bottom-up, a transformer over the trees, and heads that say
+// which trees to join, under which label, which to split, and how much flows through the state.
 type Network struct {
 	Width, Layers, Heads, FeedForward int
 
@@ -30,12 +30,12 @@ type Network struct {
 	UniformBack bool
 	// Mixes says that walks heed the behaviour's epsilon.
 	Mixes bool
-	// Rolled computes embeddings of trees in loops (embed_loop.go), not node after node: fewer operations, for devices where each is a launch.
-	// Values and gradients are the same up to rounding.
+	// Rolled computes embeddings of trees in loops (embed_loop.go), not node after node: fewer operations, for devices
+	// where each is a launch. Values and gradients are the same up to rounding.
 	Rolled bool
 	DType  dtypes.DType
-	// Grammar, if not nil, is one under which labels are summed out: merges have none, trees are shapes, and what is known of a node is
-	// what its words weigh as each symbol (see Inside). Nothing of the grammar is learned here.
+	// Grammar, if not nil, is one under which labels are summed out: merges have none, trees are shapes, and what is
+	// known of a node is what its words weigh as each symbol (see Inside). Nothing of the grammar is learned here.
 	Grammar func(g *Graph) grammar.LogProbs
 }
 
@@ -175,8 +175,8 @@ func (w *weights) product(path string, x *Node) *Node {
 
 func half(x *Node) *Node { return ConvertDType(x, dtypes.BFloat16) }
 
-// halved rounds the weights that product needs once and for all, where the network says so: before a loop, since its passes would each
-// do it again.
+// halved rounds the weights that product needs once and for all, where the network says so: before a loop, since its
+// passes would each do it again.
 func (w *weights) halved() *weights {
 	if !w.Half {
 		return w
@@ -233,8 +233,8 @@ func (w *weights) token(id *Node) *Node {
 	return Gather(w.at[EncoderScope+"/tokens"], InsertAxes(id, -1))
 }
 
-// encode is the transformer on trees [rows, places, d]. What the published code calls a pre-norm layer normalises the residual
-// stream itself.
+// encode is the transformer on trees [rows, places, d]. What the published code calls a pre-norm layer normalises the
+// residual stream itself.
 func (w *weights) encode(x *Node, attend func(q, k, v *Node) *Node) *Node {
 	for l := range w.Layers {
 		at := fmt.Sprintf("%s/layer/%d/", EncoderScope, l)

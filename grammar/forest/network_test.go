@@ -41,7 +41,8 @@ func published() Network {
 	return m
 }
 
-// TestPublishedSize compares the numbers of parameters with those of the released code, and the scale of what they start as.
+// TestPublishedSize compares the numbers of parameters with those of the released code, and the scale of what they
+// start as.
 func TestPublishedSize(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -149,7 +150,8 @@ func TestLayersStartAlike(t *testing.T) {
 type hostNet struct {
 	Network
 	value map[string][]float64
-	// preNorm is the transformer with norms in front of its blocks that leave the residual stream alone: not what the released code does.
+	// preNorm is the transformer with norms in front of its blocks that leave the residual stream alone: not what the
+	// released code does.
 	preNorm bool
 }
 
@@ -318,8 +320,8 @@ func (h *hostNet) step(words []int32, from, to []*tree, s closing) (logPF, logPB
 	return logPF, logSoftmax(split)[chosen], flow
 }
 
-// TestNetworkAgainstLoops compares the network with plain loops, with parameters that leave nothing at its initial zero; and sees that
-// another placement of norms would be told from the right one.
+// TestNetworkAgainstLoops compares the network with plain loops, with parameters that leave nothing at its initial
+// zero; and sees that another placement of norms would be told from the right one.
 func TestNetworkAgainstLoops(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)

@@ -12,8 +12,9 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// reading is what the network makes of a batch of forests, one state of each. The trees of a forest have places 0 to M-1 from the left, and later
-// places are padding; M is at most the number of words and that of the network's positions.
+// reading is what the network makes of a batch of forests, one state of each. The trees of a forest have places 0 to
+// M-1 from the left, and later places are padding; M is at most the number of words and that of the network's
+// positions.
 type reading struct {
 	*weights
 	forest Forest
@@ -30,7 +31,8 @@ func (w *weights) read(f Forest, nodes *Node, maxTrees int) reading {
 	g := nodes.Graph()
 	b, n := f.Root.Shape().Dim(0), f.Words()
 	m := min(maxTrees, n, w.Positions)
-	// A product finds the words: this is read inside a loop and outside, and a sum can be had in one of them alone (see nn.Loop).
+	// A product finds the words: this is read inside a loop and outside, and a sum can be had in one of them alone (see
+	// nn.Loop).
 	all := shapes.Make(dtypes.Int32, b, m, n)
 	wide := func(x *Node) *Node { return BroadcastToDims(InsertAxes(x, 1), b, m, n) }
 	is := LogicalAnd(wide(starts), Equal(wide(r.place), Iota(g, all, 1)))
@@ -85,8 +87,8 @@ func (r reading) flow() *Node {
 	return ReduceSum(Where(r.there, each, ZerosLike(each)), 1)
 }
 
-// Policy is the network as a policy for Env, which computes every state from nothing: simple and slow, what the fast walks and scores
-// of this package are tested against.
+// Policy is the network as a policy for Env, which computes every state from nothing: simple and slow, what the fast
+// walks and scores of this package are tested against.
 type Policy struct{ Network }
 
 var _ gfn.Policy = Policy{}

@@ -87,8 +87,8 @@ const eight = 0.51e-8
 
 type lossesOf[T any] struct{ SubTB, HalfSubTB, TB, LogR, LogPB T }
 
-// TestReferenceLosses checks losses of two given paths under uniform policies and flows of zero, scored by the network itself in one
-// padded batch.
+// TestReferenceLosses checks losses of two given paths under uniform policies and flows of zero, scored by the network
+// itself in one padded batch.
 func TestReferenceLosses(t *testing.T) {
 	t.Parallel()
 	paths := []hostPath{
@@ -122,8 +122,8 @@ func TestReferenceLosses(t *testing.T) {
 
 type rewardsOf[T any] struct{ Partial, LogR, Terminal, Valid T }
 
-// TestPartialRewards compares the partial rewards of sampled paths of many lengths with those of their forests on the host. At the last
-// state they lack the rule of ROOT and, where the parent matters, the top.
+// TestPartialRewards compares the partial rewards of sampled paths of many lengths with those of their forests on the
+// host. At the last state they lack the rule of ROOT and, where the parent matters, the top.
 func TestPartialRewards(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)

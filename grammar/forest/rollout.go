@@ -14,8 +14,8 @@ import (
 
 // Rollout is walks that are about to be made, or under way: the state of the loop that makes them.
 //
-// The loop uses reductions and scalars freely, so a program that runs rollouts has to do little else (see nn.Loop): one program
-// starts them, and another one runs them.
+// The loop uses reductions and scalars freely, so a program that runs rollouts has to do little else (see nn.Loop): one
+// program starts them, and another one runs them.
 type Rollout struct {
 	Walk
 	More  *Node // bool scalar: whether to go on
@@ -38,9 +38,9 @@ type RolloutTensors struct {
 	Back, Rise, Beta, Epsilon, Rules       *tensors.Tensor
 }
 
-// Rollout prepares walks: first back for so many steps (int32; walks that reach bare words stay there), then, if rise (bool) holds,
-// forward to whole trees. They start from whole trees, or back is 0. How is the behaviour. All these are scalars
-// or [B].
+// Rollout prepares walks: first back for so many steps (int32; walks that reach bare words stay there), then, if rise
+// (bool) holds, forward to whole trees. They start from whole trees, or back is 0. How is the behaviour. All these are
+// scalars or [B].
 func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Behaviour) Rollout {
 	each := func(x *Node) *Node { return BroadcastToDims(x, from.Forest.Length.Shape().Dim(0)) }
 	number := func(x *Node, otherwise float64) *Node {
@@ -72,11 +72,11 @@ func (m Network) Rollout(from Walk, r *rng.Stream, back, rise *Node, how gfn.Beh
 // Run makes walks. No gradient flows.
 //
 // Each pass of the loop evaluates the network once for all walks. It completes the scores of the step before, since the
-// forward probability of an undone step is read at the state that the step back leads to, and the other way round; and it
-// makes a step. The top of a whole tree is the only thing to split, so the first step back needs no network.
+// forward probability of an undone step is read at the state that the step back leads to, and the other way round; and
+// it makes a step. The top of a whole tree is the only thing to split, so the first step back needs no network.
 //
-// No forest may have more than maxTrees trees, or what it returns is wrong without saying so; a greater maximum costs arithmetic and
-// changes nothing but how a backend may round sums.
+// No forest may have more than maxTrees trees, or what it returns is wrong without saying so; a greater maximum costs
+// arithmetic and changes nothing but how a backend may round sums.
 func (m Network) Run(scope *model.Scope, s Rollout, maxTrees int) Walk {
 	w := m.weights(scope, s.Nodes.Graph()).halved()
 	type state struct {
@@ -89,8 +89,8 @@ func (m Network) Run(scope *model.Scope, s Rollout, maxTrees int) Walk {
 	}).Rollout.Walk
 }
 
-// Segment runs so many passes (int32 scalar, at least 1) of the loop, or fewer if the rollouts end. It cannot be nn.Repeat, whose
-// rounds are fixed when a program is compiled.
+// Segment runs so many passes (int32 scalar, at least 1) of the loop, or fewer if the rollouts end. It cannot be
+// nn.Repeat, whose rounds are fixed when a program is compiled.
 func (m Network) Segment(scope *model.Scope, s Rollout, passes *Node, maxTrees int, part Part) Rollout {
 	w := m.weights(scope, s.Nodes.Graph()).halved()
 	type state struct {
@@ -121,11 +121,12 @@ type stepper struct {
 	part     Part
 }
 
-// Part says which rows of a larger batch of rollouts, with room for so many words, are made apart from the others: so that they draw the random
-// numbers that they would draw there. The zero value is no part.
+// Part says which rows of a larger batch of rollouts, with room for so many words, are made apart from the others: so
+// that they draw the random numbers that they would draw there. The zero value is no part.
 type Part struct{ First, Of, Words int }
 
-// draws are uniform numbers for a pass, [B,most+kinds]: as many as for the most trees, so that draws do not depend on the maximum.
+// draws are uniform numbers for a pass, [B,most+kinds]: as many as for the most trees, so that draws do not depend on
+// the maximum.
 func (s *stepper) draws() (u *Node, most int) {
 	rows, words := s.Gap.Shape().Dim(0), s.Forest.Words()
 	p := s.part
@@ -197,15 +198,16 @@ func (s *stepper) pass() {
 	s.move(joins, parts, rows(s.Forest.Last, word), top, label)
 	s.Done = Add(s.Done, ConvertDType(down, dtypes.Int32))
 	s.Ups = Add(s.Ups, ConvertDType(LogicalNot(down), dtypes.Int32))
-	// A walk that rises goes on while it has a gap to close: its first tree does not end with its last word. A network that says nothing
-	// finite closes none, and must not keep it for ever.
+	// A walk that rises goes on while it has a gap to close: its first tree does not end with its last word. A network
+	// that says nothing finite closes none, and must not keep it for ever.
 	first := Squeeze(SliceAxis(s.Forest.Last, 1, AxisElem(0)), 1)
 	rises := LogicalAnd(s.Rise, LessThan(first, SubScalar(s.Forest.Length, 1)))
 	rises = LogicalAnd(rises, LessThan(s.Ups, Const(g, int32(s.Forest.Words()))))
 	s.More = anywhere(LogicalOr(LessThan(s.Done, s.Back), rises))
 }
 
-// logProbs are those of the behaviour, [B,2,...]. Without epsilon they come from the logits alone, exact where probabilities are tiny.
+// logProbs are those of the behaviour, [B,2,...]. Without epsilon they come from the logits alone, exact where
+// probabilities are tiny.
 func (s *stepper) logProbs(logits, legal *Node) *Node {
 	how := gfn.Behaviour{Beta: InsertAxes(s.Beta, -1, -1)}
 	if s.Mixes {

@@ -14,15 +14,15 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// Sampler is a GFlowNet over the trees of a grammar on the host: the programs by which it is used, in learning and in parsing. What
-// they hand to each other stays on the device.
+// Sampler is a GFlowNet over the trees of a grammar on the host: the programs by which it is used, in learning and in
+// parsing. What they hand to each other stays on the device.
 type Sampler struct {
 	Network
 	Set *program.Set
 	// LogProbs are those of the grammar whose posterior is sampled.
 	LogProbs func(g *Graph) grammar.LogProbs
-	// Quick says that it pays to have many programs, of all sizes. Elsewhere a program takes as long as it has operations, and every call
-	// costs something.
+	// Quick says that it pays to have many programs, of all sizes. Elsewhere a program takes as long as it has
+	// operations, and every call costs something.
 	Quick bool
 	// Energy, if not nil, is that of a prior with some parameters on the shapes of trees, [B].
 	Energy func(parameters *Node, z grammar.Trees, lengths *Node) *Node
@@ -60,8 +60,8 @@ func Weigher(
 	return program.New[SentenceTensors, grammar.PotentialTensors](set, "potentials", weigh)
 }
 
-// Target is what trees are sampled in proportion to: derivations of sentences, and a prior with its coldness, one over its
-// temperature; both nil where no prior counts.
+// Target is what trees are sampled in proportion to: derivations of sentences, and a prior with its coldness, one over
+// its temperature; both nil where no prior counts.
 type Target[T any] struct {
 	Weights                  grammar.PotentialParts[T]
 	Lengths, Prior, Coldness T
@@ -152,8 +152,8 @@ func NewSampler(set *program.Set, m Network, tables func(g *Graph) grammar.LogPr
 
 func (s *Sampler) scope() *model.Scope { return s.Set.Store.Scope(em.Phi) }
 
-// RewardOf returns log R and the scores of nodes of whole trees, in a graph: of labelled trees, or of shapes by what is known of
-// their nodes.
+// RewardOf returns log R and the scores of nodes of whole trees, in a graph: of labelled trees, or of shapes by what is
+// known of their nodes.
 func (s *Sampler) RewardOf(t Target[*Node], f Forest, in Inside) Rewards[*Node] {
 	z := f.Trees()
 	r := s.weigh(t, f, z, in)
@@ -200,8 +200,8 @@ func (s *Sampler) Draw(
 	return s.Finish(Rising(longest), r)
 }
 
-// LabelsOf draws labels of the whole shapes that walks stand at from the posterior given the shape: one more than the label of the node
-// at each gap, [B,G].
+// LabelsOf draws labels of the whole shapes that walks stand at from the posterior given the shape: one more than the
+// label of the node at each gap, [B,G].
 func (s *Sampler) LabelsOf(key *tensors.Tensor, at RouteTensors) (*tensors.Tensor, error) {
 	out, err := s.labels.Call(labelTensors{key, at.Forest, at.Inside})
 	return out.Labels, err

@@ -25,8 +25,8 @@ type Scored struct {
 	Valid *Node // [P,T] bool
 }
 
-// Score evaluates the network once on all forests of all histories, which can be differentiated. Their Tokens together must not be
-// more than size, else all log P_F are NaN.
+// Score evaluates the network once on all forests of all histories, which can be differentiated. Their Tokens together
+// must not be more than size, else all log P_F are NaN.
 func (m Network) Score(scope *model.Scope, size int, batches ...Histories) []Scored {
 	w := m.weights(scope, batches[0].When.Graph())
 	var all []History
@@ -103,9 +103,9 @@ func (r reader) clamp(at *Node) *Node {
 	return MinScalar(MaxScalar(at, 0), r.line.size-1)
 }
 
-// Rewarded completes scores of paths from bare words to what an objective needs. The partial reward of a forest is the sum
-// of the nodes whose score is known: all of them in a context-free grammar, and those below another node where the parent
-// matters.
+// Rewarded completes scores of paths from bare words to what an objective needs. The partial reward of a forest is the
+// sum of the nodes whose score is known: all of them in a context-free grammar, and those below another node where the
+// parent matters.
 func (s Scored) Rewarded(kind grammar.Kind, nodes, logR *Node) gfn.Path {
 	g := s.When.Graph()
 	rows, k := s.When.Shape().Dim(0), s.When.Shape().Dim(1)

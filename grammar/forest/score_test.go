@@ -39,9 +39,9 @@ func replay(env Env, x gfn.Batch, h History) gfn.Trajectory {
 	return tr
 }
 
-// TestScore compares the fast evaluation of paths, one line of trees without padding, with the plain one, values and gradients: a path
-// from bare words, one that was undone in part, and the one made instead, all at once; with embeddings of trees made step by step and
-// in loops.
+// TestScore compares the fast evaluation of paths, one line of trees without padding, with the plain one, values and
+// gradients: a path from bare words, one that was undone in part, and the one made instead, all at once; with
+// embeddings of trees made step by step and in loops.
 func TestScore(t *testing.T) {
 	seed := testkit.Seed(t)
 	for what, back := range map[string]int32{"1": 1, "2": 2, "4": 4, "7": 7, "shapes of a CFG, 3": 3, "shapes of a Non-CFG, 5": 5} {

@@ -13,7 +13,8 @@ import (
 	"github.com/gfnem/gfnem/nn"
 )
 
-// CanRun tries the kind of loop that rollouts are, whose body broadcasts what it is given, unless a backend is known to have it.
+// CanRun tries the kind of loop that rollouts are, whose body broadcasts what it is given, unless a backend is known to
+// have it.
 func CanRun(b compute.Backend) error {
 	if backend.QuickToCompile(b) {
 		return nil
@@ -35,22 +36,24 @@ func CanRun(b compute.Backend) error {
 	return nil
 }
 
-// segment is a part of a rollout: so many passes of the loop, by a program that reads at most so many trees of a forest.
+// segment is a part of a rollout: so many passes of the loop, by a program that reads at most so many trees of a
+// forest.
 type segment struct {
 	maxTrees int
 	passes   int32
 }
 
-// fewTrees are enough for nearly half of all moves at the paper's settings, which go up to 20 steps back. Every further size would
-// have to be compiled, too, in several seconds.
+// fewTrees are enough for nearly half of all moves at the paper's settings, which go up to 20 steps back. Every further
+// size would have to be compiled, too, in several seconds.
 const fewTrees = 10
 
-// Finish runs rollouts to their ends. Element i of trees is the greatest number of trees that a forest has when pass i begins, which is
-// when the network reads it.
+// Finish runs rollouts to their ends. Element i of trees is the greatest number of trees that a forest has when pass i
+// begins, which is when the network reads it.
 //
-// Where programs are quick to compile it does so in segments, by programs for more and for fewer trees, since forests have few when
-// trees are nearly whole. Elsewhere, where a call costs more than this saves, one program runs the whole loop: that for few trees, if
-// there are never more. A network that says nothing finite may leave forests with more trees than that; its walks mean nothing anyway.
+// Where programs are quick to compile it does so in segments, by programs for more and for fewer trees, since forests
+// have few when trees are nearly whole. Elsewhere, where a call costs more than this saves, one program runs the whole
+// loop: that for few trees, if there are never more. A network that says nothing finite may leave forests with more
+// trees than that; its walks mean nothing anyway.
 func (s *Sampler) Finish(trees []int, r RolloutTensors) (WalkTensors, error) {
 	return s.FinishPart(trees, r, Part{})
 }
@@ -102,8 +105,9 @@ func Rising(from int) []int {
 	return out
 }
 
-// Falling is the number of trees in each pass on the way down: 2, 3, ..., to. The step from one tree to two is made when
-// the rollout starts, and the pass over the last number makes none: it completes the step before, if the loop still goes on.
+// Falling is the number of trees in each pass on the way down: 2, 3, ..., to. The step from one tree to two is made
+// when the rollout starts, and the pass over the last number makes none: it completes the step before, if the loop
+// still goes on.
 func Falling(to int) []int {
 	out := Rising(to)
 	slices.Reverse(out)
@@ -113,8 +117,8 @@ func Falling(to int) []int {
 // BackAndForth is the number of trees in each pass of a move of so many steps back: 2, ..., steps+1, ..., 2.
 func BackAndForth(steps int) []int { return append(Falling(steps), Rising(steps+1)...) }
 
-// Alongside is the greatest number of trees in each pass of two kinds of walks at once. Those that have fallen keep their last number
-// while others go on; if none does, there is no pass over it.
+// Alongside is the greatest number of trees in each pass of two kinds of walks at once. Those that have fallen keep
+// their last number while others go on; if none does, there is no pass over it.
 func Alongside(rise, fall []int) []int {
 	out := make([]int, max(len(rise), len(fall)-1))
 	for i := range out {

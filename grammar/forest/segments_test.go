@@ -48,8 +48,8 @@ func TestPlan(t *testing.T) {
 }
 
 // TestSamplerInSegments: walks that a sampler makes in segments, or by a program for few trees where they are enough,
-// are those of whole loops for all trees. Bits may differ, since sums have other lengths, so the seed is fixed: with one
-// in a thousand a choice would be another.
+// are those of whole loops for all trees. Bits may differ, since sums have other lengths, so the seed is fixed: with
+// one in a thousand a choice would be another.
 func TestSamplerInSegments(t *testing.T) {
 	const seed = 3
 	for _, c := range []struct{ longest, room int }{{13, 13}, {11, 11}, {9, 13}, {4, 4}} {

@@ -38,7 +38,8 @@ func randomTables(seed uint64, kind grammar.Kind, labels, preterminals, words in
 	return g.LogProbs(dtypes.Float64)
 }
 
-// insideOf is what the words below a node weigh, if it has a label and a symbol above it, 0 for ROOT: the sum over all labels below.
+// insideOf is what the words below a node weigh, if it has a label and a symbol above it, 0 for ROOT: the sum over all
+// labels below.
 func insideOf(g *grammar.Grammar, words []int32, v *tree, label, above int) (total float64) {
 	n := len(g.Nonterminals)
 	s := n + len(g.Preterminals)
@@ -74,8 +75,9 @@ func logMean(g *grammar.Grammar, words []int32, v *tree) float64 {
 
 type shapeRewards[T any] struct{ Walked, Embedded, Exact, Partial T }
 
-// TestShapeRewards: log p(x,s) of the shapes where walks end, from what the walks know, is that of shapes which are embedded from nothing,
-// that of package grammar, and the sum over all labels; and the partial reward of each forest on the way is the sum over its trees.
+// TestShapeRewards: log p(x,s) of the shapes where walks end, from what the walks know, is that of shapes which are
+// embedded from nothing, that of package grammar, and the sum over all labels; and the partial reward of each forest on
+// the way is the sum over its trees.
 func TestShapeRewards(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -124,7 +126,8 @@ func TestShapeRewards(t *testing.T) {
 	}
 }
 
-// TestShapesOfSymbols: leaves that are symbols weigh as these alone, so that a dream that stopped early has the weights of its rules.
+// TestShapesOfSymbols: leaves that are symbols weigh as these alone, so that a dream that stopped early has the weights
+// of its rules.
 func TestShapesOfSymbols(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
@@ -151,8 +154,8 @@ func TestShapesOfSymbols(t *testing.T) {
 
 type drawnLabels[T any] struct{ Labels T }
 
-// TestLabelsOfShapes: labels of a shape are drawn from the posterior given the shape, by enumeration. The chi-square test has a false-alarm
-// rate of 1e-5; the posterior of the same shape over other words is told from it.
+// TestLabelsOfShapes: labels of a shape are drawn from the posterior given the shape, by enumeration. The chi-square
+// test has a false-alarm rate of 1e-5; the posterior of the same shape over other words is told from it.
 func TestLabelsOfShapes(t *testing.T) {
 	t.Parallel()
 	const count = 4000

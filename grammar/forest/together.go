@@ -8,7 +8,8 @@ import (
 	"github.com/gfnem/gfnem/internal/program"
 )
 
-// Together makes one batch of two, so that they are one rollout: the network is then evaluated on both at once. Apart undoes it.
+// Together makes one batch of two, so that they are one rollout: the network is then evaluated on both at once. Apart
+// undoes it.
 func Together(a, b Walk) Walk {
 	words := max(a.Forest.Words(), b.Forest.Words())
 	return program.Zip(a.resize(words), b.resize(words), below)

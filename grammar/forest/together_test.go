@@ -10,7 +10,8 @@ import (
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
-// TestTogether: walks of two batches come out of their union as they went in, and with room for more words they are the same walks.
+// TestTogether: walks of two batches come out of their union as they went in, and with room for more words they are the
+// same walks.
 func TestTogether(t *testing.T) {
 	seed := testkit.Seed(t)
 	small, large := newRig(t, seed, dtypes.Float64, 3, 2, 4), newRig(t, seed+1, dtypes.Float64, 7, 5)

@@ -169,8 +169,8 @@ func tinyGrammar(kind grammar.Kind) *grammar.Grammar {
 	return g
 }
 
-// nodeScore is the log-probability of the rule of a node and of the words right below it, preterminals summed out; above is nil for the
-// top of a sentence.
+// nodeScore is the log-probability of the rule of a node and of the words right below it, preterminals summed out;
+// above is nil for the top of a sentence.
 func nodeScore(g *grammar.Grammar, words []int32, v, above *tree) float64 {
 	parent := 0
 	if above != nil {
@@ -196,8 +196,8 @@ func nodeScore(g *grammar.Grammar, words []int32, v, above *tree) float64 {
 	return math.Log(total)
 }
 
-// partialReward is that of a forest, as a logarithm: of all its nodes in a context-free grammar, and of those below others
-// where the parent matters.
+// partialReward is that of a forest, as a logarithm: of all its nodes in a context-free grammar, and of those below
+// others where the parent matters.
 func partialReward(g *grammar.Grammar, words []int32, trees []*tree) (sum float64) {
 	visit(trees, func(v, above *tree) {
 		if g.Kind == grammar.CFG || above != nil {

@@ -22,9 +22,9 @@ type Walk struct {
 	Route
 	Nodes *Node // [B,n+G,d]: embeddings of all nodes of these forests
 
-	// The behaviour's log-probabilities, [B]: log P_B and log P_F of the steps that were undone, log P_F and log P_B of those that were
-	// made. What a step has the other way round is added by the pass after it. A walk that does not rise must ask for one step back more
-	// than it can make, or UndoneForward may lack the last one.
+	// The behaviour's log-probabilities, [B]: log P_B and log P_F of the steps that were undone, log P_F and log P_B of
+	// those that were made. What a step has the other way round is added by the pass after it. A walk that does not
+	// rise must ask for one step back more than it can make, or UndoneForward may lack the last one.
 	UndoneBack, UndoneForward, MadeForward, MadeBack *Node
 }
 
@@ -85,7 +85,8 @@ func newWalk(f Forest, in Inside, nodes *Node) Walk {
 	}
 }
 
-// LogRatio is the walks' part of the Metropolis-Hastings ratio, [B]: the probability of each move back over that of the move itself.
+// LogRatio is the walks' part of the Metropolis-Hastings ratio, [B]: the probability of each move back over that of the
+// move itself.
 func (w Walk) LogRatio() *Node {
 	return Sub(Add(w.MadeBack, w.UndoneForward), Add(w.UndoneBack, w.MadeForward))
 }

@@ -27,8 +27,8 @@ func TestWalkProbabilities(t *testing.T) {
 	}
 }
 
-// TestSegments: a rollout in segments of one pass, by programs for no more trees than there are, is the one that is made
-// at once.
+// TestSegments: a rollout in segments of one pass, by programs for no more trees than there are, is the one that is
+// made at once.
 func TestSegments(t *testing.T) {
 	seed := testkit.Seed(t)
 	for _, back := range []int32{1, 3, 6} {
@@ -71,8 +71,9 @@ func (r *rig) compare(t *testing.T, seed uint64, back int32) comparison[*tensors
 	}, r.walked(wake, move))
 }
 
-// TestHalf: with products of 16-bit numbers a network says nearly the same, not quite, and walks agree with scores nearly as well. Rounding
-// to 8 binary digits changes numbers by a fraction of 2^-9 at most, several times over in a path of six steps.
+// TestHalf: with products of 16-bit numbers a network says nearly the same, not quite, and walks agree with scores
+// nearly as well. Rounding to 8 binary digits changes numbers by a fraction of 2^-9 at most, several times over in a
+// path of six steps.
 func TestHalf(t *testing.T) {
 	seed := testkit.Seed(t)
 	for _, linear := range []bool{false, true} {
@@ -103,8 +104,8 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// TestUniformBack: log P_B of a path is minus the logarithm of the number of trees that could be split, summed over its forests. P_F is what
-// it would be otherwise.
+// TestUniformBack: log P_B of a path is minus the logarithm of the number of trees that could be split, summed over its
+// forests. P_F is what it would be otherwise.
 func TestUniformBack(t *testing.T) {
 	seed := testkit.Seed(t)
 	r := newRig(t, seed, dtypes.Float64, 7, 5, 2, 6)

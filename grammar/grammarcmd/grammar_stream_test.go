@@ -44,8 +44,8 @@ func answers(t *testing.T, text string, cmd interface{ Run(command.Console) erro
 
 func flags(skip bool) sentenceFlags { return sentenceFlags{MaxLength: 50, SkipBad: skip} }
 
-// TestInsideInOrder gives several windows of lines of all lengths, some of them single words, and compares each answer with that of
-// its sentence alone.
+// TestInsideInOrder gives several windows of lines of all lengths, some of them single words, and compares each answer
+// with that of its sentence alone.
 func TestInsideInOrder(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
@@ -101,8 +101,8 @@ func TestInsideInOrder(t *testing.T) {
 	}
 }
 
-// TestSampleStream draws many trees of one sentence through several windows. The two trees are equally likely, so that the
-// number of either is off by more than 4.5 deviations once in 140,000 runs; and no window repeats another.
+// TestSampleStream draws many trees of one sentence through several windows. The two trees are equally likely, so that
+// the number of either is off by more than 4.5 deviations once in 140,000 runs; and no window repeats another.
 func TestSampleStream(t *testing.T) {
 	seed := rand.Uint64() >> 1
 	t.Log("seed", seed)

@@ -100,13 +100,13 @@ func (Task) Examples(of string) []string {
 func (Task) Notes(of string) string {
 	switch of {
 	case "eval":
-		return `With eval.select = "best" a grammar is measured as it was when validation sentences were most probable; a note says at
-which step. A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one draw (gfn)
-and of the best spans of 32 (gfn-mbr), a bound on log p(x), the flow estimate, which is no bound, and the divergence to
-the exact posterior.`
+		return `With eval.select = "best" a grammar is measured as it was when validation sentences were most probable; a note
+says at which step. A grammar by method gfn is measured by exact inference, and its GFlowNet beside that: F1 of one
+draw (gfn) and of the best spans of 32 (gfn-mbr), a bound on log p(x), the flow estimate, which is no bound, and the
+divergence to the exact posterior.`
 	case "sample":
-		return `Of a grammar, sentences are drawn with their trees, in brackets; with --trees json also log p(x,z,tags). Words that
-training sentences had too rarely are <unk>.`
+		return `Of a grammar, sentences are drawn with their trees, in brackets; with --trees json also log p(x,z,tags). Words
+that training sentences had too rarely are <unk>.`
 	case "reproduce":
 		return `The tables of grammars:
   grammar             methods, context-free and not, with and without the prior on shapes of trees

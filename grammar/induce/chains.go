@@ -11,7 +11,8 @@ import (
 	"github.com/gfnem/gfnem/internal/program"
 )
 
-// chainStep is the E-step of method mcem: a Markov chain over trees for every sentence, under the grammar as it is. It updates nothing.
+// chainStep is the E-step of method mcem: a Markov chain over trees for every sentence, under the grammar as it is. It
+// updates nothing.
 type chainStep struct {
 	*Config
 	weigh *program.Program[forest.SentenceTensors, grammar.PotentialTensors]

@@ -43,8 +43,8 @@ type Config struct {
 	Seed   uint64 `toml:"seed" range:"0,9223372036854775807" help:"seed of all random numbers"`
 	Data   string `toml:"data" help:"a file or folder of text, CoNLL or trees, a folder of \"gfnem data treebank\", or synthetic, synthetic-ncfg or small"`
 	Method string `toml:"method" oneof:"marginal exact mcem gfn" help:"all trees added up, or EM with exact samples, Markov chains or a GFlowNet"`
-	// Fixed makes method gfn learn the posterior of a grammar alone: symbols and words are the grammar's then, and updates are those of
-	// the GFlowNet.
+	// Fixed makes method gfn learn the posterior of a grammar alone: symbols and words are the grammar's then, and
+	// updates are those of the GFlowNet.
 	Fixed string `toml:"fixed" help:"a grammar that stays as it is: a run's folder, a JSON file, small, synthetic or synthetic-ncfg"`
 
 	MaxLength int `toml:"max_length" range:"2,200" or:"0" help:"longer sentences are left out, in training and evaluation; 0 means 20, or of text what nine tenths of each split have at most, but from 20 to 40"`

@@ -10,7 +10,8 @@ import (
 	"github.com/gfnem/gfnem/internal/testkit"
 )
 
-// What cells of a grid have in common is made of a corpus once, and a corpus that is gone is missed before anything else.
+// What cells of a grid have in common is made of a corpus once, and a corpus that is gone is missed before anything
+// else.
 func TestShareCorpus(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "corpus.txt")
 	if err := os.WriteFile(path, []byte(strings.Repeat("The dog saw a cat .\nA cat saw the dog .\n", 20)), 0o666); err != nil {

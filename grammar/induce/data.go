@@ -16,8 +16,8 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// openData reads the data set of a configuration: sentences from two words up to the greatest length, and the words that occur
-// in them; and the whole data set.
+// openData reads the data set of a configuration: sentences from two words up to the greatest length, and the words
+// that occur in them; and the whole data set.
 func openData(c *Config) (data, whole *treebank.Dataset, err error) {
 	if err := c.open(); err != nil {
 		return nil, nil, err
@@ -92,8 +92,9 @@ func (s *Session) measureOn(whole *treebank.Dataset) error {
 // wholeBatch is the number of words up to which batches of an evaluation have as many sentences as others.
 const wholeBatch = 40
 
-// sampler gives the batch of every update, as a pure function of its number: every epoch is a new order of the sentences, in
-// pools that are sorted by length, whose batches come in a new order. Sentences that do not fill a batch are left out.
+// sampler gives the batch of every update, as a pure function of its number: every epoch is a new order of the
+// sentences, in pools that are sorted by length, whose batches come in a new order. Sentences that do not fill a batch
+// are left out.
 type sampler struct {
 	*Config
 	sentences []treebank.Sentence

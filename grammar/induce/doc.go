@@ -1,9 +1,9 @@
 // Package induce learns grammars from sentences: by exact marginalisation, and by EM with exact samples, with Markov
 // chains, or with a GFlowNet (Hu et al., "GFlowNet-EM for Learning Compositional Latent Variable Models", 2023).
 //
-// The model is a neural grammar (package grammar), the data a treebank of which only the words are learned from. Its gold
-// trees serve to score the trees that the grammar finds, and to learn a prior on the shapes of trees, if one is asked for.
-// A grammar can also be given: then a GFlowNet learns to parse with it.
+// The model is a neural grammar (package grammar), the data a treebank of which only the words are learned from. Its
+// gold trees serve to score the trees that the grammar finds, and to learn a prior on the shapes of trees, if one is
+// asked for. A grammar can also be given: then a GFlowNet learns to parse with it.
 //
 // Where things are:
 //

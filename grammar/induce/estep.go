@@ -14,16 +14,16 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// latents are the trees of a batch that an E-step hands on: by merges, or as forests of one tree each, of which every sentence
-// may have several in a row.
+// latents are the trees of a batch that an E-step hands on: by merges, or as forests of one tree each, of which every
+// sentence may have several in a row.
 type latents struct {
 	Trees   *grammar.TreeTensors
 	Forests *forest.ForestTensors
 	LogW    *tensors.Tensor // [rows]: the logarithms of their importance weights; nil if all count the same
 }
 
-// gfnStep is the E-step of method gfn (Hu et al., 2023, algorithm 2, as released): wake, moves back and forth, sleep, and one update of
-// the GFlowNet from all three. It hands on the trees that the moves have led to.
+// gfnStep is the E-step of method gfn (Hu et al., 2023, algorithm 2, as released): wake, moves back and forth, sleep,
+// and one update of the GFlowNet from all three. It hands on the trees that the moves have led to.
 type gfnStep struct {
 	*gflownet
 	seed     uint64
@@ -134,8 +134,8 @@ func (w *walker) update(rates []float32) (learnResult, error) {
 	return w.learn.Call(w.learning)
 }
 
-// walk weighs derivations, makes the trees of wake and rewards them, takes those of sleep apart, if there is a sleep phase, and starts
-// the first move.
+// walk weighs derivations, makes the trees of wake and rewards them, takes those of sleep apart, if there is a sleep
+// phase, and starts the first move.
 func (w *walker) walk() error {
 	w.recall()
 	dream, up, down, err := w.rollOut()
@@ -167,8 +167,9 @@ func (w *walker) walk() error {
 	return nil
 }
 
-// rollOut makes the walks of wake, and those down to bare words: first those that take recalled trees apart, then those of sleep, which take
-// the dreams apart that it returns; nil without sleep. Without walks of their own, they are behind those of wake.
+// rollOut makes the walks of wake, and those down to bare words: first those that take recalled trees apart, then those
+// of sleep, which take the dreams apart that it returns; nil without sleep. Without walks of their own, they are behind
+// those of wake.
 func (w *walker) rollOut() (dream *dreamTensors, up forest.WalkTensors, down *forest.WalkTensors, err error) {
 	longest, x := w.batch.Longest(), w.batch.SentenceTensors
 	steps := 0 // down
@@ -264,8 +265,8 @@ func (w *walker) moveOn() error {
 	return nil
 }
 
-// choose says how far back the moves of the iteration will go. The program that ends a move starts the next one, too, so there is one
-// more.
+// choose says how far back the moves of the iteration will go. The program that ends a move starts the next one, too,
+// so there is one more.
 func (w *walker) choose(back []int) {
 	w.back = back
 	knobs := w.explore().At(w.it)
@@ -284,7 +285,8 @@ func (w *walker) choose(back []int) {
 	w.keys = moveKeys[*tensors.Tensor]{Accept: byRow(accept), Move: byRow(move), Back: tensors.FromValue(steps)}
 }
 
-// stepsBack says how far each move of the iteration goes back. Without an M-step the trained move is the only one of use.
+// stepsBack says how far each move of the iteration goes back. Without an M-step the trained move is the only one of
+// use.
 func (w *walker) stepsBack(maximize bool, epoch int) []int {
 	moves := w.Moves.ECount
 	if maximize {

@@ -27,8 +27,8 @@ const small = "small"
 // given is the scope of the variables that hold a grammar which stays as it is.
 const given = "/grammar"
 
-// logNever stands for the logarithm of probability 0 in them, so that every tree has a finite reward. A tree with one rule that the
-// grammar does not have is 10^13 times less probable than it would be without.
+// logNever stands for the logarithm of probability 0 in them, so that every tree has a finite reward. A tree with one
+// rule that the grammar does not have is 10^13 times less probable than it would be without.
 const logNever = -30
 
 // readFixed returns the grammar that a configuration says stays as it is.
@@ -60,7 +60,8 @@ func (c *Config) readFixed(b compute.Backend) (*grammar.Grammar, error) {
 	return g, err
 }
 
-// fix reads the grammar that stays as it is, and makes the configuration and the data fit it; without one it returns nil and the data.
+// fix reads the grammar that stays as it is, and makes the configuration and the data fit it; without one it returns
+// nil and the data.
 func (c *Config) fix(b compute.Backend, data *treebank.Dataset) (*grammar.Grammar, *treebank.Dataset, error) {
 	if c.Fixed == "" {
 		return nil, data, nil
@@ -89,8 +90,8 @@ func hashOf(g *grammar.Grammar) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// translate returns the data with the numbers that a vocabulary gives its words; those that are not there become <unk>, or an error if
-// there is no such word either.
+// translate returns the data with the numbers that a vocabulary gives its words; those that are not there become <unk>,
+// or an error if there is no such word either.
 func translate(d *treebank.Dataset, words []string) (*treebank.Dataset, error) {
 	v, err := treebank.NewVocabulary(words)
 	if err != nil {

@@ -45,7 +45,8 @@ func started(t *testing.T, c Config) *Session {
 	return s
 }
 
-// A fixed grammar stays as it is while its GFlowNet learns; updates are iterations, and nothing else is there to be trained.
+// A fixed grammar stays as it is while its GFlowNet learns; updates are iterations, and nothing else is there to be
+// trained.
 func TestFixedStays(t *testing.T) {
 	s := started(t, fixedConfig(small))
 	before := stateOf(t, s)
@@ -97,8 +98,8 @@ func TestFixedResume(t *testing.T) {
 	}
 }
 
-// Exact inference of a training, and the rewards of its GFlowNet, are those of the grammar that was given: one with rules that it does
-// not have, too, both kinds.
+// Exact inference of a training, and the rewards of its GFlowNet, are those of the grammar that was given: one with
+// rules that it does not have, too, both kinds.
 func TestFixedInference(t *testing.T) {
 	for _, name := range []string{small, "synthetic", "synthetic-ncfg"} {
 		c := fixedConfig(name)
@@ -161,7 +162,8 @@ func TestFixedInference(t *testing.T) {
 	}
 }
 
-// A fixed grammar comes from a run or from a file; a run with a fixed grammar has that grammar, its names included, without its source.
+// A fixed grammar comes from a run or from a file; a run with a fixed grammar has that grammar, its names included,
+// without its source.
 func TestFixedFiles(t *testing.T) {
 	s, r := savedRun(t, grammar.NCFG)
 	save(t, s, r)

@@ -7,8 +7,8 @@ import (
 	"github.com/gfnem/gfnem/grammar"
 )
 
-// The first losses of trainings are those of the day when they were frozen: a change of these is a change of what a seed
-// means. Programs for other processors add up in another order, in single precision.
+// The first losses of trainings are those of the day when they were frozen: a change of these is a change of what a
+// seed means. Programs for other processors add up in another order, in single precision.
 func TestFrozenLosses(t *testing.T) {
 	for _, c := range []struct {
 		init string

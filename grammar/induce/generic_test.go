@@ -19,8 +19,9 @@ import (
 	"github.com/gfnem/gfnem/optim"
 )
 
-// TestGenericPath trains a grammar twice: by the fast E-step, and by the environment of package forest with a policy that is evaluated state
-// by state, as em's own E-step is, on the trajectories of the first. Both go through em.Loop. Losses and gradients are the same.
+// TestGenericPath trains a grammar twice: by the fast E-step, and by the environment of package forest with a policy
+// that is evaluated state by state, as em's own E-step is, on the trajectories of the first. Both go through em.Loop.
+// Losses and gradients are the same.
 func TestGenericPath(t *testing.T) {
 	const rate = 1e-3
 	for _, objective := range []string{"tb", "subtb"} {

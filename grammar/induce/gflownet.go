@@ -16,8 +16,8 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// gflownet is the network, and the compiled programs of E-steps, whose tensors stay on the device: the host sees a few numbers of each
-// update.
+// gflownet is the network, and the compiled programs of E-steps, whose tensors stay on the device: the host sees a few
+// numbers of each update.
 type gflownet struct {
 	*Config
 	*forest.Sampler
@@ -133,11 +133,11 @@ func (e *gflownet) dreams(in dreamIn[*Node, forest.Sentences]) dreamOut[*Node, g
 	}
 }
 
-// rollouts starts an iteration: walks from bare words, and those that take recalled trees and dreams apart, if there are any. Dreams are taken
-// apart by the policy as it is, without exploring.
+// rollouts starts an iteration: walks from bare words, and those that take recalled trees and dreams apart, if there
+// are any. Dreams are taken apart by the policy as it is, without exploring.
 //
-// Where a call costs more than what it computes, all are one batch. Elsewhere they are two, of which neither waits for the other nor has
-// room for its trees; they draw the same numbers.
+// Where a call costs more than what it computes, all are one batch. Elsewhere they are two, of which neither waits for
+// the other nor has room for its trees; they draw the same numbers.
 func (e *gflownet) rollouts(in startIn[*Node, forest.Sentences, grammar.Trees]) (out startOut[forest.Rollout]) {
 	up := e.Begin(e.phi(), in.Sentences)
 	var down []forest.Walk
@@ -172,7 +172,8 @@ func (e *gflownet) rollouts(in startIn[*Node, forest.Sentences, grammar.Trees]) 
 	none := ZerosLike(in.Sentences.Lengths)
 	awake := Equal(none, none)
 	if !e.Quick {
-		out.Up = begin(append([]forest.Walk{up}, down...), append([]*Node{none}, back...), append([]*Node{awake}, explores...))
+		down, back = append([]forest.Walk{up}, down...), append([]*Node{none}, back...)
+		out.Up = begin(down, back, append([]*Node{awake}, explores...))
 		return out
 	}
 	out.Up = begin([]forest.Walk{up}, []*Node{none}, []*Node{awake})

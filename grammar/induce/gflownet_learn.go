@@ -13,8 +13,8 @@ import (
 	"github.com/gfnem/gfnem/grammar/forest"
 )
 
-// lineSize is the room that a line for so many trees has. Sizes grow by a factor, so that few programs are compiled; where that takes
-// half a minute each, even fewer.
+// lineSize is the room that a line for so many trees has. Sizes grow by a factor, so that few programs are compiled;
+// where that takes half a minute each, even fewer.
 func (e *gflownet) lineSize(trees int) int {
 	size, growth := 256.0, 1.25
 	if !e.Quick {
@@ -27,7 +27,8 @@ func (e *gflownet) lineSize(trees int) int {
 }
 
 type (
-	// learnIn is what an iteration has to learn from: L are learning rates, R routes, S sentences, I what nodes are as symbols, Z trees.
+	// learnIn is what an iteration has to learn from: L are learning rates, R routes, S sentences, I what nodes are as
+	// symbols, Z trees.
 	learnIn[T, L, R, S, I, Z any] struct {
 		Size    int // of the line
 		Rates   L

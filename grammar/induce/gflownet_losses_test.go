@@ -66,7 +66,8 @@ func hashBelow(s run.State, scope string) string {
 	return run.StateHash(part)
 }
 
-// stepped is what the network itself, at temperature 1, says of the steps of paths: log P_F, log P_B and flows, by path.
+// stepped is what the network itself, at temperature 1, says of the steps of paths: log P_F, log P_B and flows, by
+// path.
 type stepped struct{ logPF, logPB, flow [][]float64 }
 
 // trees counts those of all forests that the network is asked about: two or more of each.
@@ -79,8 +80,8 @@ func (s stepped) trees() (n int) {
 	return n
 }
 
-// along scores paths to the trees that forests stand at. The step of a gap is when it was made or, of paths that were undone, counted
-// backward when it was undone.
+// along scores paths to the trees that forests stand at. The step of a gap is when it was made or, of paths that were
+// undone, counted backward when it was undone.
 func along(t testing.TB, e *gflownet, leaves *tensors.Tensor, f forest.ForestTensors, when *tensors.Tensor, undone bool) stepped {
 	t.Helper()
 	rows, gaps := when.Shape().Dim(0), when.Shape().Dim(1)
@@ -140,9 +141,9 @@ func sum(x []float64) (total float64) {
 	return total
 }
 
-// TestLossesOfAnIteration compares the losses of wake, of a move and of sleep with their formulas, from what the network says of each
-// step at temperature 1, though walks are tempered: all but those of sleep. The first update has a learning rate of zero: it moves
-// Adam's moments and nothing else.
+// TestLossesOfAnIteration compares the losses of wake, of a move and of sleep with their formulas, from what the
+// network says of each step at temperature 1, though walks are tempered: all but those of sleep. The first update has a
+// learning rate of zero: it moves Adam's moments and nothing else.
 func TestLossesOfAnIteration(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(c *Config){
@@ -374,8 +375,8 @@ func wakeLosses(t testing.TB, w *iteration) (losses []float64, trees int) {
 	return losses, s.trees()
 }
 
-// TestParentsOfNothing: a grammar whose embeddings of parents are zero is context-free, so that a whole iteration says the same: with
-// TB, since SubTB sees partial rewards, which a grammar with parents knows later.
+// TestParentsOfNothing: a grammar whose embeddings of parents are zero is context-free, so that a whole iteration says
+// the same: with TB, since SubTB sees partial rewards, which a grammar with parents knows later.
 func TestParentsOfNothing(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -420,8 +421,9 @@ func TestParentsOfNothing(t *testing.T) {
 	}
 }
 
-// TestWeightsOfLosses: plain gradient descent from the same walks lowers the sum of losses, each by its weight, by the rate times the square
-// of the gradient's norm, to first order. The step is so small that the rest is less than a twentieth of that.
+// TestWeightsOfLosses: plain gradient descent from the same walks lowers the sum of losses, each by its weight, by the
+// rate times the square of the gradient's norm, to first order. The step is so small that the rest is less than a
+// twentieth of that.
 func TestWeightsOfLosses(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(c *Config){

@@ -228,9 +228,9 @@ func scaleReadouts(t testing.TB, s *Session, factor func(path string) float32) {
 // moveAlpha is the false-alarm rate of one statistical check of moves; no test makes more than ten.
 const moveAlpha = 1e-5
 
-// TestMovesKeepTheTarget starts chains at exact samples, makes the moves of an iteration with policies that know nothing of the grammar, and
-// compares where they are with where they began: tempered, with a prior on shapes, and with uniform choices mixed in. Leaving out what
-// P_B or P_F contribute to the ratio is noticed. So it is over shapes.
+// TestMovesKeepTheTarget starts chains at exact samples, makes the moves of an iteration with policies that know
+// nothing of the grammar, and compares where they are with where they began: tempered, with a prior on shapes, and with
+// uniform choices mixed in. Leaving out what P_B or P_F contribute to the ratio is noticed. So it is over shapes.
 func TestMovesKeepTheTarget(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -292,7 +292,8 @@ func TestMovesKeepTheTarget(t *testing.T) {
 	}
 }
 
-// TestAcceptanceOfMoves compares how often moves are accepted between exact samples, with uniform policies, with reference numbers.
+// TestAcceptanceOfMoves compares how often moves are accepted between exact samples, with uniform policies, with
+// reference numbers.
 func TestAcceptanceOfMoves(t *testing.T) {
 	t.Parallel()
 	const rows = 4000
@@ -355,7 +356,8 @@ func (c *chains) once(t testing.TB, back int) (after forest.WalkTensors, accepte
 	return after, accepted
 }
 
-// TestMoveKeys: every move has keys of its own and its steps back, and the program that ends the first walks starts the first of them.
+// TestMoveKeys: every move has keys of its own and its steps back, and the program that ends the first walks starts the
+// first of them.
 func TestMoveKeys(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
@@ -408,8 +410,8 @@ func TestMoveKeys(t *testing.T) {
 	}
 }
 
-// TestAccept compares decisions on moves with the formula, given the same coins: log a = log R(z') - log R(z) + b2 + f1 - b1 - f2. All
-// that a walk is made of is then that of one side or the other.
+// TestAccept compares decisions on moves with the formula, given the same coins: log a = log R(z') - log R(z) + b2 + f1
+// - b1 - f2. All that a walk is made of is then that of one side or the other.
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	const rows = 600

@@ -21,8 +21,8 @@ func closeTo(t testing.TB, what string, got, want, within float64) {
 	}
 }
 
-// TestRewards compares the rewards that programs compute for all trees of two sentences with those of the parser, in double precision, with a
-// prior on the host and without.
+// TestRewards compares the rewards that programs compute for all trees of two sentences with those of the parser, in
+// double precision, with a prior on the host and without.
 func TestRewards(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)

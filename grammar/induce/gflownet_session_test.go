@@ -16,7 +16,8 @@ import (
 	"github.com/gfnem/gfnem/run/runtest"
 )
 
-// gfnMethods are GFlowNet trainings that differ in what they do: a gate that closes after a while, and one that is always open.
+// gfnMethods are GFlowNet trainings that differ in what they do: a gate that closes after a while, and one that is
+// always open.
 func gfnMethods() map[string]Config {
 	plain := smallGFN()
 	plain.Updates, plain.MaxIterations, plain.Gate.Threshold, plain.Gate.ThresholdEnd = 100, 24, 42, 40
@@ -52,7 +53,8 @@ func TestGFNResume(t *testing.T) {
 	}
 }
 
-// With a gate that is always open, all iterations but the first of each epoch have an M-step; and it alone changes the grammar.
+// With a gate that is always open, all iterations but the first of each epoch have an M-step; and it alone changes the
+// grammar.
 func TestGFNSchedule(t *testing.T) {
 	t.Parallel()
 	s := tinySession(t, smallGFN())
@@ -85,8 +87,8 @@ func TestGFNSchedule(t *testing.T) {
 	}
 }
 
-// M-steps that fail end a training though its E-steps are well, and so do E-steps that fail, which no M-step follows. The count goes on
-// in a session that continues the training.
+// M-steps that fail end a training though its E-steps are well, and so do E-steps that fail, which no M-step follows.
+// The count goes on in a session that continues the training.
 func TestGFNDivergesByHalves(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ moments, scope, other, want string }{
@@ -122,8 +124,8 @@ func TestGFNDivergesByHalves(t *testing.T) {
 	}
 }
 
-// The gate of the published configuration, by itself and in an iteration: the average of losses starts at 0, and the threshold falls
-// from 6 to 3 with the number of M-steps.
+// The gate of the published configuration, by itself and in an iteration: the average of losses starts at 0, and the
+// threshold falls from 6 to 3 with the number of M-steps.
 func TestGFNGate(t *testing.T) {
 	t.Parallel()
 	c := PaperConfig()
@@ -183,8 +185,8 @@ func TestGFNTemperature(t *testing.T) {
 	}
 }
 
-// The published configuration: its network, and its learning rates, which start at 0 and stay where they were at the last iteration of
-// the warm-up.
+// The published configuration: its network, and its learning rates, which start at 0 and stay where they were at the
+// last iteration of the warm-up.
 func TestGFNPaper(t *testing.T) {
 	t.Parallel()
 	c := PaperConfig()
@@ -210,7 +212,8 @@ func TestGFNPaper(t *testing.T) {
 	}
 }
 
-// TestExpected: what a bar counts towards follows how many iterations M-steps have taken, and ends where the training does.
+// TestExpected: what a bar counts towards follows how many iterations M-steps have taken, and ends where the training
+// does.
 func TestExpected(t *testing.T) {
 	t.Parallel()
 	c := smallGFN()

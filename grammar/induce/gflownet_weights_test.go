@@ -21,8 +21,9 @@ func weightedGFN(samples int) Config {
 	return c
 }
 
-// The mean weight of walks is p(x), whether they explore or not. A normal number is as far off as allowed once in 150,000 times, and there
-// are 8 sentences. Weights without P_B, by which a tree counts as often as there are ways to make it, are caught.
+// The mean weight of walks is p(x), whether they explore or not. A normal number is as far off as allowed once in
+// 150,000 times, and there are 8 sentences. Weights without P_B, by which a tree counts as often as there are ways to
+// make it, are caught.
 func TestWeightsOfWalks(t *testing.T) {
 	t.Parallel()
 	const walks = 1000

@@ -161,8 +161,8 @@ var (
 	ofShape      = func(p grammar.Potentials, in copyNodes) *Node { return p.LogShape(in.Trees) }
 )
 
-// Over the posterior, the mean gradient of log p(x,z,tags), that of log p(x,z), and that of log p(x,s) of shapes, is the gradient of
-// log p(x): exactly, by enumeration of all derivations.
+// Over the posterior, the mean gradient of log p(x,z,tags), that of log p(x,z), and that of log p(x,s) of shapes, is
+// the gradient of log p(x): exactly, by enumeration of all derivations.
 func TestPosteriorGradient(t *testing.T) {
 	seed, key := testkit.Seed(t), rng.Key(0, "unused")
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
@@ -193,9 +193,10 @@ func TestPosteriorGradient(t *testing.T) {
 	}
 }
 
-// The mean gradient of exact sampling is that of log p(x). The gradient of a derivation counts its rules and words, at most 3 of
-// each; mean and variance over the posterior are known by enumeration. Bernstein's inequality makes false alarms rarer than
-// 1e-5. Most probable derivations instead of samples are caught, and so is the shape that is drawn less often of the two.
+// The mean gradient of exact sampling is that of log p(x). The gradient of a derivation counts its rules and words, at
+// most 3 of each; mean and variance over the posterior are known by enumeration. Bernstein's inequality makes false
+// alarms rarer than 1e-5. Most probable derivations instead of samples are caught, and so is the shape that is drawn
+// less often of the two.
 func TestSampledGradient(t *testing.T) {
 	seed := testkit.Seed(t)
 	const draws = 4000
@@ -265,8 +266,9 @@ func (x instance) moments() (mean, variance []float64) {
 	return mean, variance
 }
 
-// The chains of a session draw trees in proportion to p(x,z) exp(-E(z)/T), by enumeration of the trees over three words. The
-// chi-square test has a false-alarm rate of 1e-5; without the prior the distribution is another, which is seen.
+// The chains of a session draw trees in proportion to p(x,z) exp(-E(z)/T), by enumeration of the trees over three
+// words. The chi-square test has a false-alarm rate of 1e-5; without the prior the distribution is another, which is
+// seen.
 func TestChainsWithPrior(t *testing.T) {
 	c := tinyConfig(MCEM)
 	c.Prior.On, c.Model.Nonterminals, c.Model.Width, c.Seed = true, 2, 128, testkit.Seed(t) // wide networks begin with flat distributions

@@ -13,8 +13,8 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// moveKeys are the moves of an iteration, sent at once, row by row: random numbers to accept a move with and to make it with, and its
-// steps back. The first row is the next move, or the one under way.
+// moveKeys are the moves of an iteration, sent at once, row by row: random numbers to accept a move with and to make it
+// with, and its steps back. The first row is the next move, or the one under way.
 type moveKeys[T any] struct {
 	Accept, Move T // [moves, size of a key]
 	Back         T // [moves] int32
@@ -42,12 +42,13 @@ type (
 		Down     *W // those down to bare words; nil if they are behind the others, or there are none
 	}
 	proposeOut[T, I, W, R any] struct {
-		Wake           W
-		Rewards        forest.Rewards[T]
-		LogW, LogAgain T                 // log R + log P_B - log P_F of the walks of wake, as they were drawn, and of those to recalled trees
-		Replay         *takenApart[T, I] // nil without replay
-		Sleep          *W                // nil without a sleep phase
-		Next           R
+		Wake     W
+		Rewards  forest.Rewards[T]
+		LogW     T                 // log R + log P_B - log P_F of the walks of wake, as they were drawn
+		LogAgain T                 // of those to recalled trees
+		Replay   *takenApart[T, I] // nil without replay
+		Sleep    *W                // nil without a sleep phase
+		Next     R
 	}
 	acceptIn[T, W any] struct {
 		Moves          moveKeys[T]
@@ -71,8 +72,8 @@ type (
 	acceptResult  = acceptOut[*tensors.Tensor, forest.WalkTensors, forest.RolloutTensors]
 )
 
-// proposed tells the walks of wake from those to recalled trees and those of dreams, if there are any, rewards all but dreams, and starts the
-// first move.
+// proposed tells the walks of wake from those to recalled trees and those of dreams, if there are any, rewards all but
+// dreams, and starts the first move.
 func (e *gflownet) proposed(in proposeNodes) (out proposeGraph) {
 	wake, again, room := e.Batch*e.Wake.Samples, e.Batch*e.Wake.Replay, in.Target.Weights.Terms.Shape().Dim(1)
 	out.Wake = in.Walk
@@ -97,8 +98,8 @@ func (e *gflownet) nextMove(m move, t forest.Target[*Node], from forest.Walk, kn
 	return e.RolloutOf(t, from, m.move, m.back, Const(m.back.Graph(), true), e.explore().Behaviour(knobs))
 }
 
-// accepted ends a move, with the probability of Metropolis and Hastings, and starts the next one. It turns the rows of the moves, so that
-// the next one is the first.
+// accepted ends a move, with the probability of Metropolis and Hastings, and starts the next one. It turns the rows of
+// the moves, so that the next one is the first.
 func (e *gflownet) accepted(in acceptIn[*Node, forest.Walk]) (out acceptOut[*Node, forest.Walk, forest.Rollout]) {
 	out.Proposed = e.RewardOf(in.Target, in.After.Forest, in.After.Inside).LogR
 	yes := gfn.Accept(moveAt(in.Moves, 0).accept, Add(Sub(out.Proposed, in.LogR), in.After.LogRatio()))

@@ -24,7 +24,8 @@ type mStep struct {
 var _ em.MStepper[parse.Padded, latents] = mStep{}
 
 type (
-	// mIn has a key for exact samples, trees, or neither for all trees. A sentence with several trees is there as often.
+	// mIn has a key for exact samples, trees, or neither for all trees. A sentence with several trees is there as
+	// often.
 	mIn[T, L, S, Z, F any] struct {
 		Rates     L
 		Sentences S
@@ -66,7 +67,8 @@ func newMStepBy(set *program.Set, tables func(*Graph) grammar.LogProbs, c *Confi
 	return m
 }
 
-// weighted is the mean over sentences, of k rows each, of -log p by self-normalised weights, and their mean effective sample size.
+// weighted is the mean over sentences, of k rows each, of -log p by self-normalised weights, and their mean effective
+// sample size.
 func weighted(logP, logW *Node, k int) (loss, ess *Node) {
 	w, sizes := gfn.SelfNormalised(logW, k)
 	return Neg(MulScalar(ReduceAllMean(Mul(ConvertDType(w, logP.DType()), logP)), k)), ReduceAllMean(sizes)

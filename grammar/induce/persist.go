@@ -15,8 +15,8 @@ import (
 	"github.com/gfnem/gfnem/internal/program"
 )
 
-// keptTrees are some trees of each training sentence. They are in the order of gaps; a node is a word, or its gap and the greatest number
-// of words. A label is one more than that of the node, 0 where there is no tree yet.
+// keptTrees are some trees of each training sentence. They are in the order of gaps; a node is a word, or its gap and
+// the greatest number of words. A label is one more than that of the node, 0 where there is no tree yet.
 type keptTrees struct {
 	variable   *model.Variable // [sentences,each,3,words-1] int32: labels, left and right children
 	each, most int             // trees of a sentence; words
@@ -74,8 +74,8 @@ func (k *keptTrees) trees(b parse.Padded) (z grammar.TreeTensors, there *tensors
 	return grammar.TreeTensors{Left: tensor(left), Right: tensor(right), Label: tensor(label)}, tensors.FromValue(has), some
 }
 
-// keep keeps a tree for each row of a batch: that of a row of forests, or what there is if that is negative. What is not whole, since a
-// network said nothing finite, is not kept.
+// keep keeps a tree for each row of a batch: that of a row of forests, or what there is if that is negative. What is
+// not whole, since a network said nothing finite, is not kept.
 func (k *keptTrees) keep(b parse.Padded, f forest.ForestTensors, from func(row int) int) {
 	flat := tensors.MustCopyFlatData[int32]
 	label, left, right, n := flat(f.Label), flat(f.Left), flat(f.Right), b.Room()
@@ -124,7 +124,8 @@ type (
 	resumeResult = resumeOut[*tensors.Tensor, forest.WalkTensors, forest.RolloutTensors]
 )
 
-// resumed puts chains that persist where they were, under the grammar and the network as they are now, and starts the first move.
+// resumed puts chains that persist where they were, under the grammar and the network as they are now, and starts the
+// first move.
 func (e *gflownet) resumed(in resumeIn[*Node, forest.Walk, grammar.Trees]) (out resumeOut[*Node, forest.Walk, forest.Rollout]) {
 	kept := e.Embed(e.phi(), forest.FromTrees(in.Trees, in.Target.Lengths), in.Words)
 	out.Walk = chosen(in.There, kept, in.Fresh)

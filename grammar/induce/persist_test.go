@@ -18,8 +18,8 @@ func persistent(trees string) Config {
 	return c
 }
 
-// Chains begin at fresh trees and, the next time that their sentence comes, where they have ended, whatever the batch and its room for
-// words. Chains of other sentences are left alone.
+// Chains begin at fresh trees and, the next time that their sentence comes, where they have ended, whatever the batch
+// and its room for words. Chains of other sentences are left alone.
 func TestChainsPersist(t *testing.T) {
 	t.Parallel()
 	for _, trees := range []string{Labelled, Shapes} {

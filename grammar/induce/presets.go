@@ -34,8 +34,8 @@ func PaperConfig() Config {
 	return c
 }
 
-// BestConfig is what does better than the paper at its size: shapes, several walks and their weights, and the best state by validation.
-// M-steps of all methods sum labels out.
+// BestConfig is what does better than the paper at its size: shapes, several walks and their weights, and the best
+// state by validation. M-steps of all methods sum labels out.
 func BestConfig() Config {
 	c := PaperConfig()
 	c.WeighShapes()
@@ -44,8 +44,9 @@ func BestConfig() Config {
 	return c
 }
 
-// WeighShapes has a GFlowNet build shapes, several of each sentence, which are compared with each other, and M-steps learn from these by
-// their importance weights, without moves. The loss is of whole trajectories, so that the gate's threshold is greater.
+// WeighShapes has a GFlowNet build shapes, several of each sentence, which are compared with each other, and M-steps
+// learn from these by their importance weights, without moves. The loss is of whole trajectories, so that the gate's
+// threshold is greater.
 func (c *Config) WeighShapes() {
 	c.Policy.Trees = Shapes
 	c.Wake.Samples, c.Wake.Objective, c.MStep.Weights = 4, "vargrad", true
@@ -61,8 +62,8 @@ func (c *Config) AsPublished(moves int) {
 	c.Gate.Threshold, c.Gate.ThresholdEnd = -1, -1
 }
 
-// QuickConfig learns the synthetic treebank on two cores in about a minute, or a few by a GFlowNet, with several times more symbols
-// than the treebank has and small batches, which ended in better optima than other settings.
+// QuickConfig learns the synthetic treebank on two cores in about a minute, or a few by a GFlowNet, with several times
+// more symbols than the treebank has and small batches, which ended in better optima than other settings.
 func QuickConfig() Config {
 	c := PaperConfig()
 	c.Seed, c.Batch, c.Updates, c.Pool, c.Bucket = 0, 16, 0, 20, 4

@@ -26,8 +26,9 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// ReadGrammar returns the grammar of a run's newest checkpoint as a table, of the best state if the run keeps that, with
-// a line for each newer checkpoint that is damaged. The run's data set is not needed. Nonterminals are named NT-1, NT-2, ..., and preterminals T-1, T-2, ...
+// ReadGrammar returns the grammar of a run's newest checkpoint as a table, of the best state if the run keeps that,
+// with a line for each newer checkpoint that is damaged. The run's data set is not needed. Nonterminals are named NT-1,
+// NT-2, ..., and preterminals T-1, T-2, ...
 //
 // The trained parameters are widened before anything is computed of them, so that the table is that of the network in
 // double precision, the same on all backends but for the last digits.

@@ -12,11 +12,12 @@ import (
 	"github.com/gfnem/gfnem/rng"
 )
 
-// Replay (em.Replay, em.Memory) of grammars keeps trees of each training sentence that were accepted, and learns from them when the sentence
-// comes again: new ways to them are drawn by P_B, and the grammar and the policy are those of that time. After moves, the trees to which
-// these have led are kept. Without moves, a tree is chosen by importance weight among the one that is kept and those of the walks. That
-// leaves the posterior as it is: it is iterated sampling importance resampling (Andrieu, Doucet, Holenstein, "Particle Markov chain Monte
-// Carlo methods", 2010), whose proposals are the walks.
+// Replay (em.Replay, em.Memory) of grammars keeps trees of each training sentence that were accepted, and learns from
+// them when the sentence comes again: new ways to them are drawn by P_B, and the grammar and the policy are those of
+// that time. After moves, the trees to which these have led are kept. Without moves, a tree is chosen by importance
+// weight among the one that is kept and those of the walks. That leaves the posterior as it is: it is iterated sampling
+// importance resampling (Andrieu, Doucet, Holenstein, "Particle Markov chain Monte Carlo methods", 2010), whose
+// proposals are the walks.
 type (
 	// recalled are trees that are replayed, of sentences S in the order of a batch.
 	recalled[T, S, Z any] struct {

@@ -35,8 +35,8 @@ func (s *Session) batchOf(numbers ...int) parse.Padded {
 	return b
 }
 
-// replayed is the part of an iteration that goes back to trees, as if these walks had been drawn by wake: their weights are made from the
-// grammar as it is.
+// replayed is the part of an iteration that goes back to trees, as if these walks had been drawn by wake: their weights
+// are made from the grammar as it is.
 func (w *iteration) replayed(t testing.TB) *iteration {
 	t.Helper()
 	r := w.learning.Replay
@@ -74,8 +74,9 @@ func (w *iteration) zetas(t testing.TB) (zeta, logR []float64) {
 	return zeta, logR
 }
 
-// Trees that were kept are learned from when their sentences come again, by ways, scores and rewards of the network and the grammar of that
-// time, which are no longer those of the time when they were kept. Sentences without a tree do not count.
+// Trees that were kept are learned from when their sentences come again, by ways, scores and rewards of the network and
+// the grammar of that time, which are no longer those of the time when they were kept. Sentences without a tree do not
+// count.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(c *Config){
@@ -181,8 +182,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Without moves the trees that are kept are a Markov chain that leaves the posterior as it is. A chain that forgets where it is, and one that
-// takes any walk whatever it weighs, are noticed.
+// Without moves the trees that are kept are a Markov chain that leaves the posterior as it is. A chain that forgets
+// where it is, and one that takes any walk whatever it weighs, are noticed.
 func TestReplayKeepsTheTarget(t *testing.T) {
 	t.Parallel()
 	const rows = 4000

@@ -14,9 +14,9 @@ import (
 	"github.com/gfnem/gfnem/treebank"
 )
 
-// TestSegments: an E-step and an evaluation whose rollouts run in segments, for as many trees as forests can have, do what they do by whole
-// loops, for few trees where that is enough. Bits may differ, since sums have other lengths, so the seed is fixed: with one in a
-// thousand a choice would be another.
+// TestSegments: an E-step and an evaluation whose rollouts run in segments, for as many trees as forests can have, do
+// what they do by whole loops, for few trees where that is enough. Bits may differ, since sums have other lengths, so
+// the seed is fixed: with one in a thousand a choice would be another.
 func TestSegments(t *testing.T) {
 	c := smallGFN()
 	c.Moves.Count, c.Moves.Steps, c.MaxLength, c.Sleep.Leaves, c.Sleep.Steps = 6, 12, 13, 20, 11
@@ -99,9 +99,18 @@ func testForACard(t *testing.T, trees string) {
 	c := smallGFN()
 	c.Policy.Trees = trees
 	c.Moves.Count, c.Moves.Steps, c.Sleep.Leaves, c.Sleep.Steps = 3, 12, 20, 11
+	c.Wake.Replay, c.Optim.Warmup = 1, 40 // the first rate is 0
 	cpu, card := tinySession(t, c), tinySession(t, c)
 	card.gfn.Quick, card.gfn.Rolled = false, true
+	awake(t, cpu, true).remember()
+	awake(t, card, true).remember()
 	want, got := awake(t, cpu, true), awake(t, card, true)
+	for i, v := range widened(want.logAgain) {
+		closeTo(t, "the weight of a tree that is replayed", widened(got.logAgain)[i], v, 1e-5)
+	}
+	if there := got.metrics()["wake/replayed"]; there != 1 {
+		t.Errorf("%g of all trees are there", there)
+	}
 	sameForests(t, got.walks.Forest, want.walks.Forest)
 	a, b := got.losses, want.losses
 	closeTo(t, "wake", a.Wake, b.Wake, 1e-5)

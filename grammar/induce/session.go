@@ -61,7 +61,8 @@ type Session struct {
 	set      *program.Set // of what is trained
 	loop     em.Loop[parse.Padded, latents]
 	batch    parse.Padded // of the last iteration
-	// Exact does exact inference with the grammar as it is, and Network parses with the GFlowNet; nil with other methods.
+	// Exact does exact inference with the grammar as it is, and Network parses with the GFlowNet; nil with other
+	// methods.
 	Exact   *parse.Exact
 	Network *parse.GFlowNet
 	sampler *sampler
@@ -183,7 +184,8 @@ func (s *Session) gate() em.Gate {
 	return em.Adaptive{Threshold: s.threshold(), Epoch: s.sampler.perEpoch()}
 }
 
-// made is the number of updates of the grammar, or of the GFlowNet alone if the grammar is fixed; skipped ones included.
+// made is the number of updates of the grammar, or of the GFlowNet alone if the grammar is fixed; skipped ones
+// included.
 func (s *Session) made() uint64 {
 	if s.fixed != nil {
 		return s.loop.State().Iteration
@@ -191,7 +193,8 @@ func (s *Session) made() uint64 {
 	return s.loop.State().M
 }
 
-// total is the number of steps: updates of the prior first, then of the grammar, or iterations of the GFlowNet, at least.
+// total is the number of steps: updates of the prior first, then of the grammar, or iterations of the GFlowNet, at
+// least.
 func (s *Session) total() uint64 {
 	if s.impatient() {
 		return s.at()
@@ -209,8 +212,9 @@ func (s *Session) total() uint64 {
 	return n + s.spent() + s.left()
 }
 
-// expected is the number of steps as far as it can be told, once there is a prior if there is to be one. How many iterations an M-step takes is known from those so far; at first, as if
-// a twentieth of all had been made before, by one iteration each.
+// expected is the number of steps as far as it can be told, once there is a prior if there is to be one. How many
+// iterations an M-step takes is known from those so far; at first, as if a twentieth of all had been made before, by
+// one iteration each.
 func (s *Session) expected() uint64 {
 	if s.gfn == nil || s.impatient() {
 		return s.total()

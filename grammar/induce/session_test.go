@@ -82,8 +82,8 @@ func TestProcessors(t *testing.T) {
 	}
 }
 
-// Every method goes at least half of the way to the entropy of a tiny treebank, which is (log 5 + 3.4 log 2)/4.4 nats per word:
-// five patterns of 3.4 words on average, each one of two, and an end.
+// Every method goes at least half of the way to the entropy of a tiny treebank, which is (log 5 + 3.4 log 2)/4.4 nats
+// per word: five patterns of 3.4 words on average, each one of two, and an end.
 func TestMethodsLearn(t *testing.T) {
 	entropy := (math.Log(5) + 3.4*math.Log(2)) / 4.4
 	for name, c := range methods() {
@@ -114,9 +114,9 @@ func TestMethodsLearn(t *testing.T) {
 	}
 }
 
-// The loss of each method is what the method says: -log p(x); -log p(x,z) of the tree where a chain ends; and of samples
-// -log p(x,s) of the shape, which is more than the first, -log p(x,z), which is more than that, or -log p(x,z,tags), which is more
-// again.
+// The loss of each method is what the method says: -log p(x); -log p(x,z) of the tree where a chain ends; and of
+// samples -log p(x,s) of the shape, which is more than the first, -log p(x,z), which is more than that, or -log
+// p(x,z,tags), which is more again.
 func TestLosses(t *testing.T) {
 	first := func(c Config) (loss float64, s *Session, b parse.Padded) {
 		s = tinySession(t, c)
@@ -314,7 +314,8 @@ func TestPaperLearningRate(t *testing.T) {
 	}
 }
 
-// The temperature of the prior, with its values in round numbers. A shorter training follows the same schedule, if its horizon says so.
+// The temperature of the prior, with its values in round numbers. A shorter training follows the same schedule, if its
+// horizon says so.
 func TestTemperature(t *testing.T) {
 	s := &Session{Config: PaperConfig(), prior: &prior.Trainer{}}
 	s.Config.Updates, s.Horizon = 2000, 10_000
@@ -400,8 +401,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What a configuration leaves open: the published gates of the paper's preset, which differ, that of the others, which does not, and the
-// horizon. What is said stays.
+// What a configuration leaves open: the published gates of the paper's preset, which differ, that of the others, which
+// does not, and the horizon. What is said stays.
 func TestOpenKeys(t *testing.T) {
 	for _, c := range []struct {
 		preset   string

@@ -43,8 +43,8 @@ func TestSmallGrammar(t *testing.T) {
 	}
 }
 
-// Sentences of two words are drawn as the grammar says. Drawn the other way round they are caught. The test's own false alarm rate
-// is 1e-4, and its sentences are always the same.
+// Sentences of two words are drawn as the grammar says. Drawn the other way round they are caught. The test's own false
+// alarm rate is 1e-4, and its sentences are always the same.
 func TestSmallSentences(t *testing.T) {
 	g := synthetic.Small()
 	d, err := synthetic.SmallTreebank()
@@ -98,8 +98,8 @@ func TestSmallSentences(t *testing.T) {
 	}
 }
 
-// A GFlowNet learns the posterior of the small grammar: in 120 updates more than half of the way. So does one over shapes, which has less
-// to learn.
+// A GFlowNet learns the posterior of the small grammar: in 120 updates more than half of the way. So does one over
+// shapes, which has less to learn.
 func TestSmallLearns(t *testing.T) {
 	for _, trees := range []string{Labelled, Shapes} {
 		t.Run(trees, func(t *testing.T) {

@@ -109,9 +109,11 @@ func (c *Config) checkSamples() error {
 	case c.Moves.Persist && c.Moves.Count == 0:
 		return fmt.Errorf("moves.persist = true needs moves: set moves.count to 1 or more")
 	case c.Wake.Replay > c.Wake.Samples:
-		return fmt.Errorf("wake.replay = %d keeps more trees than wake.samples = %d walks make: lower it", c.Wake.Replay, c.Wake.Samples)
+		return fmt.Errorf("wake.replay = %d keeps more trees than wake.samples = %d walks make: lower it",
+			c.Wake.Replay, c.Wake.Samples)
 	case c.Wake.Replay > 0 && slices.Contains([]string{"hvi", "rws", "vimco", "none"}, c.Wake.Objective):
-		return fmt.Errorf("wake.replay = %d learns from trees that others have drawn: set wake.objective to subtb, tb or vargrad", c.Wake.Replay)
+		return fmt.Errorf("wake.replay = %d learns from trees that others have drawn: set wake.objective to subtb, tb or vargrad",
+			c.Wake.Replay)
 	}
 	return nil
 }

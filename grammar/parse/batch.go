@@ -65,8 +65,8 @@ type Batches struct {
 	Rows   int // sentences of a batch
 	Bucket int // batches have room for a multiple of so many words
 	Most   int // and for no more than these, unless a sentence has more; 0 means any
-	// Area is the greatest product of the rows and the squared room of a batch, which memory grows with: longer sentences
-	// come in smaller batches. 0 means any.
+	// Area is the greatest product of the rows and the squared room of a batch, which memory grows with: longer
+	// sentences come in smaller batches. 0 means any.
 	Area int
 }
 

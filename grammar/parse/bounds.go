@@ -35,7 +35,8 @@ type Bounds struct {
 	KLTreesLow     Measure `json:"kl_trees_at_least"`
 	KLTreesHigh    Measure `json:"kl_trees_at_most"`
 
-	// Spearman is the correlation of ranks between log p(x) and its flow estimate; nil without one, or where one of them is constant.
+	// Spearman is the correlation of ranks between log p(x) and its flow estimate; nil without one, or where one of
+	// them is constant.
 	Spearman *float64 `json:"spearman,omitempty"`
 	// ESS is how many exact samples the trajectories of a sentence are worth, mean of sentences.
 	ESS float64 `json:"effective_samples"`

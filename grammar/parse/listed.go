@@ -25,7 +25,8 @@ type Listed struct {
 	// TotalVariation between q(z), where trajectories end, and the posterior p(z|x), averaged over sentences.
 	TotalVariation float64 `json:"total_variation"`
 	Worst          float64 `json:"total_variation_worst"` // of all sentences
-	// KL is the divergence from q(z) to the posterior; over shapes it is that over labelled trees, whose labels are drawn exactly.
+	// KL is the divergence from q(z) to the posterior; over shapes it is that over labelled trees, whose labels are
+	// drawn exactly.
 	KL float64 `json:"kl_per_word"`
 }
 
@@ -99,7 +100,8 @@ func (p *GFlowNet) List(sentences []treebank.Sentence) (*Listed, error) {
 	return r, nil
 }
 
-// list returns log p(x) of a sentence, the bound of it, and the total variation and the divergence between q(z) and p(z|x).
+// list returns log p(x) of a sentence, the bound of it, and the total variation and the divergence between q(z) and
+// p(z|x).
 func (p *GFlowNet) list(words []int32) (logX, bound, tv, kl float64, err error) {
 	all, err := listForests(p.net.Set.Backend, p.net.Env(len(words)))
 	if err != nil {

@@ -25,7 +25,8 @@ type listing struct {
 // mostForests is the number of forests up to which they are listed; six words and three labels have 14,506.
 const mostForests = 20_000
 
-// mostListed is the number of forests of all sentences up to which they are listed; a hundred of the small grammar's have 400,000.
+// mostListed is the number of forests of all sentences up to which they are listed; a hundred of the small grammar's
+// have 400,000.
 const mostListed = 1_000_000
 
 // listingRows is the number of forests that the network reads at a time.

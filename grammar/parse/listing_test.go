@@ -112,8 +112,8 @@ func overShapes(p *GFlowNet) *GFlowNet {
 	return p
 }
 
-// What is said of a sentence by a GFlowNet over shapes is what the slow way says: the sum over labels is the inside algorithm's, the
-// posterior of a shape that of all its labelled trees, and the policy is evaluated from nothing.
+// What is said of a sentence by a GFlowNet over shapes is what the slow way says: the sum over labels is the inside
+// algorithm's, the posterior of a shape that of all its labelled trees, and the policy is evaluated from nothing.
 func TestListShapes(t *testing.T) {
 	seed := testkit.Seed(t)
 	for _, kind := range []grammar.Kind{grammar.CFG, grammar.NCFG} {
@@ -166,8 +166,8 @@ func TestListShapes(t *testing.T) {
 	}
 }
 
-// A GFlowNet over shapes hands on labelled trees: given the shapes that it draws, labels have their posterior. By chi-square, with a
-// false-alarm rate of 1e-5; labels that are uniform are told from that.
+// A GFlowNet over shapes hands on labelled trees: given the shapes that it draws, labels have their posterior. By
+// chi-square, with a false-alarm rate of 1e-5; labels that are uniform are told from that.
 func TestShapesAreLabelled(t *testing.T) {
 	seed := testkit.Seed(t)
 	const copies = 3000

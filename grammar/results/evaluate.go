@@ -32,8 +32,8 @@ type Result struct {
 
 var _ run.Result = (*Result)(nil)
 
-// Headline implements run.Headliner: of the last split the F1 of most probable derivations, or the likelihood where there
-// are no gold trees.
+// Headline implements run.Headliner: of the last split the F1 of most probable derivations, or the likelihood where
+// there are no gold trees.
 func (r *Result) Headline() (run.Headline, bool) {
 	if len(r.Splits) == 0 {
 		return run.Headline{}, false
@@ -160,8 +160,8 @@ func labels(trees []*grammar.Tree, count int) []float64 {
 	return out
 }
 
-// compare adds what the GFlowNet does on a split, given the exact log p(x) of its sentences. Those that are longer than it
-// reads are left out; then there is no F1 of its trees for all.
+// compare adds what the GFlowNet does on a split, given the exact log p(x) of its sentences. Those that are longer than
+// it reads are left out; then there is no F1 of its trees for all.
 func (s session) compare(r *SplitResult, split *treebank.Split, logX []float64) error {
 	short := *split
 	short.Sentences, logX = upTo(s.Network.Longest(), split.Sentences, logX)

@@ -92,8 +92,8 @@ func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 	return r, s.Publish(r.page)
 }
 
-// cells lists the trainings of a table, row by row: with all seeds, or the first ones for rows that train a GFlowNet, if there are to be fewer
-// runs of these.
+// cells lists the trainings of a table, row by row: with all seeds, or the first ones for rows that train a GFlowNet,
+// if there are to be fewer runs of these.
 func (t paperTable) cells(s run.Study) ([]run.Cell, error) {
 	if err := t.heeds(s.Set); err != nil {
 		return nil, err

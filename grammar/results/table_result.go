@@ -16,14 +16,15 @@ import (
 
 // reproduced is a table beside the paper's.
 type reproduced struct {
-	Table  string        `json:"table"`
-	Preset string        `json:"preset"`
-	Data   string        `json:"data"`
-	Split  string        `json:"split"` // which the numbers shown are of
-	Seeds  []uint64      `json:"seeds"`
-	Fewer  int           `json:"runs_of_gflownets,omitempty"` // how many of these seeds rows have that train a GFlowNet; 0 means all
-	Shown  *report.Table `json:"shown"`
-	Rows   []rowResult   `json:"rows"`
+	Table  string   `json:"table"`
+	Preset string   `json:"preset"`
+	Data   string   `json:"data"`
+	Split  string   `json:"split"` // which the numbers shown are of
+	Seeds  []uint64 `json:"seeds"`
+	// Fewer is how many of these seeds rows have that train a GFlowNet; 0 means all.
+	Fewer int           `json:"runs_of_gflownets,omitempty"`
+	Shown *report.Table `json:"shown"`
+	Rows  []rowResult   `json:"rows"`
 
 	of paperTable
 }

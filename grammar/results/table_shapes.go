@@ -10,8 +10,8 @@ import (
 	"github.com/gfnem/gfnem/report"
 )
 
-// shapesTable goes from EM as published to EM on shapes, several walks of each sentence, and weights instead of moves, step by step:
-// with exact samples, which are the ceiling of each step, and with a GFlowNet.
+// shapesTable goes from EM as published to EM on shapes, several walks of each sentence, and weights instead of moves,
+// step by step: with exact samples, which are the ceiling of each step, and with a GFlowNet.
 func shapesTable() paperTable {
 	row := func(key, title, method string, with ...string) tableRow {
 		return tableRow{key: key, title: title, with: append(config.Set{"method=" + method}, with...)}
@@ -19,6 +19,7 @@ func shapesTable() paperTable {
 	const labels, shapes, four = "mstep.collapse=labels", "policy.trees=shapes", "wake.samples=4"
 	weights := []string{shapes, four, "mstep.weights=true", "moves.count=0", "moves.balance=0"}
 	vargrad := slices.Concat(weights, []string{"wake.objective=vargrad"})
+	replay := slices.Concat(vargrad, []string{"wake.replay=1"})
 	return paperTable{
 		name: "grammar-shapes", title: "What M-steps and E-steps gain by summing labels out", own: true, preset: "quick",
 		show: compareShapes, figures: compareFigures, unless: asPublished, timed: true,
@@ -34,7 +35,7 @@ func shapesTable() paperTable {
 			row("gfn-shapes-4", "the same, four walks of each sentence", induce.GFN, shapes, four),
 			row("gfn-weights-4", "four walks, weights instead of moves", induce.GFN, weights...),
 			row("gfn-vargrad-4", "the same, VarGrad instead of SubTB", induce.GFN, vargrad...),
-			row("gfn-replay-4", "the same, an accepted tree of each sentence replayed", induce.GFN, slices.Concat(vargrad, []string{"wake.replay=1"})...),
+			row("gfn-replay-4", "the same, an accepted tree of each sentence replayed", induce.GFN, replay...),
 			row("gfn-chains-4", "four walks, moves go on from chains that persist", induce.GFN, shapes, four, "moves.persist=true"),
 		},
 	}
@@ -74,8 +75,9 @@ func compareShapes(r *reproduced) *report.Table {
 	return t
 }
 
-// objectivesTable compares losses of several walks of each sentence, without moves, the grammar being given: those of GFlowNets and what
-// else is in use. An update learns from five trajectories of each sentence, whatever the row: five walks, or four and a dream.
+// objectivesTable compares losses of several walks of each sentence, without moves, the grammar being given: those of
+// GFlowNets and what else is in use. An update learns from five trajectories of each sentence, whatever the row: five
+// walks, or four and a dream.
 func objectivesTable() paperTable {
 	const awake = "sleep.weight=0"
 	row := func(key, title string, with ...string) tableRow {
@@ -125,7 +127,8 @@ func (r *Result) divergence() float64 {
 // compareObjectives shows how near each loss comes to the posterior.
 func compareObjectives(r *reproduced) *report.Table {
 	t := r.table([]string{"", "bound less exact", "KL per word", "total variation"},
-		"an update learns from five trajectories of each sentence: five walks, or four and a dream; sleep alone from one dream",
+		"an update learns from five trajectories of each sentence: five walks, or four and a dream; "+
+			"sleep alone from one dream",
 		"bound: −E[log p(x,z) + log P_B − log P_F] in nats per word and sentence end",
 		"KL, total variation: between where trajectories end and the exact posterior, all trees and all orders listed; where these are "+
 			"too many, KL is an estimate from above, by 32 trajectories of each sentence")

@@ -42,8 +42,8 @@ func TestShapesTable(t *testing.T) {
 	}
 }
 
-// Rows of the table of objectives differ in their losses, and all learn from five trajectories of each sentence unless somebody says
-// otherwise: walks, and a dream of those that sleep.
+// Rows of the table of objectives differ in their losses, and all learn from five trajectories of each sentence unless
+// somebody says otherwise: walks, and a dream of those that sleep.
 func TestObjectivesTable(t *testing.T) {
 	onPolicy := map[string]bool{"hvi": true, "vimco": true, "rws": true, "rws-sleep": true}
 	for row, c := range cellsOf(t, "grammar-objectives", "small") {

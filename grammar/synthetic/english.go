@@ -17,8 +17,8 @@ var englishRules string
 var englishWords string
 
 // parse makes a grammar of two tables in text. Nonterminals are what stands left of the rules, preterminals left of the
-// words, and each is numbered in the order of the text; so are words. The text is our own: where it is no grammar, parse
-// panics.
+// words, and each is numbered in the order of the text; so are words. The text is our own: where it is no grammar,
+// parse panics.
 func parse(rules, words string) *grammar.Grammar {
 	ruleTable, wordTable := tableOf(rules), tableOf(words)
 	var nonterminals, preterminals, vocabulary []string

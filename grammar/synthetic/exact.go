@@ -49,8 +49,8 @@ func LogProbs(g *grammar.Grammar, sentences []treebank.Sentence) []float64 {
 	return logs
 }
 
-// lengthProbs returns the exact probability that a sentence of a grammar has n words, at index n, up to most: every leaf
-// is some word with probability 1.
+// lengthProbs returns the exact probability that a sentence of a grammar has n words, at index n, up to most: every
+// leaf is some word with probability 1.
 func lengthProbs(g *grammar.Grammar, most int) []float64 {
 	c := newChart(g, most)
 	for k := range most {
@@ -60,7 +60,8 @@ func lengthProbs(g *grammar.Grammar, most int) []float64 {
 	return c.prefixes()
 }
 
-// chart is that of the inside algorithm: the probability of words i to j from a symbol, nonterminals first, by its parent.
+// chart is that of the inside algorithm: the probability of words i to j from a symbol, nonterminals first, by its
+// parent.
 type chart struct {
 	*grammar.Grammar
 	words int

@@ -14,10 +14,10 @@ const SmallLongest = 6
 
 const smallTrain, smallValid, smallTest = 4000, 20, 100
 
-// Small draws a grammar with so few symbols that all trees of its shorter sentences can be listed, always the same one. Most rules
-// are rare, as in a grammar that has been learned: a tree chosen at random is far less probable than the best ones. This one was
-// taken of two dozen since its sentences have two to six words about equally often, and most of the longer ones several trees of
-// similar probability.
+// Small draws a grammar with so few symbols that all trees of its shorter sentences can be listed, always the same one.
+// Most rules are rare, as in a grammar that has been learned: a tree chosen at random is far less probable than the
+// best ones. This one was taken of two dozen since its sentences have two to six words about equally often, and most of
+// the longer ones several trees of similar probability.
 func Small() *grammar.Grammar {
 	const ruleScale, wordScale, branching = 4.5, 3, 0.5
 	g := grammar.New(grammar.CFG, strings.Fields("X Y Z"), strings.Fields("T-1 T-2 T-3 T-4"), strings.Fields("a b c d e f g h"))

@@ -29,8 +29,8 @@ func English(kind grammar.Kind) (*grammar.Grammar, error) {
 }
 
 // Treebank returns the English of a kind and a seed: 5,000 sentences for training and 500 each for validation and test,
-// drawn independently from the grammar given that a sentence has 2 to 20 words. The vocabulary is the grammar's words in
-// the grammar's order, without <unk>.
+// drawn independently from the grammar given that a sentence has 2 to 20 words. The vocabulary is the grammar's words
+// in the grammar's order, without <unk>.
 //
 // TrueLogProb of a split is the log-likelihood of its sentences under that truncated distribution: log p(x) of the
 // grammar less log P(2 ≤ n ≤ 20), summed.
