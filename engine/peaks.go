@@ -11,8 +11,8 @@ import (
 	"github.com/gfnem/gfnem/engine/internal/vec"
 )
 
-// Peaks is what the machine can do at most, on all threads: float32 multiply-adds in registers (two operations each), and
-// reading and writing of memory beyond the caches.
+// Peaks is what the machine can do at most, on all threads: float32 multiply-adds in registers (two operations each),
+// and reading and writing of memory beyond the caches.
 type Peaks struct{ Flops, Bytes float64 } // per second
 
 // MeasurePeaks takes a part of a second.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,7 +24,20 @@ func TestPack(t *testing.T) {
 		t.Errorf("packing twice gives different bytes: %v", err)
 	}
 	g.Grid.Dir = t.TempDir()
-	if err := Unpack(&packed, filepath.Join(g.Grid.Dir, "row", "7")); err != nil {
+	unpacked := filepath.Join(g.Grid.Dir, "row", "7")
+	if err := Unpack(&packed, unpacked); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]string{nil, {"index.html", filepath.Join("state", "000000000003")}} {
+		if got, err := Unpacked(unpacked); err != nil || !slices.Equal(got, want) {
+			t.Errorf("beside what was packed there is %q, want %q; %v", got, want, err)
+		}
+		writeString(t, filepath.Join(unpacked, "index.html"), "")
+		if err := os.MkdirAll(filepath.Join(unpacked, "state", "000000000003"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(unpacked, "state", "000000000003")); err != nil {
 		t.Fatal(err)
 	}
 	if warnings, measured := g.run(); warnings != "" || measured {

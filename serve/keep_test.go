@@ -52,7 +52,7 @@ func TestRoomForCurves(t *testing.T) {
 		return x
 	}
 	all := open(1 << 40)
-	most := all.held.Load() / 10
+	most := all.held.Load() / 5
 	few := open(most)
 	see := func(x *index, metric string) (text []string, whole int) {
 		now := x.clock.Add(1)

@@ -55,7 +55,7 @@ func (p *Pool) Run(ctx context.Context, g run.Grid, cells []run.Cell) ([]json.Ra
 	c := &collection{
 		Pool: p, grid: g, cells: cells, results: make([]json.RawMessage, len(cells)), failed: make([]error, len(cells)),
 		open: make(map[string]int), entries: make(map[string]entry), seen: make(map[string]sighting), claimed: make(map[string]bool),
-		bar: run.NewProgress(p.Log, int64(len(cells))*1000, g.Task.Name()), swept: time.Now(), posted: time.Now(),
+		bar: run.NewProgress(p.Log, int64(len(cells))*1000, g.Task.Name()), swept: p.now(), posted: p.now(),
 	}
 	if err := c.offerAll(ctx); err != nil {
 		return c.results, c.ending(ctx, err)
@@ -166,11 +166,11 @@ func (c *collection) follow(ctx context.Context, updates <-chan jetstream.KeyVal
 			if err := c.take(ctx, update); err != nil {
 				return err
 			}
-		case now := <-tick:
+		case <-tick:
 			if failure := c.failure(); failure != nil {
 				return failure
 			}
-			if err := c.look(ctx, now); err != nil {
+			if err := c.look(ctx, c.now()); err != nil {
 				return err
 			}
 			if time.Since(heard) > 2*c.Lease && len(c.claimed) > 0 {
@@ -191,7 +191,7 @@ func (c *collection) take(ctx context.Context, update jetstream.KeyValueEntry) e
 	if err := disk.Decode(update.Value(), &e); err != nil {
 		return boardError(err)
 	}
-	c.entries[update.Key()], c.seen[update.Key()] = e, sighting{update.Revision(), time.Now()}
+	c.entries[update.Key()], c.seen[update.Key()] = e, sighting{update.Revision(), c.now()}
 	c.status.heard(e)
 	delete(c.claimed, update.Key())
 	switch e.State {

@@ -132,11 +132,7 @@ func (s *said) has(t *testing.T, text string) {
 // wait waits until some text is said.
 func (s *said) wait(t *testing.T, text string) {
 	t.Helper()
-	for begin := time.Now(); !strings.Contains(s.String(), text); time.Sleep(10 * time.Millisecond) {
-		if time.Since(begin) > 2*time.Minute {
-			t.Fatalf("%q is not said:\n%s", text, s)
-		}
-	}
+	eventually(t, fmt.Sprintf("%q is not said", text), func() bool { return strings.Contains(s.String(), text) })
 }
 
 func write(t *testing.T, path, text string) string {
@@ -165,7 +161,8 @@ func plan(t *testing.T, text string, tasks ...run.Task) *Plan {
 	return p
 }
 
-const lease = 2 * time.Second
+// lease is so long that no test can lose a claim.
+const lease = 10 * time.Minute
 
 // open opens a pool for a folder.
 func open(t *testing.T, o PoolOptions) *Pool {

@@ -64,6 +64,7 @@ type Pool struct {
 	ended   error // of the first worker here that failed
 	over    bool  // everything was made
 	status  *status
+	now     func() time.Time // tells when leases end
 }
 
 var _ run.Pool = (*Pool)(nil)
@@ -76,7 +77,7 @@ func (p *Pool) spool() string            { return p.below("tmp") }
 
 // OpenPool takes a grid's folder, starts a server or connects to one, and starts the workers of this process.
 func OpenPool(ctx context.Context, o PoolOptions) (_ *Pool, err error) {
-	p := &Pool{PoolOptions: o, life: here + rand.Text()[:6] + "/", data: make(map[string]blob), jobs: make(map[string]job), status: newStatus(o.Dir)}
+	p := &Pool{PoolOptions: o, life: here + rand.Text()[:6] + "/", data: make(map[string]blob), jobs: make(map[string]job), status: newStatus(o.Dir), now: time.Now}
 	if p.Lease == 0 {
 		p.Lease = 15 * time.Second
 	}

@@ -137,7 +137,7 @@ func TestFolderInUse(t *testing.T) {
 // rogue is a worker that does what it likes with the cells that it claims.
 func rogue(t *testing.T, p *Pool) *hold {
 	t.Helper()
-	for begin := time.Now(); time.Since(begin) < 10*time.Second; {
+	for begin := time.Now(); time.Since(begin) < 3*time.Minute; {
 		batch, err := p.board.todo.Fetch(1, jetstream.FetchMaxWait(time.Second))
 		if err != nil {
 			continue
@@ -175,20 +175,29 @@ func running(t *testing.T, plan *Plan, p *Pool) (wait func()) {
 
 const oneCell = "task = \"count\"\n"
 
+// clock is one that a test sets forward.
+type clock struct{ past atomic.Int64 }
+
+func (c *clock) now() time.Time           { return time.Unix(0, c.past.Load()) }
+func (c *clock) forward(by time.Duration) { c.past.Add(int64(by)) }
+
 // A worker that is silent for the time of a lease loses its cell: whatever it does with it then is refused.
 func TestStaleClaim(t *testing.T) {
-	var log said
 	plan := plan(t, oneCell)
-	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Log: &log, Lease: 500 * time.Millisecond})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t)})
+	var time clock
+	p.now = time.now
 	wait := running(t, plan, p)
 	first := rogue(t, p)
-	for range 5 { // it renews its claim
-		time.Sleep(200 * time.Millisecond)
-		if err := first.change(t.Context(), func(e *entry) { e.Step++ }); err != nil {
+	for step := range uint64(5) { // it renews its claim
+		time.forward(p.Lease * 2 / 3)
+		if err := first.change(t.Context(), func(e *entry) { e.Step = step + 1 }); err != nil {
 			t.Fatal(err)
 		}
+		p.seen(t, step+1)
 	}
-	second := rogue(t, p) // when the first is silent
+	time.forward(p.Lease)
+	second := rogue(t, p)
 	if second.now().Epoch != first.now().Epoch+1 {
 		t.Errorf("epochs %d, %d", first.now().Epoch, second.now().Epoch)
 	}
@@ -207,6 +216,26 @@ func TestStaleClaim(t *testing.T) {
 	}
 	p.startWorker(0)
 	wait()
+}
+
+// seen waits until the pool knows of a step of the only worker.
+func (p *Pool) seen(t *testing.T, step uint64) {
+	t.Helper()
+	eventually(t, "the pool does not hear of a worker", func() bool {
+		p.status.mu.Lock()
+		defer p.status.mu.Unlock()
+		return len(p.status.Workers) > 0 && p.status.Workers[0].Step == step
+	})
+}
+
+// eventually waits for what lasts once it is.
+func eventually(t *testing.T, otherwise string, is func() bool) {
+	t.Helper()
+	for begin := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begin) > 3*time.Minute {
+			t.Fatal(otherwise)
+		}
+	}
 }
 
 // An answer that was lost does not keep a worker from going on.
@@ -492,9 +521,7 @@ func posted(t *testing.T, plan *Plan, log io.Writer) (p *Pool, wait func()) {
 	t.Helper()
 	p = open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort, Log: log})
 	wait = running(t, plan, p)
-	for len(cellsOf(p)) < len(plan.Cells()) {
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually(t, "there are no cells", func() bool { return len(cellsOf(p)) == len(plan.Cells()) })
 	return p, wait
 }
 

@@ -69,7 +69,7 @@ func startServer(store, listen string, keys *Keys, limit int64) (*embedded, erro
 	e := &embedded{s, &serverLog{}}
 	s.SetLoggerV2(e.log, false, false, false)
 	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(time.Minute) {
 		e.stop()
 		return nil, badinput.Errorf("the server of the sweep did not start: %s", e.log.reason("is another program at "+listen+"?"))
 	}

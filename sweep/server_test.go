@@ -71,7 +71,7 @@ func TestKeys(t *testing.T) {
 		"nothing":      {&Keys{}, " is not who it should be: failed to verify certificate: x509: certificate signed by unknown authority: give --keys with the ca.pem of the sweep"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			nc, err := Dial(t.Context(), address, "worker", c.keys, 5*time.Second)
+			nc, err := Dial(t.Context(), address, "worker", c.keys, time.Minute)
 			if nc != nil {
 				nc.Close()
 			}
@@ -119,12 +119,12 @@ func TestOffLoopback(t *testing.T) {
 func TestOtherProgram(t *testing.T) {
 	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort})
 	defer p.Close()
-	nc, err := Dial(t.Context(), "nats://"+p.Listen, "worker", &Keys{}, time.Second)
+	nc, err := Dial(t.Context(), "nats://"+p.Listen, "worker", &Keys{}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	w := Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Patience: time.Second, Program: "v9 0123456789ab"}
+	w := Worker{Tasks: []run.Task{count{}}, Dir: disktest.MemoryDir(t), Patience: time.Minute, Program: "v9 0123456789ab"}
 	testkit.BadInput(t, w.Run(t.Context(), nc), "the sweep is made by another build of the program ("+Program()+
 		") than this one (v9 0123456789ab): give its workers the same")
 }
@@ -141,7 +141,7 @@ func TestSeveralSweeps(t *testing.T) {
 	if _, err := plan.Run(t.Context(), p.grid(plan.Task)); err != nil {
 		t.Fatal(err)
 	}
-	nc, err := Dial(t.Context(), address, "worker", &Keys{}, time.Second)
+	nc, err := Dial(t.Context(), address, "worker", &Keys{}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,12 +156,10 @@ func TestSeveralSweeps(t *testing.T) {
 		w := Worker{Tasks: []run.Task{count{}}, Dir: dir, Sweep: "mine", Patience: time.Hour}
 		ended <- w.Run(t.Context(), nc)
 	}()
-	for begin := time.Now(); time.Since(begin) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
-		if found, err := filepath.Glob(filepath.Join(dir, "worker-*")); err != nil || len(found) > 0 {
-			break
-		}
-	}
-	time.Sleep(300 * time.Millisecond) // until it waits for a cell
+	eventually(t, "it waits for no cell", func() bool {
+		info, err := p.board.todo.Info(t.Context())
+		return err == nil && info.NumWaiting >= 2 // with the one of the pool
+	})
 	p.finish(t)
 	if err := <-ended; err != nil {
 		t.Errorf("a worker of a sweep that is gone: %v", err)

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/gomlx/compute"
 
@@ -69,7 +68,7 @@ func TestDataReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort, Tasks: []run.Task{task}, Lease: time.Minute})
+	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort, Tasks: []run.Task{task}})
 	wait := running(t, plan, p)
 	gone := p.elsewhere(t, nil)
 	wait()

@@ -53,6 +53,14 @@ func (s *Choices) graph(in choiceIn[*Node]) (out choiceLogs[*Node]) {
 	return out
 }
 
+// Ranks says of each position how many are filled before it; nil means row by row.
+func (c *Codec) Ranks() []int {
+	if c.order() == nil {
+		return nil
+	}
+	return c.ranks()
+}
+
 // Of returns log q of every code given the image and the codes before it, [n][K], and log p(x|z). The former is nil
 // of a VQ-VAE, which chooses nothing.
 func (s *Choices) Of(images mnist.Images, z Codes) (logQ [][]float64, logP float64, err error) {

@@ -36,12 +36,12 @@ func TestDecoders(t *testing.T) {
 			c := tinyConfig(method)
 			set(&c)
 			s := tinySession(t, c)
-			steps(t, s, 4)
-			r, err := s.Evaluate()
+			steps(t, s, 3)
+			bound, err := s.codec.bounds(s.test, 1)
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, method, err)
 			}
-			if v := r.(*Result).NLL.NLL; !(v > 0 && v < 200) {
+			if v := bound.Bound; !(v > 0 && v < 200) {
 				t.Errorf("%s, %s: %g nats", name, method, v)
 			}
 			var own []string

@@ -317,7 +317,7 @@ func independent(p []float64) []float64 {
 }
 
 // decoderLosses are the loss of the M-step, with and without a prior, and what it is made of.
-type decoderLosses[T any] struct{ Loss, Plain, LogLikelihood, LogPrior T }
+type decoderLosses[T any] struct{ Loss, Plain, Weighed, LogLikelihood, LogPrior, OwnPrior T }
 
 // The loss of the M-step is the published one: by pixel, and with a learned prior by position of other latents.
 func TestDecoderLoss(t *testing.T) {
@@ -333,9 +333,15 @@ func TestDecoderLoss(t *testing.T) {
 		plain := Model{Size: size}
 		loss, _ := m.decoderLoss(theta, x, z, nil, draw)
 		without, _ := plain.decoderLoss(theta, x, z, nil, draw)
-		return decoderLosses[*Node]{loss, without, m.LogLikelihood(theta, x, z), m.LogPrior(theta, other)}
+		weighed, _ := m.decoderLoss(theta, x, z, Const(in.X.Graph(), []float64{0.5, 0, 0.2, 0.3}), draw)
+		return decoderLosses[*Node]{loss, without, weighed, m.LogLikelihood(theta, x, z), m.LogPrior(theta, other), m.LogPrior(theta, z)}
 	}, example[*tensors.Tensor]{size.images(1, 2, 3, 4), size.latents()})
 	pixels := -sum(floats(t, out.LogLikelihood)) / 4 / 4
 	near(t, "the loss", tensors.ToScalar[float64](out.Loss), pixels-sum(floats(t, out.LogPrior))/4/4, 1e-12)
 	near(t, "the loss without a prior", tensors.ToScalar[float64](out.Plain), pixels, 1e-12)
+	weighed := 0.0
+	for i, w := range []float64{0.5, 0, 0.2, 0.3} {
+		weighed -= w * (floats(t, out.LogLikelihood)[i]/4 + floats(t, out.OwnPrior)[i]/4)
+	}
+	near(t, "the loss of weighed latents", tensors.ToScalar[float64](out.Weighed), weighed, 1e-12)
 }

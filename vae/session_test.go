@@ -262,7 +262,7 @@ func TestPublishedSchedule(t *testing.T) {
 // with an M-update in each iteration.
 func TestDecoderRate(t *testing.T) {
 	c := QuickConfig()
-	c.Optim.DropOn, c.Optim.Theta.Rate, c.Optim.Theta.Drop = 3, 0.5, 0.25
+	c.Optim.DropOn, c.Optim.Smooth, c.Optim.Theta.Rate, c.Optim.Theta.Drop = 3, false, 0.5, 0.25
 	for turn, made := range map[int]uint64{20: 50, 0: 90} {
 		c.Gate.Turn = turn
 		for at, want := range map[uint64]float64{0: 0.5, made - 1: 0.5, made: 0.125} {

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		os.Exit(execute(args, os.Stdout, os.Stderr))
-	}, "gfnem-small": mainSmall, "gfnem-fake": func() {
+	}, "gfnem-small": mainSmall, "gfnem-gated": mainGated, "gfnem-fake": func() {
 		gfnem.Tasks, run.Grace = append(gfnem.Tasks, fakeTask{}), 200*time.Millisecond
 		main()
 	}, "gfnem-plain": func() {

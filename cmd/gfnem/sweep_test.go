@@ -86,13 +86,23 @@ func newSweeping(t *testing.T, text string) *sweeping {
 	if err := os.WriteFile(s.file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.address = l.Addr().String()
-	l.Close()
+	s.address = steadyAddress(t)
 	return s
+}
+
+// steadyAddress is one at which a server can be started again and again: its port is none that systems give to those
+// who ask for any.
+func steadyAddress(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // Write keeps what processes say, for when the test fails.
@@ -108,10 +118,10 @@ func (s *sweeping) said() string {
 	return s.errOut.String()
 }
 
-// process starts the program, which is killed when the test ends.
+// process starts the program, which is killed when the test ends. Its trainings stop at gates.
 func (s *sweeping) process(args ...string) *exec.Cmd {
 	s.Helper()
-	cmd := program(s.T, args...)
+	cmd := programNamed(s.T, "gfnem-gated", args...)
 	cmd.Stderr = s
 	if err := cmd.Start(); err != nil {
 		s.Fatal(err)
@@ -197,19 +207,8 @@ func TestSweepKilled(t *testing.T) {
 			s.alone()
 			alone := time.Since(begin)
 			t.Logf("one worker: %s", alone)
-			name, all := "", false
-			for attempt := range 3 { // a machine that is suddenly faster is done before all kills
-				name = fmt.Sprintf("killed%d", attempt)
-				if all = s.kill(name, r, size, alone); all || t.Failed() {
-					break
-				}
-			}
-			if !all {
-				t.Error("the sweep is always over before all kills: the test shows too little")
-			}
-			if !t.Failed() {
-				s.same(name)
-			}
+			s.kill("killed", r, size, alone)
+			s.same("killed")
 			if t.Failed() {
 				t.Log(s.said())
 			}
@@ -217,10 +216,11 @@ func TestSweepKilled(t *testing.T) {
 	}
 }
 
-// kill makes the sweep with several workers and kills them, and its server, again and again. It returns false if the
-// sweep was over before all kills.
-func (s *sweeping) kill(name string, r *rand.Rand, size sweepSizes, alone time.Duration) bool {
-	limit, cancel := context.WithTimeout(s.Context(), max(2*time.Minute, 10*alone))
+// kill makes the sweep with several workers and kills them, and its server, again and again. Trainings with the last
+// seed wait for the last kill.
+func (s *sweeping) kill(name string, r *rand.Rand, size sweepSizes, alone time.Duration) {
+	gate := closedGate(s.T, s.dir, fmt.Sprint(size.seeds-1))
+	limit, cancel := context.WithTimeout(s.Context(), max(5*time.Minute, 20*alone))
 	defer cancel()
 	server := s.server(name)
 	ended := waitOf(server)
@@ -228,12 +228,15 @@ func (s *sweeping) kill(name string, r *rand.Rand, size sweepSizes, alone time.D
 	for i := range workers {
 		workers[i] = s.worker()
 	}
-	mean := alone / time.Duration(3*(size.kills+size.serverKills)) // so that all kills fall into the sweep
+	mean := alone / time.Duration(3*(size.kills+size.serverKills)) // so that most kills meet trainings that do not wait
+	s.wait(name, "nobody works", func(now snapshot) bool { return now.Cells.Running > 0 })
 	kills, serverKills := 0, 0
 	for begin := time.Now(); ; {
 		var next <-chan time.Time
 		if kills < size.kills || serverKills < size.serverKills {
 			next = time.After(time.Duration(r.Int64N(int64(2*mean)) + 1))
+		} else {
+			gate.open(s.T)
 		}
 		select {
 		case err := <-ended:
@@ -241,7 +244,10 @@ func (s *sweeping) kill(name string, r *rand.Rand, size sweepSizes, alone time.D
 				s.Fatalf("the sweep: %v\n%s", err, s.said())
 			}
 			s.Logf("%d kills of workers, %d of the server, %s", kills, serverKills, time.Since(begin))
-			return kills == size.kills && serverKills == size.serverKills
+			if kills < size.kills || serverKills < size.serverKills {
+				s.Error("the sweep is over before the last kill")
+			}
+			return
 		case <-limit.Done():
 			s.Fatalf("the sweep does not end\n%s", s.said())
 		case <-next:
@@ -258,6 +264,9 @@ func (s *sweeping) kill(name string, r *rand.Rand, size sweepSizes, alone time.D
 			server = s.server(name)
 			ended = waitOf(server)
 			serverKills++
+		}
+		if kills+serverKills == size.kills+size.serverKills {
+			s.Logf("at the last kill: %+v", s.status(name).Cells)
 		}
 	}
 }
@@ -297,37 +306,39 @@ func TestSweepOverhead(t *testing.T) {
 		"mixture": fmt.Sprintf("task = \"mixture\"\npreset = \"quick\"\nseeds = %d\n", seeds),
 		"grammar": grammars,
 	} {
-		s := newSweeping(t, text)
-		var least, cpu [2]time.Duration // of the loop and of the sweep
-		for k := range times {
-			for kind, cmd := range []*exec.Cmd{
-				programNamed(t, "gfnem-plain", s.file, s.out("plain")),
-				program(t, "sweep", s.file, "--out", s.out("sweep"), "--workers", "1"),
-			} {
-				begin := time.Now()
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, out)
+		t.Run(task, func(t *testing.T) {
+			s := newSweeping(t, text)
+			var least, cpu [2]time.Duration // of the loop and of the sweep
+			for k := range times {
+				for kind, cmd := range []*exec.Cmd{
+					programNamed(t, "gfnem-plain", s.file, s.out("plain")),
+					program(t, "sweep", s.file, "--out", s.out("sweep"), "--workers", "1"),
+				} {
+					begin := time.Now()
+					if out, err := cmd.CombinedOutput(); err != nil {
+						t.Fatalf("%v\n%s", err, out)
+					}
+					took, used := time.Since(begin), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
+					t.Logf("turn %d, %s: %.2f s, of which the processor %.2f s", k, []string{"loop", "sweep"}[kind], took.Seconds(),
+						used.Seconds())
+					if least[kind] == 0 || took < least[kind] {
+						least[kind] = took
+					}
+					if cpu[kind] == 0 || used < cpu[kind] {
+						cpu[kind] = used
+					}
 				}
-				took, used := time.Since(begin), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
-				t.Logf("%s, turn %d, %s: %.2f s, of which the processor %.2f s", task, k, []string{"loop", "sweep"}[kind], took.Seconds(),
-					used.Seconds())
-				if least[kind] == 0 || took < least[kind] {
-					least[kind] = took
-				}
-				if cpu[kind] == 0 || used < cpu[kind] {
-					cpu[kind] = used
+				if err := errors.Join(os.RemoveAll(s.out("plain")), os.RemoveAll(s.out("sweep"))); err != nil {
+					t.Fatal(err)
 				}
 			}
-			if err := errors.Join(os.RemoveAll(s.out("plain")), os.RemoveAll(s.out("sweep"))); err != nil {
-				t.Fatal(err)
+			more := func(d [2]time.Duration) float64 { return 100 * (float64(d[1])/float64(d[0]) - 1) }
+			t.Logf("a sweep takes %+.1f %% of time, and %+.1f %% of the processor's, %+.1f ms for each training", more(least),
+				more(cpu), (cpu[1]-cpu[0]).Seconds()*1000/seeds)
+			if more(cpu) > 3 {
+				t.Errorf("a sweep costs %.1f %% more than a plain loop", more(cpu))
 			}
-		}
-		more := func(d [2]time.Duration) float64 { return 100 * (float64(d[1])/float64(d[0]) - 1) }
-		t.Logf("%s: a sweep takes %+.1f %% of time, and %+.1f %% of the processor's, %+.1f ms for each training", task, more(least),
-			more(cpu), (cpu[1]-cpu[0]).Seconds()*1000/seeds)
-		if more(cpu) > 3 {
-			t.Errorf("%s: a sweep costs %.1f %% more than a plain loop", task, more(cpu))
-		}
+		})
 	}
 }
 

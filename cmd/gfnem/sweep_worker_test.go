@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,17 +21,20 @@ seeds = 2
 [set]
 points = 200
 batch = 50
-iterations = 250
+iterations = 20
 gate.e_steps = 20
 [axes]
 policy.hidden = [8, 16]
 `
 
+// snapshot is what a sweep says of itself.
+type snapshot struct{ sweep.Snapshot }
+
 // status is what the sweep says of itself.
-func (s *sweeping) status(name string) (now sweep.Snapshot) {
+func (s *sweeping) status(name string) (now snapshot) {
 	data, err := os.ReadFile(filepath.Join(s.out(name), sweep.StatusName))
 	if err == nil {
-		err = json.Unmarshal(data, &now)
+		err = json.Unmarshal(data, &now.Snapshot)
 	}
 	if err != nil && !os.IsNotExist(err) {
 		s.Error(err)
@@ -38,8 +42,8 @@ func (s *sweeping) status(name string) (now sweep.Snapshot) {
 	return now
 }
 
-// wait waits until the sweep says something of itself.
-func (s *sweeping) wait(name, what string, is func(sweep.Snapshot) bool) {
+// wait waits until the sweep says something of itself, which must last.
+func (s *sweeping) wait(name, what string, is func(snapshot) bool) {
 	s.Helper()
 	for begin := time.Now(); time.Since(begin) < 3*time.Minute; time.Sleep(20 * time.Millisecond) {
 		if is(s.status(name)) {
@@ -49,12 +53,18 @@ func (s *sweeping) wait(name, what string, is func(sweep.Snapshot) bool) {
 	s.Fatalf("%s: %+v\n%s", what, s.status(name), s.said())
 }
 
-// ends waits for a process that must end with an exit code, and say a line that begins and ends in some way.
-func (s *sweeping) ends(cmd *exec.Cmd, code int, begin, end string) {
+// ends runs a process that must end with an exit code, and say a line that begins and ends in some way.
+func (s *sweeping) ends(cmd *exec.Cmd, code int, begin, end string, during ...func()) {
 	s.Helper()
 	var errOut strings.Builder
 	cmd.Stderr = &errOut
-	_ = cmd.Run() // the exit code says it
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	for _, do := range during {
+		do()
+	}
+	_ = cmd.Wait() // the exit code says it
 	lines := strings.Split(strings.TrimSpace(errOut.String()), "\n")
 	last := lines[len(lines)-1]
 	if got := cmd.ProcessState.ExitCode(); got != code || !strings.HasPrefix(last, begin) || !strings.HasSuffix(last, end) {
@@ -63,7 +73,17 @@ func (s *sweeping) ends(cmd *exec.Cmd, code int, begin, end string) {
 }
 
 func (s *sweeping) workerArgs() []string {
-	return []string{"worker", "nats://" + s.address, "--work", s.out("work"), "--patience", "10s"}
+	return []string{"worker", "nats://" + s.address, "--work", s.out("work")}
+}
+
+// cellOf returns the cell that a process makes, and how far it is.
+func (now snapshot) cellOf(cmd *exec.Cmd) (cell string, step uint64) {
+	for _, w := range now.Workers {
+		if strings.HasSuffix(w.Name, fmt.Sprintf("/%d", cmd.Process.Pid)) {
+			return w.Cell, w.Step
+		}
+	}
+	return "", 0
 }
 
 // TestSweepWorkers has workers of another build, with a full disk, and one that comes back from the dead: each says so
@@ -72,77 +92,57 @@ func TestSweepWorkers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes processes and seconds")
 	}
-	// Two cells of some seconds each: what the workers do is read from a file that is written once a second.
-	s := newSweeping(t, strings.NewReplacer("iterations = 250", "iterations = 2000", "[8, 16]", "[8]").Replace(fourCells))
+	s := newSweeping(t, strings.NewReplacer("iterations = 20", "iterations = 200", "[8, 16]", "[8]").Replace(fourCells))
 	s.alone()
+	gate := closedGate(t, s.dir, "")
 	server := waitOf(s.server("many"))
 	s.ends(s.otherBuild(), exitBadInput, "gfnem: the sweep is made by another build of the program (", "): give its workers the same")
+	s.fullWorker()
 
-	cmd := program(t, s.workerArgs()...)
-	var errOut strings.Builder
-	cmd.Stderr = &errOut
-	full := faults.Fault{At: 25, Kind: faults.Kind{Errno: syscall.ENOSPC, Extent: faults.Full}}
-	res, err := faults.Run(cmd, faults.Options{Below: []string{realPath(t, s.dir) + "/work"}, Fault: full})
-	if err != nil {
-		t.Skipf("no faults here: %v", err)
-	}
-	if code := res.Exit; code != exitBadInput || strings.Count(errOut.String(), "gfnem: ") != 1 ||
-		!strings.Contains(errOut.String(), "no space left on device: this worker ends, and others go on with policy.hidden=") {
-		t.Errorf("a full disk: exit code %d, says %q", code, errOut.String())
-	}
-
-	var said strings.Builder
-	dead := program(t, s.workerArgs()...)
-	dead.Stderr = &said
-	if err := dead.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := waitOf(dead)
-	name := fmt.Sprintf("/%d", dead.Process.Pid)
-	at := func(now sweep.Snapshot) (cell string, step uint64) {
-		for _, w := range now.Workers {
-			if strings.HasSuffix(w.Name, name) {
-				cell, step = w.Cell, w.Step
-			}
-		}
-		return cell, step
-	}
-	s.wait("many", "nobody works", func(now sweep.Snapshot) bool { _, step := at(now); return step > 0 })
+	dead := s.worker()
+	var cell string
+	s.wait("many", "nobody works", func(now snapshot) (is bool) {
+		var step uint64
+		cell, step = now.cellOf(dead)
+		return step > 0
+	})
 	if err := dead.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(1500 * time.Millisecond) // until the status says where it stopped
-	cell, _ := at(s.status("many"))
-	if cell == "" {
-		t.Error("it was stopped between two cells")
-	}
-	s.worker()
-	s.wait("many", "nobody else takes the cell", func(now sweep.Snapshot) bool {
-		for _, w := range now.Workers {
-			if w.Cell == cell && !strings.HasSuffix(w.Name, name) {
-				return true
-			}
-		}
-		return false
+	others := []*exec.Cmd{s.worker(), s.worker()} // one of them takes the other cell
+	s.wait("many", "nobody else takes the cell", func(now snapshot) bool {
+		return slices.ContainsFunc(others, func(one *exec.Cmd) bool { has, _ := now.cellOf(one); return has == cell })
 	})
 	if err := dead.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
+	s.wait("many", "who comes back goes on", func(snapshot) bool {
+		return strings.Contains(s.said(), "the claim is stale: somebody else has the cell: what was made of it since is dropped")
+	})
+	gate.open(t)
 	if err := <-server; err != nil {
 		t.Errorf("the sweep: %v", err)
-	}
-	select {
-	case <-ended:
-	case <-time.After(30 * time.Second):
-		dead.Process.Kill()
-		t.Error("the worker does not end")
-	}
-	if !strings.Contains(said.String(), "the claim is stale: somebody else has the cell") {
-		t.Errorf("a worker that comes back says %q", said.String())
 	}
 	s.same("many")
 	if t.Failed() {
 		t.Log(s.said())
+	}
+}
+
+// fullWorker has a worker whose disk is full.
+func (s *sweeping) fullWorker() {
+	s.Helper()
+	cmd := programNamed(s.T, "gfnem-gated", s.workerArgs()...)
+	var errOut strings.Builder
+	cmd.Stderr = &errOut
+	full := faults.Fault{At: 25, Kind: faults.Kind{Errno: syscall.ENOSPC, Extent: faults.Full}}
+	res, err := faults.Run(cmd, faults.Options{Below: []string{realPath(s.T, s.dir) + "/work"}, Fault: full})
+	if err != nil {
+		s.Skipf("no faults here: %v", err)
+	}
+	if code := res.Exit; code != exitBadInput || strings.Count(errOut.String(), "gfnem: ") != 1 ||
+		!strings.Contains(errOut.String(), "no space left on device: this worker ends, and others go on with policy.hidden=") {
+		s.Errorf("a full disk: exit code %d, says %q", code, errOut.String())
 	}
 }
 
@@ -178,17 +178,16 @@ func TestSweepInterrupted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes processes and seconds")
 	}
-	s := newSweeping(t, fourCells)
+	s := newSweeping(t, strings.Replace(fourCells, "iterations = 20", "iterations = 200", 1))
 	s.alone()
+	gate := closedGate(t, s.dir, "")
 	args := []string{"sweep", s.file, "--out", s.out("again"), "--workers", "1"}
-	cmd := program(t, args...)
-	go func() {
-		s.wait("again", "no cell is made", func(now sweep.Snapshot) bool {
-			return now.Cells.Done > 0 || len(now.Workers) > 0 && now.Workers[0].Step > 0
-		})
+	cmd := programNamed(t, "gfnem-gated", args...)
+	s.ends(cmd, exitInterrupted, "gfnem: interrupted and saved: give the same command again to go on", "", func() {
+		s.wait("again", "no cell is made", func(now snapshot) bool { return len(now.Workers) > 0 && now.Workers[0].Step > 0 })
 		cmd.Process.Signal(syscall.SIGINT)
-	}()
-	s.ends(cmd, exitInterrupted, "gfnem: interrupted and saved: give the same command again to go on", "")
+	})
+	gate.open(t)
 	if out, err := program(t, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -201,7 +200,7 @@ func TestSweepFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes processes and seconds")
 	}
-	s := newSweeping(t, strings.Replace(fourCells, "iterations = 250", "iterations = 20", 1))
+	s := newSweeping(t, fourCells)
 	s.alone()
 	for _, at := range []int{60, 300} {
 		cmd := program(t, "sweep", s.file, "--out", s.out("full"), "--workers", "1")

@@ -138,13 +138,14 @@ export async function digitsPanel(panel, about) {
   }
 
   function list(a, chosen) {
+    const waits = (t) => (about.ranks ? about.ranks[t] : t) >= chosen; // some policies do not go row by row
     const label = (k, t) => `code ${k} at row ${Math.floor(t / columns) + 1}, column ${t % columns + 1}`;
     grid.replaceChildren(...codes.map((k, t) => el("button", {
-      type: "button", class: t < chosen ? "" : "waiting", disabled: t >= chosen,
-      "aria-pressed": t === at ? "true" : "false", "aria-label": t < chosen ? label(k, t) : "not chosen yet",
+      type: "button", class: waits(t) ? "waiting" : "", disabled: waits(t),
+      "aria-pressed": t === at ? "true" : "false", "aria-label": waits(t) ? "not chosen yet" : label(k, t),
       onclick: () => { at = t; list(a, codes.length); alternatives(a, t); grid.children[t].focus(); },
-    }, el("span", { class: "number" }, t < chosen ? String(k) : "·"),
-    t < chosen && a.choices ? bars(a.choices[t], k) : null)));
+    }, el("span", { class: "number" }, waits(t) ? "·" : String(k)),
+    !waits(t) && a.choices ? bars(a.choices[t], k) : null)));
   }
 
   function bars(p, chosen) {

@@ -17,7 +17,7 @@ import (
 
 // tiny is what makes rows trainings of a moment.
 var tiny = config.Set{
-	"train_images=480", "test_images=6", "batch=8", "epochs=1", "optim.drop_on=0", "model.channels=2", "model.rows=2",
+	"train_images=204", "test_images=6", "batch=4", "epochs=1", "optim.drop_on=0", "model.channels=2", "model.rows=2",
 	"model.columns=2", "model.codes=3", "policy.width=8", "policy.layers=1", "eval.samples=4", "eval.images=4", "eval.fit_updates=3",
 	"eval.extra_e_updates=0", "eval.every=0",
 }
@@ -152,7 +152,7 @@ func TestReproduce(t *testing.T) {
 
 // The ablation trains its rows on other images than it measures, and times them.
 func TestAblation(t *testing.T) {
-	s := study(t, t.TempDir(), "vae-ablation", "published", "chains", "memory")
+	s := study(t, t.TempDir(), "vae-ablation", "published", "memory")
 	s.Runs = 1
 	r, err := Task{}.Reproduce(t.Context(), s)
 	if err != nil {

@@ -58,7 +58,9 @@ func (m *inspected) About() any {
 		Rows    int `json:"rows"`
 		Columns int `json:"columns"`
 		Codes   int `json:"codes"`
-	}{m.Height, m.Width, m.Rows, m.Columns, m.Codec.Size.Codes}
+		// Ranks say how many positions are filled before each, where that is not row by row.
+		Ranks []int `json:"ranks,omitempty"`
+	}{m.Height, m.Width, m.Rows, m.Columns, m.Codec.Size.Codes, m.Ranks()}
 }
 
 // latents are codes as JSON has them: lists of numbers.

@@ -1,8 +1,8 @@
 // Package gemm multiplies matrices on the CPU.
 //
-// Products are cut into tiles whose sums stay in vector registers. Kernels are Go assembly for AVX-512, for AVX2
-// with FMA and for NEON, chosen when the program starts (see package cpu), and plain Go elsewhere. A and B may have any strides, so a
-// transpose costs nothing at the call.
+// Products are cut into tiles whose sums stay in vector registers. Kernels are Go assembly for AVX-512, for AVX2 with
+// FMA and for NEON, chosen when the program starts (see package cpu), and plain Go elsewhere. A and B may have any
+// strides, so a transpose costs nothing at the call.
 //
 // Laws:
 //   - the same call gives the same bits from run to run and whatever GOMAXPROCS is, on one level of instructions;

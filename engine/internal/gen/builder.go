@@ -193,6 +193,9 @@ func (f *Fn) text() string {
 	sort.SliceStable(f.order, func(i, j int) bool { return uses[f.order[i]] > uses[f.order[j]] })
 	next := f.isa.regs - f.pins - 1
 	var load, w strings.Builder
+	if f.isa.neon() && len(uses) > 0 {
+		load.WriteString("\tMOVD $consts<>(SB), R8\n") // constants are addressed from there
+	}
 	for _, v := range f.order {
 		if free == 0 || uses[v] == 0 {
 			break
@@ -205,11 +208,6 @@ func (f *Fn) text() string {
 		}
 		next--
 		free--
-	}
-	if f.isa.neon() && load.Len() > 0 {
-		rest := load.String()
-		load.Reset()
-		load.WriteString("\tMOVD $consts<>(SB), R8\n" + rest)
 	}
 	for _, it := range f.items {
 		if it.block == nil {

@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// neon is what every ARM processor of 64 bits has. Its vectors are short and there are no masks for loads and stores, so
-// kernels end with steps of one element: a vector of which only the first lane is loaded and stored.
+// neon is what every ARM processor of 64 bits has. Its vectors are short and there are no masks for loads and stores,
+// so kernels end with steps of one element: a vector of which only the first lane is loaded and stored.
 var neon = isa{"NEON", 16, 32, "V"}
 
 func (s isa) neon() bool { return s.width == 16 }
@@ -141,8 +141,8 @@ func (a *allocator) fetch(v V, r int) {
 	}
 }
 
-// tied prints what overwrites one of its operands: sums of products the last one, selections any, each by an instruction
-// of its own.
+// tied prints what overwrites one of its operands: sums of products the last one, selections any, each by an
+// instruction of its own.
 func (a *allocator) tied(i int, in ins, regs []int) {
 	forms := []struct {
 		mn   string

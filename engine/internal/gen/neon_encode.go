@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Go's assembler knows few of ARM's vector instructions on floats, so all vector arithmetic is written as words. Kernels
-// are built from lines in ARM's own syntax, such as "fadd v0.4s, v1.4s, v2.4s"; the line stands beside its word as a
-// comment, and a test has GNU's assembler read the comments.
+// Go's assembler knows few of ARM's vector instructions on floats, so all vector arithmetic is written as words.
+// Kernels are built from lines in ARM's own syntax, such as "fadd v0.4s, v1.4s, v2.4s"; the line stands beside its word
+// as a comment, and a test has GNU's assembler read the comments.
 
 // sizing says which bits of an instruction depend on the lanes.
 type sizing int
@@ -179,7 +179,7 @@ func encode(line string) (uint32, error) {
 	return fail("no such instruction")
 }
 
-// words puts words in place of the lines of a text that are ARM's.
+// armWords puts words in place of the lines of a text that are ARM's.
 func armWords(text string) string {
 	var w strings.Builder
 	for line := range strings.Lines(text) {

@@ -31,8 +31,8 @@ func armLines(t *testing.T) map[string]string {
 	return all
 }
 
-// TestWords has GNU's assembler read the lines beside the words: go test needs aarch64-linux-gnu-as, which is in Debian's
-// package binutils-aarch64-linux-gnu.
+// TestWords has GNU's assembler read the lines beside the words. It needs aarch64-linux-gnu-as, which is in Debian's
+// package binutils-aarch64-linux-gnu, and is skipped where that is not.
 func TestWords(t *testing.T) {
 	as, err := exec.LookPath("aarch64-linux-gnu-as")
 	if err != nil {
@@ -52,7 +52,8 @@ func TestWords(t *testing.T) {
 	if err := os.WriteFile(source, []byte(strings.Join(order, "\n")+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][]string{{as, source, "-o", object}, {strings.TrimSuffix(as, "as") + "objcopy", "-O", "binary", object, code}} {
+	objcopy := strings.TrimSuffix(as, "as") + "objcopy"
+	for _, c := range [][]string{{as, source, "-o", object}, {objcopy, "-O", "binary", object, code}} {
 		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", c, err, out)
 		}

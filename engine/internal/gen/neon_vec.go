@@ -73,8 +73,8 @@ func (k Kernels) neonIntegers() {
 	k.unaryKernels(un)
 }
 
-// neonShift shifts by the lanes of y, which are counts without signs. Instructions look at the low byte of a count, which
-// has a sign; a count of the width moves all bits out.
+// neonShift shifts by the lanes of y, which are counts without signs. Instructions look at the low byte of a count,
+// which has a sign; a count of the width moves all bits out.
 func (b *Block) neonShift(mn string, x, y V, right bool) V {
 	width := b.Bits(uint64(8 * b.el.size))
 	if b.el.size == 4 {
