@@ -13,6 +13,8 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
+var _ run.Uneven = Task{}
+
 // Adjustable implements run.Adjustable.
 func (Task) Adjustable() {}
 
