@@ -13,8 +13,6 @@ import (
 	"github.com/gfnem/gfnem/run"
 )
 
-var _ run.Uneven = Task{}
-
 // Adjustable implements run.Adjustable.
 func (Task) Adjustable() {}
 
