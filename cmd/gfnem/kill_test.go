@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -194,13 +196,32 @@ func TestKilled(t *testing.T) {
 func TestKilledSlow(t *testing.T) {
 	t.Parallel()
 	t.Run("grammar", func(t *testing.T) {
-		killSlow(t, "grammar", "data=small", "method=gfn", "prior.on=true", "max_length=4", "bucket=4", "moves.count=2",
-			"moves.persist=true", "wake.replay=1", "updates=150", "eval.every=50")
+		l := killSlow(t, "grammar", "data="+fewTrees(t), "method=gfn", "prior.on=true", "max_length=4", "bucket=4",
+			"moves.count=2", "moves.persist=true", "wake.replay=1", "updates=150", "eval.every=50")
+		l.logged(`"moves/resumed":1`, `"wake/replayed":1`)
 	})
 	t.Run("vae", func(t *testing.T) {
 		killSlow(t, "vae", "data="+images(t), "method=gfn-gd-prior", "gate.turn=7", "epochs=120",
 			"eval.nll=false", "eval.extra_e_updates=0", "eval.every=100")
 	})
+}
+
+// fewTrees writes trees of so few sentences that each comes many times in a short training.
+func fewTrees(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	for i := range 60 {
+		verb := fmt.Sprintf("(VB %s)", []string{"saw", "bit", "fed"}[i%3])
+		for _, noun := range []string{"cat", "dog"}[:1+i/3%2] {
+			verb = fmt.Sprintf("(VP %s (NN %s))", verb, noun)
+		}
+		fmt.Fprintf(&text, "(S (NN %s) %s)\n", []string{"cat", "dog"}[i/6%2], verb)
+	}
+	path := filepath.Join(t.TempDir(), "few.trees")
+	if err := os.WriteFile(path, []byte(text.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // images writes a data set of small random images.
@@ -222,7 +243,7 @@ func imagesOf(t *testing.T, size byte, count uint16) string {
 	return dir
 }
 
-func killSlow(t *testing.T, task string, settings ...string) {
+func killSlow(t *testing.T, task string, settings ...string) *lives {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -239,4 +260,19 @@ func killSlow(t *testing.T, task string, settings ...string) {
 		t.Errorf("only %d of %d lives were killed before the end: the run is too short", killed, kills)
 	}
 	l.compare()
+	return l
+}
+
+// logged fails unless the metrics of the run have all of some texts.
+func (l *lives) logged(texts ...string) {
+	l.Helper()
+	data, err := os.ReadFile(filepath.Join(l.killed(), "metrics.jsonl"))
+	if err != nil {
+		l.Fatal(err)
+	}
+	for _, text := range texts {
+		if !bytes.Contains(data, []byte(text)) {
+			l.Errorf("the metrics have no %s", text)
+		}
+	}
 }

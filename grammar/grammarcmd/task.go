@@ -78,6 +78,8 @@ func (Task) Examples(of string) []string {
 			"gfnem reproduce grammar-estep                                   ten minutes; --seeds 1 a third of it",
 			"gfnem reproduce grammar --rows marginal,exact,gfn --seeds 3",
 			"gfnem reproduce grammar --preset paper --data data/wsj --seeds 1,2,3,4,5 --workers 1",
+			"gfnem reproduce grammar --preset best --seeds 5 --runs 3        GFlowNets with three of the five seeds",
+			"gfnem reproduce grammar-objectives --preset quick --set fixed=synthetic     the treebank's own grammar",
 			"gfnem reproduce grammar-ablation --set updates=2000 --seeds 2",
 			"gfnem reproduce grammar-shapes --set updates=2000               labels summed out, several walks, weights",
 		}

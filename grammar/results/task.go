@@ -19,7 +19,7 @@ import (
 // Task learns a grammar, and shows what came of it.
 type Task struct{ induce.Task }
 
-var _ run.Adjustable = Task{}
+var _ run.Uneven = Task{}
 
 // Start implements run.Task.
 func (t Task) Start(b compute.Backend, config any) (run.Session, error) {
