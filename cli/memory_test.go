@@ -32,7 +32,7 @@ func TestLargeKeys(t *testing.T) {
 		{"mixture", config.Set{"points=10000000"}, []string{"points"}},
 		{"mixture", nil, []string{"points", "model.super", "model.petals", "policy.hidden"}},
 		{"vae", config.Set{"model.rows=8", "model.columns=4", "wake.samples=200", "batch=64", "model.codes=200"},
-			[]string{"wake.samples", "model.codes", "model.rows", "batch"}},
+			[]string{"wake.samples", "model.rows", "model.codes", "batch"}},
 	} {
 		task, err := all.find(c.task)
 		if err != nil {

@@ -29,7 +29,11 @@ func (c reportCmd) Run(io command.Console, p *Program) (err error) {
 	if note := run.Unfinished(s); note != "" {
 		io.Warn(note)
 	}
-	if _, err := r.Summary(); err != nil {
+	summary, err := r.Summary()
+	if err == nil && summary == nil {
+		err = fmt.Errorf("%s has no summary.json", r.Dir())
+	}
+	if err != nil {
 		io.Warn(err.Error() + ": the report does not say how long it was trained")
 	}
 	if _, err := r.Conclude(s); err != nil {
