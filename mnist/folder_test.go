@@ -90,12 +90,50 @@ func TestSplitFolders(t *testing.T) {
 	}
 	for want, paths := range map[string][]string{
 		"needs both a folder train and a folder test": {"train/1.png"},
+		"has a folder Val: it needs both":             {"Val/1.png", "2.png", "3.png", "4.png"},
 		"learning, validation and testing need":       {"1.png", "2.png"},
 		"holds no images":                             {".1.png"},
 	} {
 		dir := tree(t, black, paths...)
 		_, err := Open(dir)
 		checkInput(t, want, err, dir, want)
+	}
+}
+
+// The folder of a set and those of its splits may be links, and be spelled in large letters: pixels, drawn ones too, are
+// the same. Links below are refused, lest images are left out without a word.
+func TestLinks(t *testing.T) {
+	gray := func(int) uint8 { return 128 }
+	plain := tree(t, gray, "train/a/1.png", "train/b/2.png", "test/3.png")
+	link := func(dir, to, name string) {
+		t.Helper()
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	linked, parts := t.TempDir(), t.TempDir()
+	link(linked, plain, "set")
+	link(parts, filepath.Join(plain, "train"), "Train")
+	link(parts, filepath.Join(plain, "test"), "TEST")
+	o := Options{Stochastic: true}
+	want, err := o.Open(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Join(linked, "set"), parts} {
+		got, err := o.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Hash() != want.Hash() || got.Train.Len() != 2 || got.Test.Len() != 1 {
+			t.Errorf("%s: %d + %d images, hash %s, want %s", dir, got.Train.Len(), got.Test.Len(), got.Hash(), want.Hash())
+		}
+	}
+	for _, to := range []string{plain, filepath.Join(plain, "nothing")} {
+		dir := tree(t, gray, "train/a/1.png", "test/3.png")
+		link(dir, to, "train/b")
+		_, err := Open(dir)
+		checkInput(t, to, err, filepath.Join("train", "b"), "links below a set are not followed")
 	}
 }
 
