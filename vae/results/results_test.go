@@ -17,7 +17,7 @@ import (
 
 // tiny is what makes rows trainings of a moment.
 var tiny = config.Set{
-	"train_images=204", "test_images=6", "batch=4", "epochs=1", "optim.drop_on=0", "model.channels=2", "model.rows=2",
+	"train_images=434", "test_images=6", "batch=4", "epochs=1", "optim.drop_on=0", "model.channels=2", "model.rows=2",
 	"model.columns=2", "model.codes=3", "policy.width=8", "policy.layers=1", "eval.samples=4", "eval.images=4", "eval.fit_updates=3",
 	"eval.extra_e_updates=0", "eval.every=0",
 }
