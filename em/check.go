@@ -108,6 +108,9 @@ func (m MStep) check(of lvm.Model) error {
 	if m.Stepwise != nil && m.ClosedForm {
 		return errors.New("MStep.Stepwise is a closed form already: leave out MStep.ClosedForm")
 	}
+	if m.maximizes() && (m.Loss != nil || m.Objective != nil) {
+		return errors.New("a closed-form or stepwise M-step maximises log p(x,z): leave out MStep.Loss and MStep.Objective")
+	}
 	if m.Loss != nil && m.Objective != nil {
 		return errors.New("MStep.Loss and MStep.Objective are both what an M-step minimises: leave one of them out")
 	}

@@ -68,6 +68,16 @@ func TestSpecNumbers(t *testing.T) {
 				return x[0], nil
 			}
 		}},
+		{"a closed-form or stepwise M-step maximises log p(x,z)", func(s *Spec) {
+			s.MStep.ClosedForm = true
+			s.MStep.Loss = func(_ *model.Scope, x gfn.Batch, _ gfn.State, _ func() gfn.State) *Node { return x[0] }
+		}},
+		{"a closed-form or stepwise M-step maximises log p(x,z)", func(s *Spec) {
+			s.MStep.ClosedForm = true
+			s.MStep.Objective = func(_ *model.Scope, x gfn.Batch, _ gfn.State, _ *Node, _ func() gfn.State) (*Node, []optim.Assignment) {
+				return x[0], nil
+			}
+		}},
 		{"RWS needs two or more trajectories", func(s *Spec) { s.Wake.Objective = gfn.RWS{} }},
 		{"VIMCO needs two or more trajectories", func(s *Spec) { s.Wake.Objective = gfn.VIMCO{} }},
 		{"VIMCO.Samples is 2, and an observation has 4", func(s *Spec) {
