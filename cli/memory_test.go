@@ -29,6 +29,7 @@ func TestLargeKeys(t *testing.T) {
 		{"grammar", config.Set{"batch=1000", "model.nonterminals=40", "policy.width=4096"},
 			[]string{"batch", "model.nonterminals"}},
 		{"grammar", config.Set{"method=gfn", "batch=32", "policy.width=4096"}, []string{"policy.width", "batch"}},
+		{"grammar", config.Set{"method=gfn", "wake.samples=40", "wake.replay=30"}, []string{"wake.replay", "wake.samples"}},
 		{"mixture", config.Set{"points=10000000"}, []string{"points"}},
 		{"mixture", nil, []string{"points", "model.super", "model.petals", "policy.hidden"}},
 		{"vae", config.Set{"model.rows=8", "model.columns=4", "wake.samples=200", "batch=64", "model.codes=200"},

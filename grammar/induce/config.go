@@ -153,7 +153,7 @@ type Config struct {
 func (c *Config) MemoryKeys() []string {
 	keys := []string{"model.nonterminals", "model.preterminals", "max_length", "batch", "model.width"}
 	if c.Method == GFN {
-		keys = append(keys, "policy.width", "policy.layers", "policy.heads", "wake.samples", "sleep.leaves", "sleep.steps", "moves.steps")
+		keys = append(keys, "policy.width", "policy.layers", "policy.heads", "wake.samples", "wake.replay", "sleep.leaves", "sleep.steps", "moves.steps")
 	}
 	if c.Eval.MaxLength > c.MaxLength {
 		keys = append([]string{"eval.max_length"}, keys...)

@@ -27,7 +27,7 @@ func gfnMethods() map[string]Config {
 	prior.MStep.Collapse, prior.Model.Init = Labels, grammar.Xavier
 	weights := weightedGFN(3)
 	weights.Updates, weights.MaxIterations, weights.Wake.Objective = 100, 24, "vargrad"
-	weights.Wake.Replay = 2
+	weights.Wake.Replay, weights.Moves.Balance = 2, 0
 	bare := prior
 	bare.Policy.Trees = Shapes
 	going := persistent(Shapes)

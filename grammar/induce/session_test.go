@@ -365,6 +365,7 @@ func TestValidate(t *testing.T) {
 		`moves.persist = true needs moves`:                    func(c *Config) { c.Method, c.Moves.Persist, c.Moves.Count = GFN, true, 0 },
 		`wake.replay = 2 keeps more trees than wake.samples`:  func(c *Config) { c.Method, c.Wake.Replay = GFN, 2 },
 		`wake.replay = 1 learns from trees that others have`:  func(c *Config) { c.Method, c.Wake.Replay, c.Wake.Objective = GFN, 1, "none" },
+		`set moves.balance = 0`:                               func(c *Config) { c.Method, c.Wake.Replay, c.Moves.Count, c.Moves.ECount = GFN, 1, 0, 0 },
 		`set moves.count = 0`:                                 func(c *Config) { c.Method, c.MStep.Weights, c.Wake.Samples = GFN, true, 2 },
 		"model.nonterminals = 0 is not between 1 and 500":     func(c *Config) { c.Model.Nonterminals = 0 },
 		"optim.theta.rate = NaN is neither -1 nor between 0 ": func(c *Config) { c.Optim.Theta.Rate = math.NaN() },

@@ -111,6 +111,9 @@ func (c *Config) checkSamples() error {
 	case c.Wake.Replay > c.Wake.Samples:
 		return fmt.Errorf("wake.replay = %d keeps more trees than wake.samples = %d walks make: lower it",
 			c.Wake.Replay, c.Wake.Samples)
+	case c.Wake.Replay > 0 && c.Moves.Count == 0 && c.Moves.Balance > 0:
+		return fmt.Errorf("wake.replay = %d with moves.count = 0 keeps trees of walks, and moves.balance = %g makes one move all the same: "+
+			"set moves.balance = 0", c.Wake.Replay, c.Moves.Balance)
 	case c.Wake.Replay > 0 && slices.Contains([]string{"hvi", "rws", "vimco", "none"}, c.Wake.Objective):
 		return fmt.Errorf("wake.replay = %d learns from trees that others have drawn: set wake.objective to subtb, tb or vargrad",
 			c.Wake.Replay)
