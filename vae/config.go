@@ -151,7 +151,7 @@ func (c *Config) learnsPrior() bool { return c.Method == MethodPrior }
 // size returns the size of the networks for images.
 func (c *Config) size(images mnist.Size) Size {
 	s := c.Model.Size
-	s.Height, s.Width, s.Order = images.Height, images.Width, c.Policy.Order
+	s.Height, s.Width, s.Order, s.Norm = images.Height, images.Width, c.Policy.Order, s.norm(publishedNorm(c.Method))
 	return s
 }
 
@@ -177,7 +177,7 @@ func (c *Config) Validate() error {
 	case attention && c.Policy.Floor > 0:
 		return fmt.Errorf("policy.floor is of the published network: set it to 0, or policy.network to %q", networkFeatures)
 	}
-	if c.Model.Norm = c.Model.norm(publishedNorm(c.Method)); c.Model.Norm == normBatch && c.Model.Bias {
+	if c.Model.norm(publishedNorm(c.Method)) == normBatch && c.Model.Bias {
 		return fmt.Errorf("model.bias = true adds nothing to model.norm = %q, which shifts: set one of them", normBatch)
 	}
 	switch {

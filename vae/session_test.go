@@ -427,10 +427,37 @@ func TestBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := PaperConfig()
-		if c.Model.Norm != norm || c.Model.CodeWidth != 1 || c.Model.Bias || c.Policy.Network != want.Policy.Network ||
+		if c.size(mnist.Size{}).Norm != norm || c.Model.CodeWidth != 1 || c.Model.Bias || c.Policy.Network != want.Policy.Network ||
 			c.Policy.Order != want.Policy.Order || c.Moves != want.Moves || c.Wake.Memory != 0 || c.Optim.Smooth ||
 			c.Pixels != want.Pixels || c.Eval.On != onTest || c.Batch != old.Batch {
 			t.Errorf("%s: %+v", method, c)
+		}
+	}
+}
+
+// The configuration of a run is one of another method, too: with the decoder that is published for that one, unless
+// somebody has asked for another.
+func TestNormOfOtherMethod(t *testing.T) {
+	for asked, want := range map[string]string{normMethod: normBatch, normNone: normNone} {
+		gfn := PaperConfig()
+		if err := config.Resolve(&gfn, config.Set{"method=gfn", "model.norm=" + asked}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := config.Encode(&gfn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "run.toml")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var vq Config
+		if err := config.Resolve(&vq, config.File(path), config.Set{"method=vq"}); err != nil {
+			t.Fatal(err)
+		}
+		images := mnist.Size{Height: 28, Width: 28}
+		if was, got := gfn.size(images).Norm, vq.size(images).Norm; was != normNone || got != want {
+			t.Errorf("norm = %s: %s, then %s, want %s", asked, was, got, want)
 		}
 	}
 }
