@@ -322,6 +322,8 @@ func TestGoldenLosses(t *testing.T) {
 		"mixed":     {0.55748, 80.35939, 77.68973, 0.55493},
 		"compared":  {0.46745, 0.000616, 0.001156, 0.46479},
 		"best":      {0.46678, 0.46757, 0.46440, 0.45726}, // M-updates, one with each E-update
+		"all means": {0.47709, 0.46603, 0.46017, 0.45119},
+		"chains":    {0.55751, 0.55655, 0.55384, 0.54947},
 	} {
 		c := methods()[method]
 		c.Eval.Every = 1 // notes every update
