@@ -164,9 +164,7 @@ func (c *reproduceCmd) adjust(task run.Reproducer) (run.Adjustments, error) {
 	case c.Runs == 0 && seeds == nil:
 		c.Runs = many
 	case seeds == nil:
-		for k := range many {
-			seeds = append(seeds, c.Seed+uint64(k))
-		}
+		seeds = run.SeedsFrom(c.Seed, many)
 	}
 	out.Seeds = seeds
 	return out, nil

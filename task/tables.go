@@ -51,9 +51,7 @@ func (t *Task[C]) Reproduce(ctx context.Context, s run.Study) (run.Result, error
 	table := t.d.Tables[slices.IndexFunc(t.d.Tables, func(x Table) bool { return x.Name == s.Table })]
 	s.Preset = cmp.Or(s.Preset, table.Preset, t.Presets()[0])
 	if s.Seeds == nil {
-		for k := range cmp.Or(s.Runs, table.Runs, 3) {
-			s.Seeds = append(s.Seeds, s.Seed+uint64(k))
-		}
+		s.Seeds = run.SeedsFrom(s.Seed, cmp.Or(s.Runs, table.Runs, 3))
 	}
 	out := &compared{Name: table.Name, Title: cmp.Or(table.Title, table.Name), Seeds: s.Seeds}
 	var cells []run.Cell

@@ -4,9 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/config"
 	"github.com/gfnem/gfnem/grammar/induce"
 	"github.com/gfnem/gfnem/report"
@@ -68,9 +66,7 @@ func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 		if s.Runs == 0 {
 			s.Runs = 3
 		}
-		for k := range s.Runs {
-			s.Seeds = append(s.Seeds, s.Seed+uint64(k))
-		}
+		s.Seeds = run.SeedsFrom(s.Seed, s.Runs)
 	}
 	cells, err := t.cells(s)
 	if err != nil {
@@ -95,7 +91,11 @@ func (Task) Reproduce(ctx context.Context, s run.Study) (run.Result, error) {
 // cells lists the trainings of a table, row by row: with all seeds, or the first ones for rows that train a GFlowNet,
 // if there are to be fewer runs of these.
 func (t paperTable) cells(s run.Study) ([]run.Cell, error) {
-	if err := t.heeds(s.Set); err != nil {
+	var own []config.Set
+	for _, row := range t.rows {
+		own = append(own, row.with)
+	}
+	if err := run.CheckSet(s.Set, own); err != nil {
 		return nil, err
 	}
 	var cells []run.Cell
@@ -122,25 +122,4 @@ func (t paperTable) cells(s run.Study) ([]run.Cell, error) {
 		}
 	}
 	return cells, nil
-}
-
-// heeds refuses settings that change no row.
-func (t paperTable) heeds(set config.Set) error {
-	keyOf := func(setting string) string {
-		key, _, _ := strings.Cut(setting, "=")
-		return strings.TrimSpace(key)
-	}
-	for _, setting := range set {
-		key := keyOf(setting)
-		if key == "seed" {
-			return badinput.Errorf("--set %s: the seeds of a table are those of --seed and --seeds", setting)
-		}
-		free := func(r tableRow) bool {
-			return !slices.ContainsFunc(r.with, func(own string) bool { return keyOf(own) == key })
-		}
-		if !slices.ContainsFunc(t.rows, free) {
-			return badinput.Errorf("--set %s: every row asked for has %s of its own", setting, key)
-		}
-	}
-	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gfnem/gfnem/badinput"
@@ -53,23 +52,6 @@ func (t table) config(s run.Study, r row, seed uint64) (*vae.Config, error) {
 	return c, config.Resolve(c, slices.Concat(t.unless, s.Set, r.with, config.Set{"seed=" + strconv.FormatUint(seed, 10)}))
 }
 
-// heeds refuses settings that change no row.
-func (t table) heeds(set config.Set) error {
-	for _, setting := range set {
-		key, _, _ := strings.Cut(setting, "=")
-		if key = strings.TrimSpace(key); key == "seed" {
-			return badinput.Errorf("--set %s: the seeds of a table are those of --seed and --seeds", setting)
-		}
-		own := func(r row) bool {
-			return slices.ContainsFunc(r.with, func(with string) bool { return strings.HasPrefix(with, key+"=") })
-		}
-		if len(t.rows) > 0 && !slices.ContainsFunc(t.rows, func(r row) bool { return !own(r) }) {
-			return badinput.Errorf("--set %s: every row asked for has %s of its own", setting, key)
-		}
-	}
-	return nil
-}
-
 // made is a table with its runs.
 type made struct {
 	Seed  uint64             `json:"seed"`
@@ -91,16 +73,18 @@ type madeRow struct {
 // make makes the runs of a table, row by row.
 func (t table) make(ctx context.Context, s run.Study) (run.Result, error) {
 	t.rows = slices.DeleteFunc(t.rows, func(r row) bool { return !s.Asks(r.key) || s.Rows == nil && r.extra })
-	if err := t.heeds(s.Set); err != nil {
+	var own []config.Set
+	for _, r := range t.rows {
+		own = append(own, r.with)
+	}
+	if err := run.CheckSet(s.Set, own); err != nil {
 		return nil, err
 	}
 	if s.Runs == 0 {
 		s.Runs = t.runs
 	}
 	if s.Seeds == nil {
-		for k := range s.Runs {
-			s.Seeds = append(s.Seeds, s.Seed+uint64(k))
-		}
+		s.Seeds = run.SeedsFrom(s.Seed, s.Runs)
 	}
 	var cells []run.Cell
 	for _, r := range t.rows {
