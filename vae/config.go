@@ -118,7 +118,7 @@ type Config struct {
 		On            string `toml:"on" oneof:"test validation" help:"images that are measured; validation: those of the data or, if it has none, the last sixth of the images to train on, which are left out of training"`
 		Every         int    `toml:"every" range:"0,2147483647" resume:"may change" was:"eval_every" help:"updates between points of the curve of the bound; 0 means never"`
 		NLL           bool   `toml:"nll" resume:"may change" was:"nll" help:"estimate likelihoods when the training ends, by importance sampling"`
-		Images        int    `toml:"images" range:"0,2147483647" resume:"may change" was:"nll_images" help:"test images for that; 0 means all"`
+		Images        int    `toml:"images" range:"0,2147483647" resume:"may change" was:"nll_images" help:"of the measured images for that; 0 means all"`
 		Samples       int    `toml:"samples" range:"1,1e7" resume:"may change" was:"importance_samples" help:"latents per image"`
 		FitUpdates    int    `toml:"fit_updates" range:"1,2147483647" resume:"may change" was:"fit_updates" help:"updates by which a GFlowNet posterior is fitted to a VQ-VAE's decoder, for its likelihood"`
 		ExtraEUpdates int    `toml:"extra_e_updates" range:"0,2147483647" resume:"may change" was:"extra_e_updates" help:"E-updates before a second estimate, since the posterior may be an M-phase behind the decoder; 0: no such"`

@@ -28,21 +28,21 @@ func (s *session) Report(r *run.Run, dir string, res run.Result) error {
 	if err := page.Section("Images").Figures(dir, images...); err != nil {
 		return err
 	}
-	if err := page.Section("Training").Figures(dir, curves(points)...); err != nil {
+	if err := page.Section("Training").Figures(dir, curves(points, s.Eval.On)...); err != nil {
 		return err
 	}
 	return task.Finish(page, r, dir)
 }
 
-// curves are what was measured during the training; those without a point are left out.
-func curves(points []run.Point) (out []report.Named) {
+// curves are what was measured during the training, on test or validation images; those without a point are left out.
+func curves(points []run.Point, on string) (out []report.Named) {
 	nats := report.Axis{Label: "nats"}
 	perImage := report.Axis{Label: "nats per image"}
 	for _, p := range []report.Plot{
 		{Name: "bound", Y: perImage,
 			Keys: []string{"test/bound", "test/reconstruction"}, Names: []string{"bound", "reconstruction"},
 			Caption: fmt.Sprintf("Upper bound of −log p(x) from one latent per image, and −log p(x|z) of the most "+
-				"probable codes, on at most %d test images.", watched)},
+				"probable codes, on at most %d %s images.", watched, on)},
 		{Name: "balance", Y: report.Axis{Label: "loss", Log: true}, Keys: []string{"e/loss"},
 			Caption: "E-step: trajectory balance per position. With one log Z for all images it does not vanish " +
 				"but ends at the variance of log p(x), by n²."},

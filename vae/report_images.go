@@ -126,7 +126,7 @@ func (s *session) usageFigure(codes []Codes) report.Named {
 	for k, c := range count(codes, s.size.Codes) {
 		bars.Names, bars.Values = append(bars.Names, fmt.Sprint(k)), append(bars.Values, c/float64(len(codes)*s.size.Positions()))
 	}
-	caption := "How often the most probable latents of the test images use each code."
+	caption := fmt.Sprintf("How often the most probable latents of the %s images use each code.", s.Eval.On)
 	return report.Named{Name: "usage", Caption: caption, Figure: report.NewFigure(bars)}
 }
 

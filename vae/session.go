@@ -124,7 +124,7 @@ func (s *session) Progress() (step, total uint64) { return s.made(), s.total() }
 // made is the number of minibatches seen.
 func (s *session) made() uint64 { return s.loop.State().Iteration }
 
-// Steps between notes of losses, and test images behind a point of the curve of the bound.
+// Steps between notes of losses, and measured images behind a point of the curve of the bound.
 const (
 	logEvery = 20
 	watched  = 256

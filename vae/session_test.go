@@ -542,6 +542,9 @@ func TestReportAndLoad(t *testing.T) {
 		if name == MethodGFN || name == MethodGD || name == "compared" || name == "best" || name == "chains" {
 			continue // others do what they do
 		}
+		if name == "mixed" {
+			c.Eval.On = onValidation
+		}
 		if err := c.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -569,6 +572,14 @@ func TestReportAndLoad(t *testing.T) {
 			if info, err := os.Stat(filepath.Join(dir, file)); err != nil || info.Size() == 0 {
 				t.Errorf("%s: %s: %v", name, file, err)
 			}
+		}
+		page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := map[string]string{onTest: onValidation, onValidation: onTest}[c.Eval.On]
+		if !strings.Contains(string(page), "on at most 256 "+c.Eval.On+" images") || strings.Contains(string(page), other+" images") {
+			t.Errorf("%s, measured on %s: the report speaks of %s images, or not of what its curve is of", name, c.Eval.On, other)
 		}
 		codec, warnings, err := Load(s.backend, r)
 		if err != nil || len(warnings) > 0 {
