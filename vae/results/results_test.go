@@ -37,6 +37,26 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// Titles say where a row is not what its method or its name is elsewhere.
+func TestTitles(t *testing.T) {
+	for _, table := range tables() {
+		for _, r := range table.rows {
+			c, err := table.config(run.Study{}, r, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gd := strings.Contains(r.title, "+ GD")
+			if says, is := strings.Contains(r.title, "the best of drawn"), c.MStep.Latents == "best"; gd && says != is {
+				t.Errorf("%s: %q learns from latents %q", r.key, r.title, c.MStep.Latents)
+			}
+			paper := vae.PaperConfig()
+			if says := strings.Contains(r.title, "but for rates"); says != (gd && c.Optim.Phi.Rate != paper.Optim.Phi.Rate && !r.extra) {
+				t.Errorf("%s: %q has rate %g", r.key, r.title, c.Optim.Phi.Rate)
+			}
+		}
+	}
+}
+
 // Every row of every table has a configuration that passes its checks, of its own, and estimates a likelihood.
 func TestRows(t *testing.T) {
 	for _, table := range tables() {
