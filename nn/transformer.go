@@ -81,8 +81,8 @@ type Transformer struct {
 }
 
 // Apply maps x [batch, positions, width]. A mask [batch, positions], if there is one, is true where a position may be
-// looked at; of each row of the batch some position must be, and if the transformer is Causal the first one, which the first
-// has nothing else to look at.
+// looked at. In each row of the batch there must be such a position; if the transformer is Causal it must be the first
+// one, which has nothing but itself to look at.
 func (e Transformer) Apply(scope *model.Scope, x, mask *Node) *Node {
 	batch, n, width := x.Shape().Dim(0), x.Shape().Dim(1), x.Shape().Dim(2)
 	if mask != nil {
