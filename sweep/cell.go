@@ -236,6 +236,9 @@ func (m *making) handIn(ctx context.Context) (err error) {
 			}
 		}()
 	}
+	handed := func(e *entry) {
+		e.State, e.Result, e.Step, e.Total = done, &packed, m.step.Load(), m.total.Load()
+	}
 	for tries := 0; ; tries++ {
 		if m.leaves == "" {
 			packed, err = m.board().send(ctx, m.dir, fmt.Sprintf("%s/%d", m.key, m.now().Epoch), func(w io.Writer) error {
@@ -244,9 +247,12 @@ func (m *making) handIn(ctx context.Context) (err error) {
 			})
 		}
 		if err == nil {
-			err = m.change(ctx, func(e *entry) {
-				e.State, e.Result, e.Step, e.Total = done, &packed, m.step.Load(), m.total.Load()
-			})
+			err = m.change(ctx, handed)
+		}
+		if m.leaves != "" && err != nil && ctx.Err() != nil { // perhaps it is handed in, and the answer is on its way
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			err = m.change(late, handed)
+			cancel()
 		}
 		switch {
 		case err == nil || errors.Is(err, errStale) || m.isOurs(err):
