@@ -62,9 +62,13 @@ func sealOf(dir string) (disk.Digest, error) {
 
 // takeLeft checks a run that was left, and makes it durable.
 func takeLeft(made string, want disk.Digest) error {
-	if got, err := sealOf(made); err != nil {
+	got, err := sealOf(made)
+	switch {
+	case ofSystem(err) && !errors.Is(err, fs.ErrNotExist):
+		return err // it stays, perhaps it can be read another time
+	case err != nil:
 		return fmt.Errorf("%w: %w", errRefused, err)
-	} else if got != want {
+	case got != want:
 		return fmt.Errorf("what was left %w", errDamaged)
 	}
 	return filepath.WalkDir(made, func(path string, e fs.DirEntry, err error) error {
