@@ -42,14 +42,17 @@ func (w *Worker) make(ctx context.Context, h *hold) (err error) {
 	}
 	cellCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var wg sync.WaitGroup
+	var wg, shipping sync.WaitGroup
 	begun := time.Now()
 	wg.Go(func() { m.renew(cellCtx, cancel) })
 	grid, err := m.prepare(cellCtx)
 	if err == nil {
-		wg.Go(func() { m.shipAll(cellCtx) })
+		shipCtx, stop := context.WithCancel(cellCtx)
+		shipping.Go(func() { m.shipAll(shipCtx) })
 		_, err = grid.Make(cellCtx, m.cell, func(step, total uint64) { m.step.Store(step); m.total.Store(total) },
 			func(line string) { w.say("warning: %s", line) })
+		stop()
+		shipping.Wait() // before the run is moved away
 	}
 	stale := errors.Is(context.Cause(cellCtx), errStale)
 	if err == nil && !stale {
