@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/cli/command"
 	"github.com/gfnem/gfnem/engine"
 	"github.com/gfnem/gfnem/report"
@@ -26,6 +27,9 @@ tries.`
 
 // Run measures.
 func (c peakCmd) Run(io command.Console) error {
+	if c.For <= 0 {
+		return badinput.Errorf("--for %v is no time to measure: give one such as 200ms", c.For)
+	}
 	s := engine.MeasureSpeeds(c.For)
 	if c.JSON {
 		return command.PrintJSON(io.Out, s)

@@ -136,8 +136,8 @@ func (r *Run) keep(files map[string][]byte) error {
 	return r.disk.SyncDir(r.dir)
 }
 
-// isKept reports whether a folder holds files that are to be kept there, and nothing else: whole, or as far as a Create that
-// was killed had written them.
+// isKept reports whether a folder holds files that are to be kept there, and nothing else: whole, or as far as a Create
+// that was killed had written them.
 func isKept(dir string, files map[string][]byte, whole bool) bool {
 	entries, err := disk.OS{}.ReadDir(dir)
 	if err != nil || len(files) == 0 || whole && len(entries) != len(files) {

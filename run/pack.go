@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/gfnem/gfnem/badinput"
 	"github.com/gfnem/gfnem/internal/disk"
 )
 
@@ -24,6 +25,11 @@ func Pack(dir string, w io.Writer) (step uint64, err error) {
 	r, err := Read(dir)
 	if err != nil {
 		return 0, err
+	}
+	for name := range r.info.Files { // which may come from somebody else
+		if name != path.Join(dataName, path.Base(name)) || strings.Contains(name, `\`) {
+			return 0, badinput.Errorf("pack run: %s names %q, which is no file that a run keeps", r.path(infoName), name)
+		}
 	}
 	s, _, err := r.Load()
 	if err != nil {

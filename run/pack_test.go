@@ -4,12 +4,17 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gfnem/gfnem/internal/disk"
+	"github.com/gfnem/gfnem/internal/disk/disktest"
+	"github.com/gfnem/gfnem/internal/testkit"
 )
 
 // What is packed of a cell is that cell, to whoever unpacks it.
@@ -42,6 +47,48 @@ func TestPack(t *testing.T) {
 	}
 	if warnings, measured := g.run(); warnings != "" || measured {
 		t.Errorf("the cell is not finished where it was unpacked: %s", warnings)
+	}
+}
+
+// A run.json that names files outside of what a run keeps, as somebody else may send one, has none of them packed.
+func TestPackOutside(t *testing.T) {
+	for _, name := range []string{"../secret", "data/../../secret", "data/..", `data/..\..\secret`, "state/secret"} {
+		dir := filepath.Join(disktest.MemoryDir(t), "run")
+		r, err := Create(dir, testOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"secret", "../secret", "state/secret"} {
+			writeString(t, filepath.Join(dir, filepath.FromSlash(path)), "of this machine")
+		}
+		info, err := readInfo(disk.OS{}, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info.Files = map[string]disk.Digest{name: {}}
+		sealed, err := disk.Seal(&info, &info.SHA256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeString(t, filepath.Join(dir, infoName), string(sealed))
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if r, err = Open(dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := r.Load(); !errors.Is(err, ErrNoCheckpoint) {
+			t.Fatal(err)
+		}
+		if err := errors.Join(r.Save(toyState(1)), r.Close()); err != nil {
+			t.Fatal(err)
+		}
+		var packed bytes.Buffer
+		_, err = Pack(dir, &packed)
+		testkit.BadInput(t, err, fmt.Sprintf("pack run: %s names %q, which is no file that a run keeps", filepath.Join(dir, infoName), name))
+		if strings.Contains(packed.String(), "of this machine") {
+			t.Errorf("%q is packed", name)
+		}
 	}
 }
 

@@ -30,8 +30,8 @@ type cellResult struct {
 	SHA256 string          `json:"sha256"` // of the file with this field empty
 }
 
-// result returns that of a cell that is finished so far, nil if there is none that can be trusted. It warns of what is wrong: what the
-// run lost, and a result that is damaged or of another state than the newest checkpoint's.
+// result returns that of a cell that is finished so far, nil if there is none that can be trusted. It warns of what is
+// wrong: what the run lost, and a result that is damaged or of another state than the newest checkpoint's.
 func (r *Run) result(until float64, warn func(line string)) (json.RawMessage, error) {
 	s, lost, err := r.Load()
 	if err != nil && !errors.Is(err, ErrNoCheckpoint) {

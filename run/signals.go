@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// ErrInterrupted says that a signal ended the run, which can go on from what it has saved. A program that meets it ends with exit code 3.
+// ErrInterrupted says that a signal ended the run, which can go on from what it has saved. A program that meets it ends
+// with exit code 3.
 var ErrInterrupted = errors.New("interrupted")
 
 // WithSignals returns a context that SIGINT or SIGTERM cancels, with the cause ErrInterrupted. From then on these

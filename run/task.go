@@ -141,8 +141,8 @@ type Adjustable interface {
 	Adjustable()
 }
 
-// Uneven is one whose tables may have fewer runs of rows that train a GFlowNet: if a Study has both Seeds and Runs, the first
-// Runs of these.
+// Uneven is one whose tables may have fewer runs of rows that train a GFlowNet: if a Study has both Seeds and Runs, the
+// first Runs of these.
 type Uneven interface {
 	Adjustable
 	Uneven()

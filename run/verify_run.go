@@ -34,10 +34,16 @@ func (v verifier) run(r *Run) {
 	v.kept(r, info.Files)
 	v.journals(r, saved, unread)
 	again := self.Advice("report %s", r.dir) + " makes it again"
-	if path := r.path(resultName); cellErr != nil {
-		v.failed(path, fmt.Errorf("%w: %s", cellErr, again))
+	result := again
+	if summary != nil && !summary.Finished { // then a report writes no result
+		result = "remove it"
+	}
+	if path := r.path(resultName); cellErr != nil && Failure(path, cellErr).Status == Damaged {
+		v.failed(path, fmt.Errorf("%w: %s", cellErr, result))
+	} else if cellErr != nil {
+		v.failed(path, cellErr)
 	} else if cell != nil {
-		v.made(path, cell.Step, cell.State, saved, unread, again)
+		v.made(path, cell.Step, cell.State, saved, unread, result)
 	}
 	if path := r.path(summaryName); summaryErr != nil {
 		v.failed(path, fmt.Errorf("%w: %s writes it again", summaryErr, r.again()))

@@ -328,6 +328,34 @@ func TestVerifyFindsWhatHashesHide(t *testing.T) {
 			t.Error("the summary of another run is read")
 		}
 	})
+	t.Run("advice about a result", func(t *testing.T) {
+		r := save(t, toyState(1))
+		c := cellResult{Format: resultFormat + 1, Result: []byte("{}")}
+		newer, err := disk.Seal(&c, &c.SHA256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			finished bool
+			text     string
+			status   Status
+			want     string // where the text ends
+		}{
+			{true, "{", Damaged, " makes it again"},
+			{false, "{", Damaged, "remove it"},
+			{true, string(newer), Unread, ErrNewer.Error()},
+		} {
+			if err := r.summarize(func(s *Summary) { s.Step, s.Finished = 1, c.finished }); err != nil {
+				t.Fatal(err)
+			}
+			writeString(t, r.path(resultName), c.text)
+			found := verify(t, r.dir)
+			found.expect(t, resultName, c.status, c.want)
+			if text := found[resultName][0].Text; !strings.HasSuffix(text, c.want) {
+				t.Errorf("finished %v: %s", c.finished, text)
+			}
+		}
+	})
 	t.Run("unread checkpoint", func(t *testing.T) {
 		r := save(t, toyState(1))
 		_, err := r.writeResult(countResult{}, 0)

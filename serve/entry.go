@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -28,7 +29,8 @@ type entry struct {
 	glance glance
 	whole  bool
 	wrong  string
-	bytes  int64 // of these curves, as held has them
+	unread string // what keeps curves from being read again
+	bytes  int64  // of these curves, as held has them
 }
 
 // glance is a curve from a few places of the journal, until all has been read.
@@ -92,7 +94,7 @@ func (e *entry) read() (more bool) {
 		if c := fresh.curves[e.glance.name]; c != nil && e.glance.curve != nil {
 			c.asked = max(c.asked, e.glance.asked)
 		}
-		e.curves, e.beyond, e.wanted = fresh.curves, fresh.beyond, nil
+		e.curves, e.beyond, e.wanted, e.unread = fresh.curves, fresh.beyond, nil, ""
 	}
 	if e.beyond {
 		err = badinput.Errorf("%s has more than %d metrics: the others are left out", e.dir, mostNames)
@@ -236,5 +238,5 @@ func (e *entry) lasts(known run.Values) run.Values {
 func (e *entry) problem() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.wrong
+	return cmp.Or(e.wrong, e.unread)
 }

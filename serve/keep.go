@@ -129,10 +129,11 @@ func (e *entry) again(names []string) (more bool) {
 	})
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err != nil {
-		e.wrong = err.Error()
-		return true
+	if before := e.unread; err != nil {
+		e.unread = err.Error()
+		return e.unread != before
 	}
+	e.unread = ""
 	for name, c := range fresh {
 		if old := e.curves[name]; old != nil && old.gone {
 			c.asked = old.asked

@@ -160,3 +160,30 @@ func TestRareMetrics(t *testing.T) {
 		t.Errorf("eval/f1 is %v, %v, %v", v, ok, err)
 	}
 }
+
+// A journal that is gone is news once, however often its curves are asked for; it is none any more when it is back.
+func TestJournalGone(t *testing.T) {
+	dir := journals(t, 1, 2, 10)
+	x := newIndex(dir, 1<<40, func(string) {})
+	x.list()
+	x.read(context.Background())
+	e := x.entry(filepath.Join(dir, "run-0"))
+	journal := filepath.Join(e.dir, "metrics.jsonl")
+	if err := os.Rename(journal, journal+".away"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if more := e.again([]string{"m0"}); more != (i == 0) {
+			t.Errorf("time %d: news %v", i, more)
+		}
+		if e.read() || e.problem() == "" {
+			t.Errorf("time %d: there is news, or no word of the journal: %q", i, e.problem())
+		}
+	}
+	if err := os.Rename(journal+".away", journal); err != nil {
+		t.Fatal(err)
+	}
+	if more := e.again([]string{"m0"}); !more || e.problem() != "" {
+		t.Errorf("news %v: %q", more, e.problem())
+	}
+}

@@ -203,8 +203,10 @@ func (s *server) curves(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	d := s.draw(q, chosen)
-	<-s.drawing
+	d := func() drawing {
+		defer func() { <-s.drawing }()
+		return s.draw(q, chosen)
+	}()
 	head, err := json.Marshal(struct {
 		Metric  string        `json:"metric"`
 		Series  []drawnSeries `json:"series"`

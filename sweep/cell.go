@@ -42,14 +42,17 @@ func (w *Worker) make(ctx context.Context, h *hold) (err error) {
 	}
 	cellCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var wg sync.WaitGroup
+	var wg, shipping sync.WaitGroup
 	begun := time.Now()
 	wg.Go(func() { m.renew(cellCtx, cancel) })
 	grid, err := m.prepare(cellCtx)
 	if err == nil {
-		wg.Go(func() { m.shipAll(cellCtx) })
+		shipCtx, stop := context.WithCancel(cellCtx)
+		shipping.Go(func() { m.shipAll(shipCtx) })
 		_, err = grid.Make(cellCtx, m.cell, func(step, total uint64) { m.step.Store(step); m.total.Store(total) },
 			func(line string) { w.say("warning: %s", line) })
+		stop()
+		shipping.Wait() // before the run is moved away
 	}
 	stale := errors.Is(context.Cause(cellCtx), errStale)
 	if err == nil && !stale {
@@ -236,6 +239,9 @@ func (m *making) handIn(ctx context.Context) (err error) {
 			}
 		}()
 	}
+	handed := func(e *entry) {
+		e.State, e.Result, e.Step, e.Total = done, &packed, m.step.Load(), m.total.Load()
+	}
 	for tries := 0; ; tries++ {
 		if m.leaves == "" {
 			packed, err = m.board().send(ctx, m.dir, fmt.Sprintf("%s/%d", m.key, m.now().Epoch), func(w io.Writer) error {
@@ -244,9 +250,12 @@ func (m *making) handIn(ctx context.Context) (err error) {
 			})
 		}
 		if err == nil {
-			err = m.change(ctx, func(e *entry) {
-				e.State, e.Result, e.Step, e.Total = done, &packed, m.step.Load(), m.total.Load()
-			})
+			err = m.change(ctx, handed)
+		}
+		if m.leaves != "" && err != nil && ctx.Err() != nil { // perhaps it is handed in, and the answer is on its way
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			err = m.change(late, handed)
+			cancel()
 		}
 		switch {
 		case err == nil || errors.Is(err, errStale) || m.isOurs(err):

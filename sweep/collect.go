@@ -195,6 +195,19 @@ func (c *collection) take(ctx context.Context, update jetstream.KeyValueEntry) e
 	c.status.heard(e)
 	delete(c.claimed, update.Key())
 	switch e.State {
+	case kept: // by us, though the answer was lost
+		result, _, err := c.grid.Finished(c.cells[i], func(line string) { c.warn("%s", line) })
+		if err == nil && result == nil {
+			err = c.lose(ctx, update.Key(), e, update.Revision())
+		}
+		if err != nil {
+			delete(c.seen, update.Key()) // to be taken again
+			return err
+		}
+		if result != nil {
+			c.results[i] = result
+			delete(c.open, update.Key())
+		}
 	case claimed:
 		c.claimed[update.Key()] = true
 	case done:

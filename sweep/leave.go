@@ -62,9 +62,13 @@ func sealOf(dir string) (disk.Digest, error) {
 
 // takeLeft checks a run that was left, and makes it durable.
 func takeLeft(made string, want disk.Digest) error {
-	if got, err := sealOf(made); err != nil {
+	got, err := sealOf(made)
+	switch {
+	case ofSystem(err) && !errors.Is(err, fs.ErrNotExist):
+		return err // it stays, perhaps it can be read another time
+	case err != nil:
 		return fmt.Errorf("%w: %w", errRefused, err)
-	} else if got != want {
+	case got != want:
 		return fmt.Errorf("what was left %w", errDamaged)
 	}
 	return filepath.WalkDir(made, func(path string, e fs.DirEntry, err error) error {
@@ -94,12 +98,19 @@ func (c *collection) placed(made string, cell run.Cell) json.RawMessage {
 	return result
 }
 
-// forget removes what was left by workers of a killed pool and is not handed in.
+// forget removes what workers of a killed pool have left of this grid's cells and not handed in. What they left of
+// others waits for the call of Run that asks for these.
 func (c *collection) forget() error {
+	ours := make(map[string]bool)
+	for _, cell := range c.cells {
+		ours[strings.TrimPrefix(keyOf(cell), cellKeys)] = true
+	}
 	var errs []error
 	for name := range c.leftovers {
-		errs = append(errs, os.RemoveAll(filepath.Join(c.below(leftName), name)))
+		if cell, _, _ := strings.Cut(name, "-"); ours[cell] {
+			errs = append(errs, os.RemoveAll(filepath.Join(c.below(leftName), name)))
+			delete(c.leftovers, name)
+		}
 	}
-	c.leftovers = nil
 	return errors.Join(errs...)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -349,27 +348,6 @@ func TestRefusedResults(t *testing.T) {
 	}
 }
 
-// corrupt puts zeros into the place of a blob.
-func (b *board) corrupt(t *testing.T, which blob) {
-	t.Helper()
-	ctx := context.Background()
-	info, err := b.blobs.GetInfo(ctx, which.Name)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	stream, err := b.js.Stream(ctx, "OBJ_"+bucket(b.id))
-	if err == nil {
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(b.chunkSubject(info.NUID)))
-	}
-	if err == nil {
-		_, err = b.js.Publish(ctx, b.chunkSubject(info.NUID), make([]byte, which.Size))
-	}
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 func configOf(t *testing.T, p *Plan) string {
 	t.Helper()
 	text, err := config.Encode(p.Cells()[0].Config)
@@ -394,57 +372,6 @@ func TestDamagedCheckpoint(t *testing.T) {
 	p.startWorker(0)
 	wait()
 	log.has(t, "warning: base, run 0: the checkpoint gone does not match its hash: the cell begins anew")
-}
-
-// What no entry speaks of is removed from the server when it was seen twice, whole or half, unless it has grown.
-func TestSweepBlobs(t *testing.T) {
-	p := open(t, PoolOptions{Dir: disktest.MemoryDir(t)})
-	defer p.Close()
-	ctx := t.Context()
-	put := func(name string) string {
-		data := make([]byte, 2*chunkSize+1)
-		b, err := p.board.upload(ctx, name, disk.DigestOf(data), bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b.Name
-	}
-	chunk := func(upload string) { // of one that is not finished
-		if _, err := p.board.js.Publish(ctx, p.board.chunkSubject(upload), make([]byte, 1000)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	needed := put("needed")
-	put("left")
-	chunk("killed")
-	chunk("slow")
-	var seen orphans
-	for pass, want := range []uint64{ // chunks and descriptions; one is of what was deleted
-		3 + 1 + 3 + 1 + 1 + 2,
-		3 + 1 + 1 + 3,
-		3 + 1 + 1 + 4,
-		3 + 1 + 1 + 4,
-		3 + 1 + 1,
-	} {
-		var err error
-		if seen, err = p.board.sweepBlobs(ctx, map[string]bool{needed: true}, seen); err != nil {
-			t.Fatal(err)
-		}
-		if pass < 3 {
-			chunk("slow")
-		}
-		stream, err := p.board.js.Stream(ctx, "OBJ_"+bucket(p.board.id))
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := stream.Info(ctx)
-		if err != nil || info.State.Msgs != want {
-			t.Errorf("pass %d: %d messages, want %d; %v", pass, info.State.Msgs, want, err)
-		}
-	}
-	if _, err := p.board.blobs.GetInfo(ctx, needed); err != nil {
-		t.Error(err)
-	}
 }
 
 // A store that is full is said in one line, and tried again.
@@ -492,90 +419,4 @@ func streamOf(t *testing.T, p *Pool, limit int64) jetstream.StreamConfig {
 	c := stream.CachedInfo().Config
 	c.MaxBytes = limit
 	return c
-}
-
-// Data that a configuration names reaches a worker that does not have it, and the run names it as it was named.
-func TestData(t *testing.T) {
-	file := write(t, filepath.Join(t.TempDir(), "numbers"), "12345")
-	plan := plan(t, fmt.Sprintf("task = \"count\"\nset.data = %q\n", file))
-	_, want := plain(t, plan)
-	p, wait := posted(t, plan, nil)
-	if err := os.Rename(file, file+".away"); err != nil {
-		t.Fatal(err)
-	}
-	gone := p.elsewhere(t, nil)
-	wait()
-	if err := <-gone; err != nil {
-		t.Error(err)
-	}
-	if got := read(t, filepath.Join(p.Dir, "table.json")); got != want {
-		t.Errorf("the table is\n%s, want\n%s", got, want)
-	}
-	if text := read(t, filepath.Join(p.Dir, "base", "0", "run.toml")); !strings.Contains(text, fmt.Sprintf("%q", file)) {
-		t.Errorf("run.toml does not name the data as it was named:\n%s", text)
-	}
-}
-
-// posted runs a plan in the background, and returns when its cells are on the board.
-func posted(t *testing.T, plan *Plan, log io.Writer) (p *Pool, wait func()) {
-	t.Helper()
-	p = open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort, Log: log})
-	wait = running(t, plan, p)
-	eventually(t, "there are no cells", func() bool { return len(cellsOf(p)) == len(plan.Cells()) })
-	return p, wait
-}
-
-// Data that are damaged on the server are sent again, if they are still the same.
-func TestDamagedData(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(t *testing.T, file string)
-		want   string // of the cell
-	}{
-		"the same": {func(*testing.T, string) {}, ""},
-		"other": {func(t *testing.T, file string) { write(t, file, "54321") },
-			"its data have changed since the sweep began: give the same command again"},
-		"gone": {func(t *testing.T, file string) {
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
-		}, "no such file or directory"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			file := write(t, filepath.Join(t.TempDir(), "numbers"), "12345")
-			plan := plan(t, fmt.Sprintf("task = \"count\"\nset.data = %q\n", file))
-			var log said
-			p := open(t, PoolOptions{Dir: disktest.MemoryDir(t), Listen: anyPort, Log: &log})
-			data, err := p.sendData(t.Context(), plan.Cells()[0].Config) // which is sent once
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.board.corrupt(t, data["data"])
-			c.change(t, file)
-			gone := p.elsewhere(t, nil)
-			_, err = plan.Run(t.Context(), p.grid(plan.Task))
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("error %v, want %q", err, c.want)
-			}
-			p.finish(t)
-			if err := <-gone; err != nil {
-				t.Error(err)
-			}
-			log.has(t, "warning: base, run 0: its data on the server are damaged, and sent again")
-		})
-	}
-}
-
-// cellsOf lists the cells that are on the board.
-func cellsOf(p *Pool) []string {
-	keys, err := p.board.kv.Keys(context.Background())
-	if err != nil {
-		return nil
-	}
-	var cells []string
-	for _, key := range keys {
-		if strings.HasPrefix(key, cellKeys) {
-			cells = append(cells, key)
-		}
-	}
-	return cells
 }

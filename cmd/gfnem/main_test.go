@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"testing"
@@ -102,6 +103,15 @@ func TestScripts(t *testing.T) {
 			// damage DIR flips a byte of the newest checkpoint below it.
 			"damage": func(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Check(damage(ts.MkAbs(args[0])))
+			},
+			// datahashes RUN FILE writes the hashes of a run's data into a file.
+			"datahashes": func(ts *testscript.TestScript, neg bool, args []string) {
+				r, err := run.Read(ts.MkAbs(args[0]))
+				ts.Check(err)
+				if len(r.Info().Data) == 0 {
+					ts.Fatalf("%s has no data", args[0])
+				}
+				ts.Check(os.WriteFile(ts.MkAbs(args[1]), fmt.Appendln(nil, r.Info().Data), 0o666))
 			},
 			// lines FILE N checks that a file has N lines.
 			"lines": func(ts *testscript.TestScript, neg bool, args []string) {

@@ -25,6 +25,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 //go:embed page
@@ -44,6 +46,9 @@ func main() {
 	defer stop()
 	if err := run(ctx, *listen, func(addr string) { fmt.Println("http://" + addr) }); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
+		if errors.As(err, new(*badinput.Error)) {
+			os.Exit(2)
+		}
 		os.Exit(1)
 	}
 }
@@ -52,15 +57,18 @@ func main() {
 func run(ctx context.Context, listen string, at func(addr string)) error {
 	host, _, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("--listen %s: give an address of this machine alone, such as 127.0.0.1:8081", listen)
-	}
-	fmt.Fprintln(os.Stderr, "building the program for the browser, which takes minutes the first time")
-	files, err := build(ctx)
-	if err != nil {
-		return err
+		return badinput.Errorf("--listen %s: give an address of this machine alone, such as 127.0.0.1:8081", listen)
 	}
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
+		return badinput.Errorf("--listen %s: %w", listen, err)
+	}
+	defer l.Close()
+	fmt.Fprintln(os.Stderr, "building the program for the browser, which takes minutes the first time")
+	files, err := build(ctx)
+	if ctx.Err() != nil {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	s := &http.Server{Handler: handler(files), ReadHeaderTimeout: 10 * time.Second}

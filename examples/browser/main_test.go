@@ -3,10 +3,15 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +22,8 @@ import (
 	cdplog "github.com/chromedp/cdproto/log"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/gfnem/gfnem/badinput"
 )
 
 var (
@@ -45,20 +52,7 @@ func TestTrainInBrowser(t *testing.T) {
 	case err := <-ended:
 		t.Fatal(err)
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WindowSize(800, 1100))
-	all, stop := chromedp.NewExecAllocator(ctx, options...)
-	defer stop()
-	page, leave := chromedp.NewContext(all)
-	defer leave()
-	chromedp.ListenTarget(page, func(event any) {
-		switch e := event.(type) {
-		case *cdpruntime.EventExceptionThrown:
-			t.Error(e.ExceptionDetails.Error())
-		case *cdplog.EventEntryAdded:
-			t.Errorf("log: %s %s", e.Entry.Text, e.Entry.URL)
-		}
-	})
+	page := open(t, ctx, path)
 	var text, means string
 	var png []byte
 	if err := chromedp.Run(page, cdplog.Enable(), chromedp.Navigate("http://"+at), chromedp.Click("#start"),
@@ -88,6 +82,77 @@ func TestTrainInBrowser(t *testing.T) {
 	}
 	cancel()
 	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// open opens an empty page in a browser, of which errors fail the test.
+func open(t *testing.T, ctx context.Context, path string) context.Context {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WindowSize(800, 1100),
+		chromedp.WSURLReadTimeout(3*time.Minute))
+	all, stop := chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(stop)
+	page, leave := chromedp.NewContext(all)
+	t.Cleanup(leave)
+	chromedp.ListenTarget(page, func(event any) {
+		switch e := event.(type) {
+		case *cdpruntime.EventExceptionThrown:
+			t.Error(e.ExceptionDetails.Error())
+		case *cdplog.EventEntryAdded:
+			t.Errorf("log: %s %s", e.Entry.Text, e.Entry.URL)
+		}
+	})
+	return page
+}
+
+// A program that ends badly, or cannot go on, says so on the page.
+func TestWrong(t *testing.T) {
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("there is no Chromium here")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	page := open(t, ctx, path)
+	var program bytes.Buffer
+	z := gzip.NewWriter(&program)
+	if _, err := z.Write([]byte("\x00asm\x01\x00\x00\x00")); err != nil { // an empty one
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for does, want := range map[string]string{
+		"this.exit(2)":                   "The program has ended with exit code 2.",
+		`throw new Error("unreachable")`: "Error: unreachable",
+	} {
+		s := httptest.NewServer(handler(built{program.Bytes(), []byte("class Go { importObject = {}; async run() { " + does + " } }")}))
+		t.Cleanup(s.Close)
+		if err := chromedp.Run(page, cdplog.Enable(), chromedp.Navigate(s.URL), chromedp.Click("#start"),
+			chromedp.Poll(fmt.Sprintf(`document.getElementById("said").textContent == %q`, want), nil, chromedp.WithPollingTimeout(3*time.Minute)),
+		); err != nil {
+			t.Errorf("%s: %v", does, err)
+		}
+	}
+}
+
+// An address that cannot be listened at is said before anything is built, and an interrupt while it is built is no error.
+func TestListens(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, listen := range []string{taken.Addr().String(), "127.0.0.1:99999", "0.0.0.0:0"} {
+		if err := run(t.Context(), listen, nil); !errors.As(err, new(*badinput.Error)) {
+			t.Errorf("--listen %s: %v", listen, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run(ctx, "127.0.0.1:0", nil); err != nil {
 		t.Error(err)
 	}
 }

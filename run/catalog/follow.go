@@ -81,7 +81,7 @@ func (f *Follower) Again(value func(step float64, name []byte, y float64)) error
 
 // pieces calls each for the whole lines of a file from a place on, many at a time. Its size, roughly, is known.
 func (f *Follower) pieces(file io.ReaderAt, from, size int64, each func(lines []byte)) error {
-	buffer := make([]byte, min(followBytes, size-from))
+	buffer := make([]byte, max(0, min(followBytes, size-from))) // it may be cut just now
 	for {
 		n, err := file.ReadAt(buffer, from)
 		if err != nil && err != io.EOF {
